@@ -1,0 +1,1 @@
+"""Self-hosted knowledge retrieval over four domains; see ``docs/architecture.md`` for the two paths."""

@@ -1,0 +1,1 @@
+"""Document → chunks, pure: one module per strategy."""

@@ -1,0 +1,25 @@
+"""``RECURSIVE_CHARACTER``: paragraphs, lines, sentences, words; for whatever no other chunker understands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nornweave.chunking.spans import Span, TokenIndex, split, strip_lines
+from nornweave.types import Chunk, Document
+
+VERSION = "recursive-1"
+
+
+def chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
+    """Cut a document wherever it reads best, at most ``limit`` tokens a chunk."""
+    text = document.text
+    for piece in split(Span(0, len(text)), index, limit):
+        span = strip_lines(text, piece)
+        if len(span):
+            yield Chunk(
+                span=span,
+                content=text[span.start : span.end],
+                token_count=index.count(span),
+                context=document.path,
+                title=document.title,
+            )

@@ -1,0 +1,63 @@
+"""The error tree.
+
+::
+
+    NornWeaveError
+    ├── ConfigError            nornweave.yaml, a domain file or the environment is wrong: key, value, what is allowed
+    ├── SourceUnavailableError a whole source cannot be listed (missing path, broken export, API refuses)
+    ├── DocumentError          one document cannot be ingested; the others go on
+    │   ├── DocumentSkipped    nothing to ingest there by design (binary, generated, vendored, empty code file)
+    │   └── TransientDocumentError   may pass by itself (permission, I/O, rate limit): tried again at every sync
+    ├── EncoderError           a model cannot be loaded or answers with the wrong shape
+    ├── StoreError             the working file or a generation cannot be read or written
+    │   ├── DomainBusyError    another process is writing this domain
+    │   └── NoGenerationError  nothing is published yet
+    └── ReconciliationError    an invariant of the store does not hold; nothing is published
+
+Foreign errors are translated where they enter, ``from error``. A message says what was found, what was expected, where,
+and what to do.
+"""
+
+
+class NornWeaveError(Exception):
+    """Anything that NornWeave raises on purpose."""
+
+
+class ConfigError(NornWeaveError):
+    """Configuration is wrong; the message names the key, the value and what is allowed."""
+
+
+class SourceUnavailableError(NornWeaveError):
+    """A source cannot be listed, so nothing may be concluded from what it does not list."""
+
+
+class DocumentError(NornWeaveError):
+    """One document cannot be ingested; ``str(error)`` is the reason shown to people."""
+
+
+class DocumentSkipped(DocumentError):  # noqa: N818 - not a failure: the document is left out on purpose
+    """A document is left out by design; it counts as not listed."""
+
+
+class TransientDocumentError(DocumentError):
+    """A document cannot be read now, though nothing says that it will stay so; every sync tries again."""
+
+
+class EncoderError(NornWeaveError):
+    """An embedding model cannot be loaded or returned something else than what the domain declares."""
+
+
+class StoreError(NornWeaveError):
+    """The working file or a generation cannot be read or written."""
+
+
+class DomainBusyError(StoreError):
+    """Another process holds the domain's writer lock; the message says which."""
+
+
+class NoGenerationError(StoreError):
+    """Nothing is published for a domain yet."""
+
+
+class ReconciliationError(NornWeaveError):
+    """Listed, stored, embedded and indexed do not add up; the candidate must not be published."""

@@ -1,0 +1,1 @@
+"""The world → documents: one module per kind of source."""

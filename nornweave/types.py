@@ -1,0 +1,218 @@
+"""The nouns of the system: the dictionary of ``docs/architecture.md``.
+
+Every record is frozen. Mappings inside records are read-only views (``freeze``); sequences are tuples.
+Offsets are character offsets into ``Document.text``, half open ``[start, end)``; lines count from 1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal, NewType, TypeAlias
+
+SourceId = NewType("SourceId", str)
+DocumentId = NewType("DocumentId", str)
+ChunkId = NewType("ChunkId", str)
+ContentHash = NewType("ContentHash", str)
+GenerationId = NewType("GenerationId", str)
+
+JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue]"
+Metadata: TypeAlias = Mapping[str, JsonValue]
+
+NO_METADATA: Metadata = MappingProxyType({})
+
+
+def freeze(values: Mapping[str, JsonValue]) -> Metadata:
+    """Return a read-only copy without the keys whose value is ``None`` (absent and unknown mean the same)."""
+    return MappingProxyType({key: value for key, value in values.items() if value is not None})
+
+
+class Domain(StrEnum):
+    """The four domains."""
+
+    CODE = "code"
+    DOCUMENTATION = "documentation"
+    CONVERSATIONS = "conversations"
+    RESEARCH = "research"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A half-open range of characters of a document."""
+
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One document that a source lists, before anything of it is read.
+
+    Attributes:
+        path: the document's place inside its source, POSIX separators, never absolute, no ``..``.
+        gate: cheap mark of the content (size and times, git blob id); equal gates mean "not changed", unequal ones "look".
+        size: bytes, as far as the source knows.
+        updated_at: when the source says it changed last, UTC.
+        revision: the version that the source gives it (commit sha), if any.
+        metadata: what the source knows besides (author, url, title); joins the document's metadata.
+    """
+
+    path: str
+    gate: str
+    size: int = 0
+    updated_at: datetime | None = None
+    revision: str | None = None
+    metadata: Metadata = NO_METADATA
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """A path that a source leaves out on purpose, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Everything a source lists at one moment, by path; and what it left out."""
+
+    entries: tuple[Entry, ...]
+    skipped: tuple[Skip, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message of a conversation, as it lies in ``Document.text``.
+
+    Attributes:
+        id: Slack ``ts``, GitHub comment id, transcript cue or line number, as text.
+        span: the message's part of the text, speaker label included, separators between messages excluded.
+        body: what was said, without the speaker label.
+        thread_id: messages with the same value answer each other; ``None`` outside threads.
+        timestamp: when it was said, UTC; for transcripts without a date ``None``.
+        offset: seconds since the start of a recording, for transcripts.
+        lead: rendered ``speaker: text`` lines that precede it but live in another document (the root of its thread).
+    """
+
+    id: str
+    span: Span
+    speaker: str
+    body: str
+    thread_id: str | None = None
+    timestamp: datetime | None = None
+    offset: float | None = None
+    end_offset: float | None = None
+    reactions: int = 0
+    lead: tuple[str, ...] = ()
+
+
+SectionKind: TypeAlias = Literal["section", "front", "abstract", "references", "question", "answer"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of a document whose structure the text alone does not show (PDF, Stack Exchange).
+
+    Sections tile the text in order. ``context`` is what its chunks are embedded with beside the heading path (the
+    question of an answer). ``level`` counts from 1.
+    """
+
+    span: Span
+    heading: str
+    level: int = 1
+    kind: SectionKind = "section"
+    context: str = ""
+    metadata: Metadata = NO_METADATA
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What a source's document says, read and parsed, before it is chunked.
+
+    Attributes:
+        text: source code and markup as they stand in the file, decoded; text taken out of PDF and conversations otherwise.
+        format: ``python``, ``markdown``, ``rst``, ``html``, ``text``, ``pdf``, ``slack``, ``github``, ``transcript``, …
+        content_hash: of the bytes that the document was parsed from.
+        page_starts: for paged formats the offset at which each page starts, page 1 first.
+    """
+
+    id: DocumentId
+    domain: Domain
+    source_id: SourceId
+    path: str
+    text: str
+    format: str
+    content_hash: ContentHash
+    title: str | None = None
+    updated_at: datetime | None = None
+    revision: str | None = None
+    url: str | None = None
+    metadata: Metadata = NO_METADATA
+    messages: tuple[Message, ...] = ()
+    sections: tuple[Section, ...] = ()
+    page_starts: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A span of a document: what is indexed, found and cited.
+
+    Attributes:
+        span: where it stands; the chunks of a document are in order, do not overlap and leave out only blank space.
+        content: what is shown and matched; for plain text and code exactly ``text[span]``.
+        context: what it is embedded with but does not say itself (heading path, path and signature, messages before it).
+        token_count: of ``content`` alone, with the encoder's own tokenizer, special tokens not counted.
+        title: the symbol or the heading that names it.
+        section: the heading path as one line, ``A > B > C``.
+        page: page of its first character, from 1.
+        message_ids: the messages it holds itself, in order.
+    """
+
+    span: Span
+    content: str
+    token_count: int
+    context: str = ""
+    title: str | None = None
+    section: str | None = None
+    page: int | None = None
+    message_ids: tuple[str, ...] = ()
+    metadata: Metadata = NO_METADATA
+
+    @property
+    def embedded_text(self) -> str:
+        """What the encoder sees."""
+        return f"{self.context}\n{self.content}" if self.context else self.content
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A document that could not be ingested."""
+
+    path: str
+    reason: str
+    source_id: str = ""
+    stale: bool = field(default=False)
+    """``True`` when an older version of it keeps answering."""
+
+
+def digest(*parts: str | bytes) -> str:
+    """Return 128 bits of SHA-256 over the length-prefixed parts, in hex; never ambiguous about where a part ends."""
+    sha = hashlib.sha256()
+    for part in parts:
+        raw = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        sha.update(len(raw).to_bytes(8, "big"))
+        sha.update(raw)
+    return sha.hexdigest()[:32]
+
+
+def document_id(source_id: str, path: str) -> DocumentId:
+    """Identify a document by where it lives, never by what it says: two equal files are two documents."""
+    return DocumentId(digest(source_id, path))
