@@ -7,6 +7,7 @@ Offsets are character offsets into ``Document.text``, half open ``[start, end)``
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -69,7 +70,7 @@ class Entry:
     size: int = 0
     updated_at: datetime | None = None
     revision: str | None = None
-    metadata: Metadata = NO_METADATA
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ class Section:
     level: int = 1
     kind: SectionKind = "section"
     context: str = ""
-    metadata: Metadata = NO_METADATA
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +156,7 @@ class Document:
     updated_at: datetime | None = None
     revision: str | None = None
     url: str | None = None
-    metadata: Metadata = NO_METADATA
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
     messages: tuple[Message, ...] = ()
     sections: tuple[Section, ...] = ()
     page_starts: tuple[int, ...] = ()
@@ -184,7 +185,7 @@ class Chunk:
     section: str | None = None
     page: int | None = None
     message_ids: tuple[str, ...] = ()
-    metadata: Metadata = NO_METADATA
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
     @property
     def embedded_text(self) -> str:
@@ -211,6 +212,11 @@ def digest(*parts: str | bytes) -> str:
         sha.update(len(raw).to_bytes(8, "big"))
         sha.update(raw)
     return sha.hexdigest()[:32]
+
+
+def canonical_json(values: Metadata) -> str:
+    """Return metadata as JSON with sorted keys: equal metadata, equal text."""
+    return json.dumps(values, ensure_ascii=False, sort_keys=True, default=dict)
 
 
 def document_id(source_id: str, path: str) -> DocumentId:

@@ -20,6 +20,5 @@ def chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Ite
                 span=span,
                 content=text[span.start : span.end],
                 token_count=index.count(span),
-                context=document.path,
                 title=document.title,
             )

@@ -1,0 +1,1 @@
+"""The four domain files."""

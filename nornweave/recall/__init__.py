@@ -1,0 +1,1 @@
+"""Query → one domain's candidates."""

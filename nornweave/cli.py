@@ -1,0 +1,176 @@
+"""The command line (contract §3). Results on stdout, everything else on stderr; exit 0 done, 1 failed, 2 wrong use."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from nornweave.errors import ConfigError, NornWeaveError
+from nornweave.settings import Settings, load_settings
+from nornweave.types import Domain, GenerationId
+
+app = typer.Typer(
+    name="nornweave",
+    help="Knowledge retrieval over code, documentation, conversations and research that a team can trust.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+output = Console()
+messages = Console(stderr=True)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")]
+DomainsOption = Annotated[
+    list[Domain] | None, typer.Option("--domain", metavar="D", help="Only this domain; may be repeated.")
+]
+
+
+@app.callback()
+def _configure(
+    context: typer.Context,
+    config: Annotated[Path, typer.Option(help="The configuration file.")] = Path("nornweave.yaml"),
+) -> None:
+    logging.basicConfig(
+        level=os.environ.get("LOG_LEVEL", "WARNING").upper(), stream=sys.stderr, format="%(levelname)s %(message)s"
+    )
+    context.obj = config
+
+
+def _settings(context: typer.Context) -> Settings:
+    return load_settings(context.obj)
+
+
+@app.command()
+def sync(
+    context: typer.Context,
+    domain: DomainsOption = None,
+    full: Annotated[bool, typer.Option(help="Read and chunk everything again.")] = False,
+    confirm_deletes: Annotated[bool, typer.Option(help="Carry out the removals that were held back.")] = False,
+    wait: Annotated[float, typer.Option(help="Seconds to wait for another sync of the same domain.", min=0)] = 60,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring the index up to date with the sources and publish it (a Dagster run, visible in its UI)."""
+    from nornweave.progress import ProgressBars
+    from nornweave.sync import SyncOptions
+
+    settings = _settings(context)
+    from orchestration.instance import open_instance
+    from orchestration.runs import materialize
+
+    options = SyncOptions(full=full, confirm_deletes=confirm_deletes, wait_s=wait)
+    with ProgressBars(messages) as bars, open_instance(settings) as instance:
+        outcomes = materialize(settings, domain or settings.served_domains, options, bars, instance)
+    from nornweave.report import print_sync, sync_document, sync_failed
+
+    if as_json:
+        _print_json(sync_document(outcomes))
+    else:
+        print_sync(output, outcomes)
+    sys.exit(1 if sync_failed(messages, outcomes) else 0)
+
+
+@app.command()
+def query(
+    context: typer.Context,
+    text: Annotated[str, typer.Argument(help="What to look for, in your own words or as an identifier.")],
+    domain: DomainsOption = None,
+    top_k: Annotated[int, typer.Option(help="How many items, 1 to 100.", min=1, max=100)] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Search the published generations: dense and BM25, combined."""
+    from nornweave.answer import Searchable, answer
+    from nornweave.report import print_answer
+    from nornweave.workspace import encoder_of, store_of
+
+    settings = _settings(context)
+    domains = [
+        Searchable(
+            domain=one,
+            agent_id=settings.domains[one].agent_id,
+            store=store_of(settings, one),
+            encoder=encoder_of(settings, settings.domains[one]),
+            plan=settings.domains[one].plan,
+        )
+        for one in domain or settings.served_domains
+    ]
+    result = answer(text, domains, top_k=top_k)
+    if as_json:
+        _print_json(result)
+    else:
+        print_answer(output, result)
+    if result["coverage_gaps"] and not any(one["searched"] for one in result["coverage"].values()):
+        for gap in result["coverage_gaps"]:
+            messages.print(f"{gap['domain_id']}: {gap['reason']}", style="red", markup=False)
+        sys.exit(1)
+
+
+@app.command()
+def status(context: typer.Context, domain: DomainsOption = None, as_json: JsonOption = False) -> None:
+    """Show generations, counts, freshness, failed documents, held deletions and the last runs."""
+    from nornweave.report import domain_status, print_status
+
+    settings = _settings(context)
+    statuses = {one.value: domain_status(settings, one) for one in domain or settings.served_domains}
+    if as_json:
+        _print_json(statuses)
+    else:
+        print_status(output, statuses)
+
+
+@app.command()
+def rollback(
+    context: typer.Context,
+    domain: Annotated[Domain, typer.Argument(help="The domain.", metavar="D")],
+    generation: Annotated[str | None, typer.Argument(help="The generation; the one before the current if left out.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Point a domain at an older generation; the next sync that finds a change publishes a new one."""
+    from nornweave.workspace import store_of
+
+    store = store_of(_settings(context), domain)
+    before = store.current()
+    after = store.rollback(GenerationId(generation) if generation else None)
+    if as_json:
+        _print_json({"domain": domain.value, "from": before, "generation": after})
+    else:
+        output.print(f"{domain.value}: {before} → {after}", highlight=False)
+
+
+@app.command()
+def up(
+    context: typer.Context,
+    host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
+    dagster_port: Annotated[int, typer.Option(help="Port of the Dagster UI.")] = 3000,
+) -> None:
+    """Start the Dagster UI, its schedule and its sensors, until Ctrl-C."""
+    from nornweave.supervisor import up as supervise
+
+    sys.exit(supervise(_settings(context), host=host, dagster_port=dagster_port))
+
+
+def _print_json(document: Any) -> None:
+    sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
+
+
+def main() -> None:
+    """Run the command line; errors that NornWeave raises on purpose are messages, not traces."""
+    try:
+        app()
+    except ConfigError as error:
+        messages.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except (NornWeaveError, ValueError) as error:
+        messages.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

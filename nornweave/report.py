@@ -1,0 +1,157 @@
+"""What the commands print, and the JSON documents behind ``--json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from nornweave.settings import Settings
+from nornweave.status import read_status, report_as_json
+from nornweave.sync import SyncReport
+from nornweave.types import Domain
+from nornweave.workspace import domain_folder, store_of
+
+Outcomes = Mapping[Domain, SyncReport | str]
+"""Per domain the report of its sync, or the error that ended it."""
+
+SHOWN_FAILURES = 20
+EXCERPT_LINES = 4
+
+
+def sync_document(outcomes: Outcomes) -> dict[str, Any]:
+    """Return the JSON of ``sync``: per domain its report; a domain that failed as a whole has ``error``."""
+    return {
+        domain.value: report_as_json(outcome) if isinstance(outcome, SyncReport) else {"error": outcome}
+        for domain, outcome in outcomes.items()
+    }
+
+
+def print_sync(console: Console, outcomes: Outcomes) -> None:
+    """Print one row per domain."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("domain", "generation", "added", "changed", "removed", "unchanged", "failed", "chunks", "embedded",
+                 "reused", "seconds", "published"):  # fmt: skip
+        table.add_column(name, justify="left" if name in {"domain", "generation"} else "right", no_wrap=True)
+    for domain, report in outcomes.items():
+        if isinstance(report, SyncReport):
+            numbers = (report.added, report.changed, report.removed, report.unchanged, len(report.failed),
+                       report.chunks, report.embedded, report.reused)  # fmt: skip
+            table.add_row(
+                domain.value,
+                report.generation or "-",
+                *(f"{number:,}" for number in numbers),
+                f"{report.seconds:.1f}",
+                "yes" if report.published else "no change",
+            )
+    console.print(table)
+
+
+def sync_failed(console: Console, outcomes: Outcomes) -> bool:
+    """Say on stderr what did not go well; return whether a domain or a whole source failed."""
+    failed = False
+    for domain, outcome in outcomes.items():
+        if not isinstance(outcome, SyncReport):
+            _say(console, f"{domain.value}: {outcome}", "red")
+            failed = True
+            continue
+        for source_id, reason in outcome.unavailable.items():
+            _say(console, f"{domain.value}: source {source_id}: {reason}; its documents stay as they were", "red")
+            failed = True
+        for held in outcome.held:
+            _say(
+                console,
+                f"{domain.value}: source {held.source_id}: {held.reason}; {len(held.paths)} removals are held: "
+                "if they are meant, run `nornweave sync --confirm-deletes`",
+                "yellow",
+            )
+        for failure in outcome.failed[:SHOWN_FAILURES]:
+            kept = " (its stored version keeps answering)" if failure.stale else ""
+            _say(console, f"{domain.value}: {failure.source_id}/{failure.path}: {failure.reason}{kept}", "yellow")
+        if len(outcome.failed) > SHOWN_FAILURES:
+            _say(console, f"{domain.value}: … {len(outcome.failed)} in all: `nornweave status` lists them", "yellow")
+    return failed
+
+
+def domain_status(settings: Settings, domain: Domain) -> dict[str, Any]:
+    """Return what ``status`` says of one domain."""
+    store = store_of(settings, domain)
+    recorded = read_status(domain_folder(settings, domain))
+    latest = recorded.get("latest", {})
+    return {
+        "generation": store.current(),
+        "generations": list(store.generations()),
+        "checked_at": recorded.get("checked_at"),
+        "chunks": latest.get("chunks", 0),
+        "failed": latest.get("failed", []),
+        "held": latest.get("held", []),
+        "unavailable": latest.get("unavailable", {}),
+        "skipped": latest.get("skipped", []),
+        "skip_reasons": latest.get("skip_reasons", {}),
+        "runs": recorded.get("runs", []),
+    }
+
+
+def print_status(console: Console, statuses: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print the domains' status for people."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("domain", "generation", "kept", "chunks", "failed", "held", "skipped", "checked", "last run"):
+        table.add_column(name, no_wrap=True)
+    for domain, status in statuses.items():
+        last = status["runs"][0] if status["runs"] else {}
+        table.add_row(
+            domain,
+            status["generation"] or "none",
+            str(len(status["generations"])),
+            f"{status['chunks']:,}",
+            str(len(status["failed"])),
+            str(sum(len(held["paths"]) for held in status["held"])),
+            str(sum(status["skip_reasons"].values())),
+            status["checked_at"] or "never",
+            "failed" if "error" in last else f"{last['seconds']:.1f} s" if last else "-",
+        )
+    console.print(table)
+    for domain, status in statuses.items():
+        for failure in status["failed"]:
+            _say(console, f"{domain}: failed: {failure['source_id']}/{failure['path']}: {failure['reason']}", "yellow")
+        for held in status["held"]:
+            _say(console, f"{domain}: held: {held['source_id']}: {held['reason']}", "yellow")
+        for source_id, reason in status["unavailable"].items():
+            _say(console, f"{domain}: unavailable: {source_id}: {reason}", "red")
+        if status["runs"] and "error" in status["runs"][0]:
+            _say(console, f"{domain}: last run failed: {status['runs'][0]['error']}", "red")
+
+
+def print_answer(console: Console, result: Mapping[str, Any]) -> None:
+    """Print the items of an answer with their citations, then the gaps."""
+    for rank, item in enumerate(result["items"], 1):
+        title = Text(f"{rank}. {_where(item['citation'])}", style="bold")
+        title.append(f"  {item['score']['value']:.3f}", style="cyan")
+        if item["citation"]["stale"]:
+            title.append("  stale", style="yellow")
+        console.print(title)
+        lines = [line for line in item["content"].splitlines() if line.strip()]
+        for line in lines[:EXCERPT_LINES]:
+            console.print(Text(f"   {line[:160]}", style="dim"))
+    for gap in result["coverage_gaps"]:
+        _say(console, f"not searched: {gap['domain_id']}: {gap['reason']}", "yellow")
+    if not result["items"] and not result["coverage_gaps"]:
+        console.print("nothing found; every domain was searched")
+
+
+def _where(citation: Mapping[str, Any]) -> str:
+    place = f"{citation['domain_id']}  {citation['source_id']}/{citation['source_path']}"
+    if citation["line_range"]:
+        place += ":{}-{}".format(*citation["line_range"])
+    if citation["page"]:
+        place += f" p. {citation['page']}"
+    if citation["message_ids"]:
+        place += f"#{citation['message_ids'][0]}"
+    return f"{place}  {citation['title']}" if citation["title"] else place
+
+
+def _say(console: Console, line: str, style: str) -> None:
+    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,86 @@
+"""What each domain's runs left behind, readable while the domain is being written.
+
+``status.json`` in the domain's folder is replaced atomically at the end of every run. The working file is the truth; this
+is its summary, because DuckDB lets nobody read a file that another process writes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nornweave.sync import SyncReport
+
+logger = logging.getLogger(__name__)
+
+KEEP_RUNS = 20
+# Lists in the status are for people; a repository may skip a hundred thousand files.
+KEEP_SKIPS = 200
+
+
+def record_run(folder: Path, report: SyncReport) -> None:
+    """Record a finished run."""
+    full = report_as_json(report)
+    run = {key: value for key, value in full.items() if key not in {"failed", "skipped", "held", "skip_reasons"}}
+    run["failed"] = len(report.failed)
+    _record(folder, run, full)
+
+
+def record_failure(folder: Path, run_id: str, error: str) -> None:
+    """Record a run that ended with an error; what the last good run said stays."""
+    _record(folder, {"run_id": run_id, "error": error}, {})
+
+
+def read_status(folder: Path) -> dict[str, Any]:
+    """Return the domain's status, empty when it never ran."""
+    try:
+        loaded = json.loads((folder / "status.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        logger.warning("%s: cannot be read, starting it afresh: %s", folder / "status.json", error)
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def report_as_json(report: SyncReport) -> dict[str, Any]:
+    """Return a report as the JSON of contract §3."""
+    document: dict[str, Any] = {
+        field.name: _plain(getattr(report, field.name)) for field in dataclasses.fields(report)
+    }
+    document["skipped"] = document["skipped"][:KEEP_SKIPS]
+    document["skip_reasons"] = _count_reasons(report)
+    return document
+
+
+def _count_reasons(report: SyncReport) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for skip in report.skipped:
+        counts[skip.reason] = counts.get(skip.reason, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(one) for one in value]
+    return value
+
+
+def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any]) -> None:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    previous = read_status(folder)
+    runs = [{"at": now, **run}, *previous.get("runs", [])][:KEEP_RUNS]
+    checked = {"checked_at": now, "latest": latest} if latest else {}
+    folder.mkdir(parents=True, exist_ok=True)
+    temporary = folder / ".status.json"
+    temporary.write_text(json.dumps({**previous, **checked, "runs": runs}, ensure_ascii=False), encoding="utf-8")
+    temporary.replace(folder / "status.json")

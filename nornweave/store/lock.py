@@ -1,0 +1,88 @@
+"""One writer per domain, across processes: ``flock`` on a file that says who holds it.
+
+The operating system releases the lock when its process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from nornweave.errors import DomainBusyError
+
+POLL_S = 0.1
+
+
+class WriterLock:
+    """An exclusive lock on ``file``; a context manager.
+
+    Raises:
+        DomainBusyError: on entering, when another process still holds it after ``wait_s`` seconds.
+    """
+
+    def __init__(self, file: Path, *, purpose: str, wait_s: float = 0) -> None:
+        self._file = file
+        self._purpose = purpose
+        self._wait_s = wait_s
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> Self:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._acquire(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        _write_holder(descriptor, self._purpose)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _acquire(self, descriptor: int) -> None:
+        deadline = time.monotonic() + self._wait_s
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise DomainBusyError(_describe_holder(descriptor, self._file)) from error
+                time.sleep(POLL_S)
+            else:
+                return
+
+
+def _write_holder(descriptor: int, purpose: str) -> None:
+    holder = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "purpose": purpose,
+        "program": Path(sys.argv[0]).name,
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+
+
+def _describe_holder(descriptor: int, file: Path) -> str:
+    try:
+        holder = json.loads(os.pread(descriptor, 4096, 0))
+        who = f"{holder['purpose']} by {holder['program']} (pid {holder['pid']} on {holder['host']}, since {holder['since']})"
+    except (ValueError, KeyError, TypeError):
+        who = "a process that has not said who it is yet"
+    return f"domain {file.parent.name!r} is being written: {who}; wait for it or stop it, then try again"

@@ -1,0 +1,111 @@
+"""Generation files and the pointer at the published one.
+
+``.build-N.duckdb`` is being built; ``gen-N.duckdb`` is complete and never changes; ``CURRENT`` names the one that readers
+open. Every step is a rename: a reader sees the old generation or the new one, a killed writer leaves the pointer valid.
+A generation never takes the name of another: DuckDB keeps an instance per path, so a reused name would serve old data.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from nornweave.errors import NoGenerationError, StoreError
+from nornweave.types import GenerationId
+
+_COMPLETE = re.compile(r"^gen-(\d{6,})\.duckdb$")
+
+
+class GenerationFiles:
+    """The generations of one domain, as files below ``folder``."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._pointer = folder / "CURRENT"
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation, or ``None`` when nothing was published."""
+        try:
+            name = self._pointer.read_text(encoding="ascii").strip()
+        except FileNotFoundError:
+            return None
+        except (OSError, UnicodeDecodeError) as error:
+            raise StoreError(f"{self._pointer}: cannot be read: {error}") from error
+        return GenerationId(name)
+
+    def all(self) -> tuple[GenerationId, ...]:
+        """Return the complete generations, oldest first."""
+        if not self.folder.is_dir():
+            return ()
+        numbers = sorted(int(match[1]) for file in self.folder.iterdir() if (match := _COMPLETE.match(file.name)))
+        return tuple(GenerationId(f"gen-{number:06d}") for number in numbers)
+
+    def path(self, generation: GenerationId) -> Path:
+        """Return the file of a complete generation."""
+        return self.folder / f"{generation}.duckdb"
+
+    def build_path(self, generation: GenerationId) -> Path:
+        """Return the file that a generation is built in."""
+        return self.folder / f".build-{generation.removeprefix('gen-')}.duckdb"
+
+    def next(self) -> GenerationId:
+        """Return a name that was never published; numbers only grow."""
+        known = [*self.all(), *([current] if (current := self.current()) else [])]
+        newest = max((int(name.removeprefix("gen-")) for name in known), default=0)
+        return GenerationId(f"gen-{newest + 1:06d}")
+
+    def publish(self, generation: GenerationId) -> None:
+        """Make a built file complete and point readers at it."""
+        built = self.build_path(generation)
+        if built.with_name(f"{built.name}.wal").exists():
+            raise StoreError(f"{built}: still has a write-ahead log; it must be checkpointed and closed first")
+        _sync(built)
+        built.rename(self.path(generation))
+        _sync(self.folder)
+        self.point_at(generation)
+
+    def point_at(self, generation: GenerationId) -> None:
+        """Point readers at a complete generation.
+
+        Raises:
+            NoGenerationError: there is no such file.
+        """
+        if not self.path(generation).is_file():
+            available = ", ".join(self.all()) or "none"
+            raise NoGenerationError(f"{self.folder}: no generation {generation!r}; there are: {available}")
+        temporary = self._pointer.with_name(".CURRENT")
+        temporary.write_text(f"{generation}\n", encoding="ascii")
+        _sync(temporary)
+        temporary.replace(self._pointer)
+        _sync(self.folder)
+
+    def previous(self) -> GenerationId:
+        """Return the newest generation before the published one."""
+        current = self.current()
+        older = [generation for generation in self.all() if current is None or generation < current]
+        if not older:
+            raise NoGenerationError(
+                f"{self.folder}: no generation before {current or 'the first'}; nothing to roll back to"
+            )
+        return older[-1]
+
+    def prune(self, keep: int) -> None:
+        """Remove all but the newest ``keep`` generations; never the published one."""
+        current = self.current()
+        for generation in self.all()[:-keep]:
+            if generation != current:
+                self.path(generation).unlink(missing_ok=True)
+
+    def clear_builds(self) -> None:
+        """Remove what killed writers left behind."""
+        for file in self.folder.glob(".build-*"):
+            file.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,439 @@
+"""The path of a document: ``list → diff → read → chunk → store → embed → build → reconcile → publish``.
+
+``DomainSync`` is one domain's run, step by step, so that an orchestrator can show and retry each; ``run`` is the whole.
+Every step can be repeated, and finishes what a killed run left: what has been stored is in the working file, what is
+missing is found by looking.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import TracebackType
+from typing import Self
+
+from nornweave import analysis
+from nornweave.chunking import Chunker
+from nornweave.chunking.spans import Lines, TokenIndex
+from nornweave.embedding import Encoder
+from nornweave.errors import (
+    DocumentError,
+    DocumentSkipped,
+    ReconciliationError,
+    SourceUnavailableError,
+    TransientDocumentError,
+)
+from nornweave.ingest.changes import Changes, Held, Look, Unavailable, diff
+from nornweave.ingest.source import Source
+from nornweave.reconcile import Invariant, reconcile
+from nornweave.store.port import (
+    Batch,
+    Candidate,
+    IndexedChunk,
+    NotStored,
+    Publication,
+    Store,
+    StoredDocument,
+    Writer,
+)
+from nornweave.types import (
+    Chunk,
+    ChunkId,
+    ContentHash,
+    Document,
+    Domain,
+    Failure,
+    Listing,
+    Skip,
+    canonical_json,
+    digest,
+    document_id,
+)
+
+logger = logging.getLogger(__name__)
+
+# A transaction is worth its overhead from about this much on, and small enough to hold in memory.
+BATCH_DOCUMENTS = 256
+BATCH_CHUNKS = 2048
+BATCH_CHARACTERS = 8_000_000
+# Texts that are sorted by length and encoded together: long enough for even batches, short enough to lose little.
+EMBEDDING_WINDOW = 2048
+
+Progress = Callable[[str, int, int], None]
+"""Called with ``domain step``, done, total."""
+
+
+def no_progress(step: str, done: int, total: int) -> None:
+    """Show nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainParts:
+    """What one domain's sync works with."""
+
+    domain: Domain
+    sources: tuple[Source, ...]
+    chunker: Chunker
+    encoder: Encoder
+    store: Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncOptions:
+    """What a person may ask of one sync.
+
+    Attributes:
+        full: read and chunk everything again; vectors of unchanged texts are reused.
+        confirm_deletes: carry out the removals that the mass-delete brake holds.
+        wait_s: how long to wait for another writer of the domain.
+        run_id: of the run that this sync belongs to, for the publication's event.
+    """
+
+    full: bool = False
+    confirm_deletes: bool = False
+    wait_s: float = 60
+    run_id: str = ""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What happened to documents so far in this run."""
+
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    unchanged: int = 0
+    embedded: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport:
+    """What a sync of one domain did (contract §3); counts are documents unless said otherwise.
+
+    Attributes:
+        chunks: all chunks of the domain after this run.
+        embedded: vectors computed in this run.
+        reused: chunks whose vector was there already, or is another chunk's of the same text.
+        unavailable: source id → why it could not be listed.
+        seconds: wall time of the whole; ``step_seconds`` of each step.
+    """
+
+    generation: str | None
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    failed: tuple[Failure, ...]
+    chunks: int
+    embedded: int
+    reused: int
+    seconds: float
+    published: bool
+    skipped: tuple[Skip, ...]
+    held: tuple[Held, ...]
+    unavailable: Mapping[str, str]
+    step_seconds: Mapping[str, float]
+    run_id: str
+
+
+def run(parts: DomainParts, options: SyncOptions | None = None, progress: Progress = no_progress) -> SyncReport:
+    """Bring one domain up to date and publish it.
+
+    Raises:
+        DomainBusyError: another process is writing the domain.
+        StoreError: the disk is full or the working file damaged; the published generation stays.
+        EncoderError: the model cannot be used; what was chunked is stored and embedded by the next sync.
+        ReconciliationError: an invariant does not hold; nothing is published.
+    """
+    with DomainSync(parts, options or SyncOptions(), progress) as sync:
+        sync.store_changes()
+        sync.embed()
+        candidate = sync.build()
+        if candidate:
+            sync.publish(candidate)
+        return sync.report()
+
+
+class DomainSync:
+    """One run of one domain; a context manager that holds the domain's writer lock."""
+
+    def __init__(self, parts: DomainParts, options: SyncOptions, progress: Progress = no_progress) -> None:
+        self._parts = parts
+        self._options = options
+        self._show = progress
+        self._tally = Tally()
+        self._published: Publication | None = None
+        self._resources = ExitStack()
+        self._listed: dict[str, Listing | Unavailable] = {}
+
+    def __enter__(self) -> Self:
+        self._started = time.perf_counter()
+        writer = self._parts.store.writer(wait_s=self._options.wait_s, purpose="sync")
+        self._writer: Writer = self._resources.enter_context(writer)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.close()
+
+    @cached_property
+    def changes(self) -> Changes:
+        """List the sources and compare them with the manifest."""
+        with self._timed("list"):
+            for source in self._parts.sources:
+                self._listed[source.id] = _list(source)
+            changes = diff(
+                self._listed,
+                self._writer.manifest(),
+                {source.id: self._pipeline(source) for source in self._parts.sources},
+                full=self._options.full,
+                confirm_deletes=self._options.confirm_deletes,
+            )
+        self._tally.unchanged = changes.unchanged
+        return changes
+
+    def store_changes(self) -> Tally:
+        """Read, chunk and store what changed; remove what is gone."""
+        changes = self.changes
+        with self._timed("store"):
+            removed = tuple(stored.document_id for stored in changes.removed)
+            self._writer.apply(Batch(removed=removed)) if removed else None
+            self._tally.removed += sum(stored.content_hash is not None for stored in changes.removed)
+            for batch in self._batches(changes.looks):
+                self._writer.apply(batch)
+        return self._tally
+
+    def embed(self) -> int:
+        """Embed every text that has no vector; return how many."""
+        total = self._writer.pending_count()
+        if not total:
+            return 0
+        with self._timed("embed"):
+            done = 0
+            for window in self._writer.pending_texts(EMBEDDING_WINDOW):
+                with self._timed("encoder"):
+                    vectors = self._parts.encoder.encode(
+                        [pending.text for pending in window],
+                        progress=lambda count, before=done: self._progress("embed", before + count, total),
+                    )
+                self._writer.add_vectors([pending.embedding_key for pending in window], vectors)
+                done += len(window)
+                self._progress("embed", done, total)
+        self._tally.embedded += total
+        return total
+
+    def build(self) -> Candidate | None:
+        """Build a generation if there is anything to publish, and check it.
+
+        Returns:
+            ``None`` when the published generation says all there is to say.
+
+        Raises:
+            ReconciliationError: an invariant does not hold; the candidate is gone.
+        """
+        candidate = self.build_unchecked()
+        if candidate:
+            broken = [invariant for invariant in self.reconcile(candidate) if not invariant.holds]
+            if broken:
+                self._writer.discard(candidate)
+                raise ReconciliationError("; ".join(str(invariant) for invariant in broken))
+        return candidate
+
+    def build_unchecked(self) -> Candidate | None:
+        """Build a generation if there is anything to publish."""
+        facts = self._facts()
+        if not self._options.full and not self._writer.unpublished(facts):
+            return None
+        if self._writer.current() is None and not self._writer.counts().documents:
+            return None  # nothing was ever ingested: there is nothing to answer from
+        with self._timed("build"):
+            self._progress("build", 0, 1)
+            candidate = self._writer.build(self._options.run_id, facts)
+            self._progress("build", 1, 1)
+        return candidate
+
+    def reconcile(self, candidate: Candidate | None) -> tuple[Invariant, ...]:
+        """Compare what was listed, stored, embedded and indexed."""
+        return reconcile(self.changes, self._writer.counts(), candidate.counts if candidate else None)
+
+    def publish(self, candidate: Candidate) -> Publication:
+        """Point readers at the candidate."""
+        with self._timed("publish"):
+            self._published = self._writer.publish(candidate)
+        return self._published
+
+    def report(self) -> SyncReport:
+        """Say what this run did."""
+        counts = self._writer.counts()
+        tally, changes = self._tally, self.changes
+        return SyncReport(
+            generation=self._writer.current(),
+            added=tally.added,
+            changed=tally.changed,
+            removed=tally.removed,
+            unchanged=tally.unchanged,
+            failed=self._writer.failures(),
+            chunks=counts.chunks,
+            embedded=tally.embedded,
+            reused=max(0, counts.chunks - tally.embedded),
+            seconds=round(time.perf_counter() - self._started, 3),
+            published=self._published is not None,
+            skipped=self._skips(),
+            held=changes.held,
+            unavailable=changes.unavailable,
+            step_seconds={step: round(seconds, 3) for step, seconds in tally.seconds.items()},
+            run_id=self._options.run_id,
+        )
+
+    def _skips(self) -> tuple[Skip, ...]:
+        listed = [skip for listing in self._listed.values() if isinstance(listing, Listing) for skip in listing.skipped]
+        read = [Skip(failure.path, failure.reason) for failure in self._writer.skips()]
+        return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
+
+    def _pipeline(self, source: Source) -> str:
+        parts = self._parts
+        return digest(source.version, parts.chunker.version, parts.encoder.version, analysis.VERSION)
+
+    def _facts(self) -> dict[str, str]:
+        return {
+            "domain": self._parts.domain.value,
+            "encoder": self._parts.encoder.version,
+            "analyzer": analysis.VERSION,
+            "chunker": self._parts.chunker.version,
+        }
+
+    def _batches(self, looks: Sequence[Look]) -> Iterator[Batch]:
+        sources = {source.id: source for source in self._parts.sources}
+        collected: list[Batch] = []
+        documents = chunks = characters = 0
+        for done, look in enumerate(looks, 1):
+            one = self._look(sources[look.source_id], look)  # type: ignore[index]
+            collected.append(one)
+            documents += 1
+            chunks += sum(len(stored.chunks) for stored in one.stored)
+            characters += sum(len(stored.document.text) for stored in one.stored)
+            if documents >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS or characters >= BATCH_CHARACTERS:
+                yield _join(collected)
+                collected, documents, chunks, characters = [], 0, 0, 0
+                self._progress("store", done, len(looks))
+        if collected:
+            yield _join(collected)
+            self._progress("store", len(looks), len(looks))
+
+    def _look(self, source: Source, look: Look) -> Batch:
+        """Read one document and decide what becomes of it; its failure is its own."""
+        stored_before = look.stored is not None and look.stored.content_hash is not None
+        try:
+            result = self._read(source, look)
+        except DocumentSkipped as skip:
+            self._tally.removed += stored_before
+            removed = (look.stored.document_id,) if look.stored and stored_before else ()
+            return Batch(not_stored=(self._not_stored(source, look, skip, "skipped"),), removed=removed)
+        except TransientDocumentError as error:
+            return Batch(not_stored=(self._not_stored(source, look, error, "transient"),))
+        except DocumentError as error:
+            return Batch(not_stored=(self._not_stored(source, look, error, "failed"),))
+        if result is None:
+            self._tally.unchanged += 1
+            assert look.stored is not None
+            return Batch(touched=((look.stored.document_id, look.entry.gate),))
+        if stored_before:
+            self._tally.changed += 1
+        else:
+            self._tally.added += 1
+        return Batch(stored=(result,))
+
+    def _read(self, source: Source, look: Look) -> StoredDocument | None:
+        """Read and chunk a document; ``None`` when it is the one that is stored."""
+        raw = source.fetch(look.entry)
+        content_hash = ContentHash(digest(raw, canonical_json(look.entry.metadata)))
+        pipeline = self._pipeline(source)
+        known = look.stored
+        if known and not self._options.full and (known.content_hash, known.pipeline) == (content_hash, pipeline):
+            return None
+        document = replace(source.parse(look.entry, raw), content_hash=content_hash)
+        chunks = tuple(index_chunks(document, self._parts.chunker, self._parts.encoder))
+        if not chunks:
+            raise DocumentError("empty: nothing in it can be indexed; add text or exclude it")
+        return StoredDocument(document=document, gate=look.entry.gate, pipeline=pipeline, chunks=chunks)
+
+    def _not_stored(self, source: Source, look: Look, error: DocumentError, outcome: str) -> NotStored:
+        if outcome != "skipped":
+            logger.warning("%s/%s: %s", source.id, look.entry.path, error)
+        return NotStored(
+            document_id=document_id(source.id, look.entry.path),
+            source_id=source.id,
+            path=look.entry.path,
+            gate=look.entry.gate,
+            pipeline=self._pipeline(source),
+            reason=str(error),
+            outcome=outcome,  # type: ignore[arg-type]
+        )
+
+    def _progress(self, step: str, done: int, total: int) -> None:
+        self._show(f"{self._parts.domain.value} {step}", done, total)
+
+    def _timed(self, step: str) -> _Timer:
+        return _Timer(self._tally.seconds, step)
+
+
+class _Timer:
+    """Adds the wall time of a block to a counter."""
+
+    def __init__(self, seconds: dict[str, float], step: str) -> None:
+        self._seconds = seconds
+        self._step = step
+
+    def __enter__(self) -> None:
+        self._started = time.perf_counter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._seconds[self._step] = self._seconds.get(self._step, 0.0) + time.perf_counter() - self._started
+
+
+def _list(source: Source) -> Listing | Unavailable:
+    try:
+        return source.list()
+    except SourceUnavailableError as error:
+        logger.error("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
+        return Unavailable(str(error))
+
+
+def _join(batches: Sequence[Batch]) -> Batch:
+    return Batch(
+        stored=tuple(one for batch in batches for one in batch.stored),
+        not_stored=tuple(one for batch in batches for one in batch.not_stored),
+        removed=tuple(one for batch in batches for one in batch.removed),
+        touched=tuple(one for batch in batches for one in batch.touched),
+    )
+
+
+def index_chunks(document: Document, chunker: Chunker, encoder: Encoder) -> Iterator[IndexedChunk]:
+    """Cut a document and prepare its chunks for the index, in order."""
+    index = TokenIndex(document.text, encoder.tokenizer)
+    lines = Lines(document.text)
+    seen: Counter[str] = Counter()
+    for chunk in chunker.chunk(document, index):
+        text_id = digest(chunk.content)
+        yield IndexedChunk(
+            chunk_id=ChunkId(digest(document.id, text_id, str(seen[text_id]))),
+            chunk=chunk,
+            embedding_key=digest(encoder.version, chunk.embedded_text),
+            terms=analysis.analyze(searched_text(document, chunk)),
+            lines=lines.range(chunk.span),
+        )
+        seen[text_id] += 1
+
+
+def searched_text(document: Document, chunk: Chunk) -> str:
+    """Return what BM25 sees of a chunk: what it says, what it is called, and where it stands."""
+    return "\n".join(filter(None, (document.path, document.title, chunk.section, chunk.title, chunk.content)))

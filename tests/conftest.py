@@ -1,0 +1,1 @@
+"""Put ``tests/`` on the path, so that test modules can import ``support``."""

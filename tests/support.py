@@ -1,0 +1,99 @@
+"""Parts that tests build on: a source held in memory, and readers of what was published."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nornweave import analysis
+from nornweave.chunking import Chunker
+from nornweave.embedding import Encoder
+from nornweave.embedding.hashing import HashEncoder
+from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
+from nornweave.settings import StorageSettings
+from nornweave.store.corpus import DuckDBStore
+from nornweave.store.generation import Generation
+from nornweave.sync import DomainParts, SyncOptions, SyncReport, run
+from nornweave.types import ContentHash, Document, Domain, Entry, Listing, SourceId, digest, document_id
+
+BROKEN = "\0broken"
+SKIPPED = "\0skipped"
+LOCKED = "\0locked"
+
+
+@dataclass
+class MemorySource:
+    """A source whose documents are a dict; some contents stand for what cannot be ingested."""
+
+    id: SourceId = SourceId("memory")
+    domain: Domain = Domain.DOCUMENTATION
+    version: str = "1"
+    documents: dict[str, str] = field(default_factory=dict)
+    revisions: dict[str, int] = field(default_factory=dict)
+    unavailable: bool = False
+
+    def write(self, path: str, text: str) -> None:
+        """Write a document; its gate changes even when its text does not, as with ``touch``."""
+        self.documents[path] = text
+        self.revisions[path] = self.revisions.get(path, 0) + 1
+
+    def list(self) -> Listing:
+        if self.unavailable:
+            raise SourceUnavailableError("not mounted; mount it")
+        return Listing(tuple(Entry(path=path, gate=f"{self.revisions[path]}") for path in sorted(self.documents)))
+
+    def fetch(self, entry: Entry) -> bytes:
+        text = self.documents[entry.path]
+        if text == LOCKED:
+            raise TransientDocumentError("locked; try again")
+        return text.encode()
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        text = raw.decode()
+        if text == BROKEN:
+            raise DocumentError("broken; mend it")
+        if text == SKIPPED:
+            raise DocumentSkipped("generated")
+        return Document(
+            id=document_id(self.id, entry.path),
+            domain=self.domain,
+            source_id=self.id,
+            path=entry.path,
+            text=text,
+            format="text",
+            content_hash=ContentHash(digest(raw)),
+        )
+
+
+def memory_parts(folder: Path, *sources: MemorySource, encoder: Encoder | None = None, limit: int = 16) -> DomainParts:
+    """Return the parts of a domain that reads ``sources``."""
+    encoder = encoder or HashEncoder(dimensions=16)
+    return DomainParts(
+        domain=Domain.DOCUMENTATION,
+        sources=sources,
+        chunker=Chunker(strategy="RECURSIVE_CHARACTER", limit=limit),
+        encoder=encoder,
+        store=DuckDBStore(folder, StorageSettings(), dimensions=encoder.dimensions),
+    )
+
+
+def sync(parts: DomainParts, **options: bool) -> SyncReport:
+    """Run one sync with a run id."""
+    return run(parts, SyncOptions(run_id="test", wait_s=0, **options))
+
+
+def published_texts(parts: DomainParts) -> dict[str, str]:
+    """Return the published documents' texts by path, put together from their chunks."""
+    with Generation(parts.store.files.path(parts.store.current())) as generation:
+        chunks = generation.chunks(range(generation.chunk_count))
+    texts: dict[str, list[tuple[int, str]]] = {}
+    for chunk in chunks.values():
+        texts.setdefault(f"{chunk.source_id}/{chunk.path}", []).append((chunk.char_range[0], chunk.content))
+    return {path: " ".join(content for _, content in sorted(pieces)) for path, pieces in texts.items()}
+
+
+def found_by_words(parts: DomainParts, words: str) -> set[str]:
+    """Return the paths whose chunks hold any of ``words``, as BM25 finds them."""
+    with Generation(parts.store.files.path(parts.store.current())) as generation:
+        hits = generation.sparse(analysis.query_terms(words), 1000)
+        return {chunk.path for chunk in generation.chunks([hit.chunk_no for hit in hits]).values()}

@@ -1,0 +1,291 @@
+"""The sync properties of the specification (§2), each against the real store."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from support import BROKEN, LOCKED, SKIPPED, MemorySource, found_by_words, memory_parts, published_texts, sync
+
+from nornweave.embedding.hashing import HashEncoder
+from nornweave.sync import DomainSync, SyncOptions, run
+
+PATHS = st.sampled_from([f"{letter}.txt" for letter in "abcdef"])
+WORDS = st.sampled_from(["alpha", "beta", "gamma", "delta", "größe", "日本"])
+TEXTS = st.lists(WORDS, min_size=1, max_size=60).map(" ".join)
+UNUSABLE = st.sampled_from([BROKEN, LOCKED])
+
+
+class Killed(BaseException):
+    """Stands for a process that ends at this point: nothing catches it."""
+
+
+class SyncMachine(RuleBasedStateMachine):
+    """Documents come, change, break and go, syncs run and are killed; the published index always tells the truth."""
+
+    @initialize()
+    def start(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.source = MemorySource()
+        self.parts = memory_parts(self.folder, self.source)
+        self.expected: dict[str, str] = {}
+        self.published: dict[str, str] | None = None
+
+    def teardown(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @rule(path=PATHS, text=TEXTS)
+    def write(self, path: str, text: str) -> None:
+        self.source.write(path, text)
+
+    @rule(path=PATHS, text=UNUSABLE)
+    def damage(self, path: str, text: str) -> None:
+        self.source.write(path, text)
+
+    @rule(path=PATHS)
+    def skip(self, path: str) -> None:
+        self.source.write(path, SKIPPED)
+
+    @rule(path=PATHS)
+    def delete(self, path: str) -> None:
+        self.source.documents.pop(path, None)
+
+    @rule(full=st.booleans())
+    def sync(self, full: bool) -> None:
+        before = dict(self.expected)
+        report = sync(self.parts, full=full, confirm_deletes=True)
+        self.expected = {
+            path: before.get(path, "") if text in {BROKEN, LOCKED} else text
+            for path, text in self.source.documents.items()
+            if text != SKIPPED and not (text in {BROKEN, LOCKED} and path not in before)
+        }
+        assert {failure.path for failure in report.failed} == {
+            path for path, text in self.source.documents.items() if text in {BROKEN, LOCKED}
+        }
+        assert report.embedded + report.reused >= report.chunks
+        if self.parts.store.current():
+            self.published = {f"memory/{path}": text for path, text in self.expected.items()}
+
+    @rule(step=st.sampled_from(["changes", "store", "embed", "build"]))
+    def kill(self, step: str) -> None:
+        """End a sync after a step; what is published stays, what was stored is finished by the next sync."""
+        options = SyncOptions(run_id="killed", confirm_deletes=True, wait_s=0)
+        with pytest.raises(Killed), DomainSync(self.parts, options) as running:
+            _ = running.changes
+            _raise_if(step == "changes")
+            running.store_changes()
+            _raise_if(step == "store")
+            running.embed()
+            _raise_if(step == "embed")
+            running.build()
+            raise Killed
+
+    @precondition(lambda self: hasattr(self, "published") and self.published is not None)
+    @invariant()
+    def published_index_is_what_the_last_finished_sync_saw(self) -> None:
+        assert published_texts(self.parts) == self.published
+
+    @precondition(lambda self: hasattr(self, "published") and self.published is not None)
+    @invariant()
+    def deleted_words_find_nothing(self) -> None:
+        assert self.published is not None
+        for word in ("alpha", "größe"):
+            expected = {path.split("/")[1] for path, text in self.published.items() if word in text}
+            assert found_by_words(self.parts, word) == expected
+
+
+def _raise_if(condition: bool) -> None:
+    if condition:
+        raise Killed
+
+
+TestSyncMachine = SyncMachine.TestCase
+TestSyncMachine.settings = settings(
+    max_examples=25, stateful_step_count=12, deadline=None, suppress_health_check=list(HealthCheck)
+)
+
+
+@pytest.fixture
+def source() -> MemorySource:
+    memory = MemorySource()
+    for number in range(30):
+        memory.write(f"{number:02}.txt", f"document number{number} says hello")
+    return memory
+
+
+def test_a_second_sync_writes_nothing(tmp_path: Path, source: MemorySource) -> None:
+    parts = memory_parts(tmp_path, source)
+    first = sync(parts)
+    files = {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in tmp_path.rglob("*.duckdb")}
+
+    second = sync(parts)
+
+    assert (first.added, first.published, first.generation) == (30, True, "gen-000001")
+    assert (second.added, second.changed, second.removed, second.unchanged) == (0, 0, 0, 30)
+    assert (second.embedded, second.reused, second.published) == (0, second.chunks, False)
+    assert {file: (file.stat().st_mtime_ns, file.read_bytes()) for file in tmp_path.rglob("*.duckdb")} == files
+
+
+def test_a_document_that_got_shorter_leaves_nothing_behind(tmp_path: Path, source: MemorySource) -> None:
+    source.write("long.txt", " ".join(f"word{number}" for number in range(200)))
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+    assert found_by_words(parts, "word199") == {"long.txt"}
+
+    source.write("long.txt", "word0 only")
+    report = sync(parts)
+
+    assert report.changed == 1
+    assert found_by_words(parts, "word199") == set()
+    assert found_by_words(parts, "word0") == {"long.txt"}
+
+
+def test_documents_with_identical_content_are_separate(tmp_path: Path) -> None:
+    source = MemorySource()
+    source.write("one.txt", "the same words")
+    source.write("two.txt", "the same words")
+    parts = memory_parts(tmp_path, source)
+    report = sync(parts)
+    assert found_by_words(parts, "same") == {"one.txt", "two.txt"}
+    assert (report.chunks, report.embedded, report.reused) == (2, 1, 1)
+
+    del source.documents["one.txt"]
+    sync(parts)
+
+    assert found_by_words(parts, "same") == {"two.txt"}
+
+
+def test_moving_a_document_embeds_nothing_again(tmp_path: Path, source: MemorySource) -> None:
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+
+    source.write("moved/00.txt", source.documents.pop("00.txt"))
+    report = sync(parts)
+
+    assert (report.added, report.removed, report.embedded) == (1, 1, 0)
+    assert found_by_words(parts, "number0") == {"moved/00.txt"}
+
+
+def test_touching_a_document_publishes_nothing(tmp_path: Path, source: MemorySource) -> None:
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+
+    source.write("00.txt", source.documents["00.txt"])
+    report = sync(parts)
+
+    assert (report.changed, report.unchanged, report.published) == (0, 30, False)
+
+
+def test_a_failed_document_keeps_answering_marked_stale_until_it_is_mended(tmp_path: Path, source: MemorySource) -> None:
+    from nornweave.store.generation import Generation
+
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+
+    source.write("00.txt", BROKEN)
+    report = sync(parts)
+    with Generation(parts.store.files.path(parts.store.current())) as generation:
+        stale = {chunk.path for chunk in generation.chunks(range(generation.chunk_count)).values() if chunk.stale}
+
+    assert [(failure.path, failure.stale) for failure in report.failed] == [("00.txt", True)]
+    assert "mend it" in report.failed[0].reason
+    assert stale == {"00.txt"}
+    assert found_by_words(parts, "number0") == {"00.txt"}
+
+    again = sync(parts)
+    assert (len(again.failed), again.published) == (1, False)
+
+    source.write("00.txt", "mended number0")
+    mended = sync(parts)
+    assert (mended.failed, mended.changed) == ((), 1)
+    assert found_by_words(parts, "mended") == {"00.txt"}
+
+
+def test_what_may_pass_is_tried_at_every_sync(tmp_path: Path, source: MemorySource) -> None:
+    source.write("00.txt", LOCKED)
+    parts = memory_parts(tmp_path, source)
+    assert [failure.path for failure in sync(parts).failed] == ["00.txt"]
+
+    source.documents["00.txt"] = "readable now"  # its gate stays: permissions do not change times
+
+    assert sync(parts).failed == ()
+    assert found_by_words(parts, "readable") == {"00.txt"}
+
+
+@pytest.mark.parametrize("left", [0, 5])
+def test_the_brake_holds_mass_deletes_until_confirmed(tmp_path: Path, source: MemorySource, left: int) -> None:
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+    source.documents = dict(list(source.documents.items())[:left])
+
+    held = sync(parts)
+    assert (held.removed, held.published, len(held.held[0].paths)) == (0, False, 30 - left)
+    assert found_by_words(parts, "hello") == {f"{number:02}.txt" for number in range(30)}
+
+    confirmed = sync(parts, confirm_deletes=True)
+    assert (confirmed.removed, confirmed.held) == (30 - left, ())
+    assert found_by_words(parts, "hello") == set(source.documents)
+
+
+def test_an_unavailable_source_deletes_nothing_even_when_confirmed(tmp_path: Path, source: MemorySource) -> None:
+    other = MemorySource(id="other")
+    other.write("x.txt", "elsewhere")
+    parts = memory_parts(tmp_path, source, other)
+    sync(parts)
+
+    source.unavailable = True
+    other.write("y.txt", "another")
+    report = sync(parts, confirm_deletes=True)
+
+    assert report.unavailable == {"memory": "not mounted; mount it"}
+    assert (report.removed, report.added) == (0, 1)
+    assert "00.txt" in found_by_words(parts, "hello")
+    assert found_by_words(parts, "another") == {"y.txt"}
+
+
+def test_a_source_taken_out_of_the_configuration_goes(tmp_path: Path, source: MemorySource) -> None:
+    other = MemorySource(id="other")
+    other.write("x.txt", "elsewhere")
+    sync(memory_parts(tmp_path, source, other))
+
+    parts = memory_parts(tmp_path, other)
+    assert sync(parts).removed == 30
+    assert set(published_texts(parts)) == {"other/x.txt"}
+
+
+def test_another_chunker_or_encoder_reaches_every_document(tmp_path: Path, source: MemorySource) -> None:
+    sync(memory_parts(tmp_path, source))
+
+    smaller = sync(memory_parts(tmp_path, source, limit=17))
+    assert (smaller.changed, smaller.unchanged, smaller.embedded, smaller.published) == (30, 0, 0, True)
+
+    other_model = sync(memory_parts(tmp_path, source, limit=17, encoder=HashEncoder(dimensions=32)))
+    assert (other_model.changed, other_model.embedded, other_model.published) == (30, 30, True)
+
+
+def test_generations_are_bounded_and_can_be_rolled_back(tmp_path: Path, source: MemorySource) -> None:
+    parts = memory_parts(tmp_path, source)
+    for number in range(5):
+        source.write("00.txt", f"version{number}")
+        sync(parts)
+    assert parts.store.generations() == ("gen-000003", "gen-000004", "gen-000005")
+
+    parts.store.rollback()
+    assert found_by_words(parts, "version3") == {"00.txt"}
+    assert sync(parts).published is False, "a rollback lasts until something changes"
+
+    source.write("01.txt", "news")
+    assert sync(parts).generation == "gen-000006"
+    assert found_by_words(parts, "version4") == {"00.txt"}
+
+
+def test_progress_is_reported_to_the_end(tmp_path: Path, source: MemorySource) -> None:
+    seen: dict[str, tuple[int, int]] = {}
+    run(memory_parts(tmp_path, source), SyncOptions(), lambda step, done, total: seen.update({step: (done, total)}))
+    assert seen["documentation store"] == (30, 30)
+    assert seen["documentation embed"] == (30, 30)
