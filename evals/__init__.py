@@ -1,0 +1,1 @@
+"""Measuring: judged sets, quality and speed."""

@@ -129,7 +129,9 @@ def status(context: typer.Context, domain: DomainsOption = None, as_json: JsonOp
 def rollback(
     context: typer.Context,
     domain: Annotated[Domain, typer.Argument(help="The domain.", metavar="D")],
-    generation: Annotated[str | None, typer.Argument(help="The generation; the one before the current if left out.")] = None,
+    generation: Annotated[
+        str | None, typer.Argument(help="The generation; the one before the current if left out.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Point a domain at an older generation; the next sync that finds a change publishes a new one."""

@@ -1,4 +1,4 @@
-"""What must add up before anything is published: listed = stored + failed, vectors = chunks = index rows, no orphans."""
+"""What must add up before anything is published: listed = stored + failed, vectors = chunks = index, no orphans."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ def reconcile(changes: Changes, working: Counts, generation: GenerationCounts | 
     accounted = working.documents + working.failed - working.stale + working.skipped
     invariants = (
         Invariant("documents_accounted_for", accounted, changes.listed, "stored + failed + skipped = listed + kept"),
-        Invariant("texts_embedded", working.texts - working.missing_vectors, working.texts, "every text has its vector"),
+        Invariant(
+            "texts_embedded", working.texts - working.missing_vectors, working.texts, "every text has its vector"
+        ),
         Invariant("no_orphan_chunks", working.orphan_chunks, 0, "every chunk belongs to a document"),
         Invariant("ids_unique", working.duplicate_chunk_ids + working.duplicate_documents, 0, "one row per id"),
     )
@@ -57,6 +59,8 @@ def reconcile(changes: Changes, working: Counts, generation: GenerationCounts | 
         *invariants,
         Invariant("generation_complete", generation.chunks, working.chunks, "every stored chunk is in the generation"),
         Invariant("vectors_match_chunks", generation.vectors, generation.chunks, "one vector per chunk"),
-        Invariant("index_matches_chunks", generation.indexed_chunks, generation.chunks, "every chunk is in the BM25 tables"),
+        Invariant(
+            "index_matches_chunks", generation.indexed_chunks, generation.chunks, "every chunk is in the BM25 tables"
+        ),
         Invariant("no_orphans_in_generation", generation.orphans, 0, "no row belongs to nothing"),
     )

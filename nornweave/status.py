@@ -1,7 +1,7 @@
 """What each domain's runs left behind, readable while the domain is being written.
 
-``status.json`` in the domain's folder is replaced atomically at the end of every run. The working file is the truth; this
-is its summary, because DuckDB lets nobody read a file that another process writes.
+``status.json`` in the domain's folder is replaced atomically at the end of every run. The working file is the truth;
+this is its summary, because DuckDB lets nobody read a file that another process writes.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ def read_status(folder: Path) -> dict[str, Any]:
 
 def report_as_json(report: SyncReport) -> dict[str, Any]:
     """Return a report as the JSON of contract §3."""
-    document: dict[str, Any] = {
-        field.name: _plain(getattr(report, field.name)) for field in dataclasses.fields(report)
-    }
+    document: dict[str, Any] = {field.name: _plain(getattr(report, field.name)) for field in dataclasses.fields(report)}
     document["skipped"] = document["skipped"][:KEEP_SKIPS]
     document["skip_reasons"] = _count_reasons(report)
     return document

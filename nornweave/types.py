@@ -58,7 +58,7 @@ class Entry:
 
     Attributes:
         path: the document's place inside its source, POSIX separators, never absolute, no ``..``.
-        gate: cheap mark of the content (size and times, git blob id); equal gates mean "not changed", unequal ones "look".
+        gate: cheap mark of the content (size and times, git blob id); equal gates mean "not changed", others "look".
         size: bytes, as far as the source knows.
         updated_at: when the source says it changed last, UTC.
         revision: the version that the source gives it (commit sha), if any.
@@ -139,8 +139,8 @@ class Document:
     """What a source's document says, read and parsed, before it is chunked.
 
     Attributes:
-        text: source code and markup as they stand in the file, decoded; text taken out of PDF and conversations otherwise.
-        format: ``python``, ``markdown``, ``rst``, ``html``, ``text``, ``pdf``, ``slack``, ``github``, ``transcript``, …
+        text: code and markup as they stand in the file, decoded; the text taken out of PDF and conversations.
+        format: ``python``, ``markdown``, ``rst``, ``html``, ``text``, ``pdf``, ``slack``, ``github``, …
         content_hash: of the bytes that the document was parsed from.
         page_starts: for paged formats the offset at which each page starts, page 1 first.
     """
@@ -169,7 +169,7 @@ class Chunk:
     Attributes:
         span: where it stands; the chunks of a document are in order, do not overlap and leave out only blank space.
         content: what is shown and matched; for plain text and code exactly ``text[span]``.
-        context: what it is embedded with but does not say itself (heading path, path and signature, messages before it).
+        context: what it is embedded with but does not say itself (heading path, signature, messages before it).
         token_count: of ``content`` alone, with the encoder's own tokenizer, special tokens not counted.
         title: the symbol or the heading that names it.
         section: the heading path as one line, ``A > B > C``.

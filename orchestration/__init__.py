@@ -1,0 +1,1 @@
+"""The Dagster edge: when things happen, what depends on what, and what must hold."""

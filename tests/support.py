@@ -25,7 +25,7 @@ LOCKED = "\0locked"
 class MemorySource:
     """A source whose documents are a dict; some contents stand for what cannot be ingested."""
 
-    id: SourceId = SourceId("memory")
+    id: str = "memory"
     domain: Domain = Domain.DOCUMENTATION
     version: str = "1"
     documents: dict[str, str] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class MemorySource:
         return Document(
             id=document_id(self.id, entry.path),
             domain=self.domain,
-            source_id=self.id,
+            source_id=SourceId(self.id),
             path=entry.path,
             text=text,
             format="text",

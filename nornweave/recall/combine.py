@@ -30,7 +30,7 @@ def convex_combination(legs: Sequence[Leg], weights: Mapping[str, float]) -> lis
     adds nothing.
 
     Returns:
-        Every candidate of every leg once, by score descending, then by name; scores in [0, 1] for weights that sum to 1.
+        Every candidate of every leg once, by score descending, then name; scores in [0, 1] if weights sum to 1.
 
     Source: Bruch, Gai & Ingber, TOIS 2023, arXiv:2210.11934, theoretical min-max.
     """

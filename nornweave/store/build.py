@@ -81,7 +81,7 @@ def build_facts(settings: StorageSettings, dimensions: int) -> dict[str, str]:
 def insert_publication(connection: Connection, table: str, publication: Publication) -> None:
     """Append the event to ``table`` (a constant of the caller)."""
     connection.execute(
-        f"insert into {table} values (?, ?, ?, ?, ?, ?)",  # noqa: S608
+        f"insert into {table} values (?, ?, ?, ?, ?, ?)",
         [
             publication.generation,
             publication.run_id,

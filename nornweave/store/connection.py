@@ -29,7 +29,7 @@ def connect_reader(path: Path) -> Connection:
 
 
 def _connect(path: Path, *, read_only: bool, memory: str, spill: Path | None) -> Connection:
-    config: dict[str, str | bool | int] = {
+    config: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": memory,
         "threads": 2,
         "autoinstall_known_extensions": False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -154,8 +155,7 @@ class DuckDBWriter:
             _insert(connection, "documents", _document_rows(batch.stored))
             _insert(connection, "chunks", _chunk_rows(batch.stored))
             _insert(connection, "not_stored", _not_stored_rows(batch.not_stored))
-            for identity, gate in batch.touched:
-                connection.execute("update documents set gate = ? where document_id = ?", [gate, identity])
+            _touch(connection, batch.touched)
 
     def pending_count(self) -> int:
         """Count the distinct texts without a vector."""
@@ -169,7 +169,7 @@ class DuckDBWriter:
             from chunks {_WITHOUT_VECTOR}
             group by embedding_key
             order by size desc, embedding_key
-            """  # noqa: S608 - a constant
+            """
         ).fetchall()
         for start in range(0, len(keys), window):
             wanted = pa.table({"embedding_key": [key for key, _ in keys[start : start + window]]})
@@ -212,7 +212,7 @@ class DuckDBWriter:
             from not_stored
             where {condition}
             order by source_id, path
-            """  # noqa: S608 - a constant of this class
+            """
         ).fetchall()
         return tuple(Failure(path, reason, source_id, stale) for path, reason, source_id, stale in rows)
 
@@ -232,18 +232,19 @@ class DuckDBWriter:
               (select count(*) from chunks anti join documents using (document_id)),
               (select count(*) - count(distinct chunk_id) from chunks),
               (select count(*) - count(distinct document_id) from documents)
-            """  # noqa: S608 - a constant
+            """
         ).fetchone()
-        assert row is not None  # noqa: S101 - an aggregate without group by always answers
-        names = ("documents", "failed", "stale", "skipped", "chunks", "tokens", "texts", "missing_vectors", "orphan_chunks",
-                 "duplicate_chunk_ids", "duplicate_documents")  # fmt: skip
+        assert row is not None, "an aggregate without group by always answers"
+        names = [field.name for field in dataclasses.fields(Counts)]  # the query's columns are in their order
         return Counts(**dict(zip(names, map(int, row), strict=True)))
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
         """Tell whether a generation built now, with these facts, would differ from the newest publication."""
-        if self._files.current() is None or _meta(self._connection).get("published_facts") != canonical_json(self._facts(facts)):
+        if self._files.current() is None or _meta(self._connection).get("published_facts") != canonical_json(
+            self._facts(facts)
+        ):
             return True
-        return self._integer(f"select count(*) from ({_CHANGES})") > 0  # noqa: S608 - a constant
+        return self._integer(f"select count(*) from ({_CHANGES})") > 0
 
     def _facts(self, facts: Mapping[str, str]) -> dict[str, str]:
         return {**facts, **build_facts(self._settings, self._dimensions)}
@@ -274,7 +275,7 @@ class DuckDBWriter:
         # Killed between the pointer and this transaction, the next sync publishes the same content once more.
         with self._transaction() as connection:
             connection.execute("delete from published")
-            connection.execute(f"insert into published {_VERSIONS}")  # noqa: S608 - a constant
+            connection.execute(f"insert into published {_VERSIONS}")
             connection.execute("delete from meta where key = 'published_facts'")
             connection.execute("insert into meta values ('published_facts', ?)", [canonical_json(candidate.facts)])
             insert_publication(connection, "publications", publication)
@@ -330,7 +331,7 @@ select
 from ({_VERSIONS}) now
 full join published was using (document_id)
 where now.version is distinct from was.version or now.stale is distinct from was.stale
-"""  # noqa: S608 - constants only
+"""
 
 
 def _open(file: Path, dimensions: int) -> Connection:
@@ -389,12 +390,20 @@ def _roll_back(connection: Connection) -> None:
 def _delete(connection: Connection, table: str, identities: Sequence[DocumentId]) -> None:
     if identities:
         doomed = pa.table({"document_id": list(identities)})  # noqa: F841 - DuckDB reads it by name
-        connection.execute(f"delete from {table} where document_id in (select document_id from doomed)")  # noqa: S608
+        connection.execute(f"delete from {table} where document_id in (select document_id from doomed)")
+
+
+def _touch(connection: Connection, touched: Sequence[tuple[DocumentId, str]]) -> None:
+    if touched:
+        seen = pa.table({"document_id": [one for one, _ in touched], "gate": [gate for _, gate in touched]})  # noqa: F841
+        connection.execute(
+            "update documents set gate = seen.gate from seen where documents.document_id = seen.document_id"
+        )
 
 
 def _insert(connection: Connection, table: str, rows: pa.Table) -> None:
     if rows.num_rows:
-        connection.execute(f"insert into {table} by name select * from rows")  # noqa: S608 - a constant of this module
+        connection.execute(f"insert into {table} by name select * from rows")
 
 
 def _age_vectors(connection: Connection, generation: GenerationId, keep: int) -> None:

@@ -67,9 +67,7 @@ class Generation:
         self._connection = connect_reader(file)
         self._threads = threading.local()
         try:
-            self.meta: Mapping[str, str] = dict(
-                self._connection.execute("select key, value from meta").fetchall()
-            )
+            self.meta: Mapping[str, str] = dict(self._connection.execute("select key, value from meta").fetchall())
             self.chunk_count = self._count()
             self._matrix: Vectors | None = None
             if self.meta.get("built_with") == "hnsw":
@@ -142,15 +140,19 @@ class Generation:
     def _dense_hnsw(self, query: Vectors, k: int) -> list[Hit]:
         literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
         with _HNSW_SEARCHES:
-            rows = self._cursor().execute(
-                f"""
+            rows = (
+                self._cursor()
+                .execute(
+                    f"""
                 select chunk_no, 1 - array_cosine_distance(vector, ?::float[{len(query):d}]) as score
                 from vectors
                 order by array_cosine_distance(vector, ?::float[{len(query):d}])
                 limit ?
-                """,  # noqa: S608 - an integer
-                [literal, literal, k],
-            ).fetchall()
+                """,
+                    [literal, literal, k],
+                )
+                .fetchall()
+            )
         return sorted((Hit(number, score) for number, score in rows), key=lambda hit: (-hit.score, hit.chunk_no))
 
     def _load_matrix(self) -> Vectors:

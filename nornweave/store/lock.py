@@ -82,7 +82,8 @@ def _write_holder(descriptor: int, purpose: str) -> None:
 def _describe_holder(descriptor: int, file: Path) -> str:
     try:
         holder = json.loads(os.pread(descriptor, 4096, 0))
-        who = f"{holder['purpose']} by {holder['program']} (pid {holder['pid']} on {holder['host']}, since {holder['since']})"
+        process = f"pid {holder['pid']} on {holder['host']}, since {holder['since']}"
+        who = f"{holder['purpose']} by {holder['program']} ({process})"
     except (ValueError, KeyError, TypeError):
         who = "a process that has not said who it is yet"
     return f"domain {file.parent.name!r} is being written: {who}; wait for it or stop it, then try again"

@@ -1,7 +1,7 @@
 """The store as the rest of the system sees it; DuckDB is the first implementation.
 
-A ``Writer`` is the one writer of a domain: it holds the domain's lock from opening to closing. Whatever it stores becomes
-visible to readers only through ``build`` and ``publish``.
+A ``Writer`` is the one writer of a domain: it holds the domain's lock from opening to closing. Whatever it stores
+becomes visible to readers only through ``build`` and ``publish``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Stored:
         gate: the entry's gate when it was looked at last.
         content_hash: of the stored version; ``None`` when nothing is stored.
         pipeline: versions and settings that it was chunked with.
-        outcome: of the last attempt, which saw this gate with this pipeline; an older version may be stored all the same.
+        outcome: of the last attempt, which saw this gate with this pipeline; an older version may be stored.
     """
 
     document_id: DocumentId

@@ -1,0 +1,149 @@
+"""Killed writers, full disks and busy readers: the published generation answers throughout, and nothing is lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from support import MemorySource, found_by_words, memory_parts, published_texts, sync
+
+from nornweave import analysis
+from nornweave.errors import DomainBusyError, StoreError
+from nornweave.store.generation import Generation
+
+PROGRAM = textwrap.dedent(
+    """
+    import sys
+    sys.path.insert(0, {tests!r})
+    from pathlib import Path
+    from support import MemorySource, memory_parts, sync
+    source = MemorySource()
+    for number in range({documents}):
+        source.write(f"{{number:04}}.txt", f"{word} document {{number}} " + "filler words to cut into chunks " * 20)
+    print("started", flush=True)
+    print(sync(memory_parts(Path({folder!r}), source)).generation, flush=True)
+    """
+)
+
+
+def writer_program(folder: Path, word: str, documents: int = 400) -> list[str]:
+    """Return a command that syncs documents which all say ``word``."""
+    code = PROGRAM.format(tests=str(Path(__file__).parent), folder=str(folder), word=word, documents=documents)
+    return [sys.executable, "-c", code]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0.02, 0.15, 0.3, 0.5, 0.8, 1.2])
+def test_kill_minus_nine_leaves_the_published_generation_and_the_next_sync_finishes(
+    tmp_path: Path, delay: float
+) -> None:
+    subprocess.run(writer_program(tmp_path, "alpha", 50), check=True, capture_output=True, timeout=120)
+    parts = memory_parts(tmp_path, MemorySource())
+    before = published_texts(parts)
+
+    with subprocess.Popen(writer_program(tmp_path, "omega"), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+    published = published_texts(parts)
+    assert published == before or len(published) == 400, "either the old generation or the complete new one"
+
+    subprocess.run(writer_program(tmp_path, "omega"), check=True, capture_output=True, timeout=120)
+    assert found_by_words(parts, "omega") == {f"{number:04}.txt" for number in range(400)}
+    assert found_by_words(parts, "alpha") == set()
+    assert not list(tmp_path.rglob(".build-*")), "what the killed builder left is cleaned up"
+
+
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
+    subprocess.run(writer_program(tmp_path, "alpha", 50), check=True, capture_output=True, timeout=120)
+    parts = memory_parts(tmp_path, MemorySource())
+    limit = (tmp_path / "working.duckdb").stat().st_size + 4096
+
+    def fill_disk() -> None:  # a write beyond the limit fails as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    full = subprocess.run(
+        writer_program(tmp_path, "omega"), preexec_fn=fill_disk, capture_output=True, text=True, timeout=120
+    )
+    assert full.returncode == 1
+    assert "StoreError" in full.stderr
+    assert len(found_by_words(parts, "alpha")) == 50
+
+    subprocess.run(writer_program(tmp_path, "omega"), check=True, capture_output=True, timeout=120)
+    assert len(found_by_words(parts, "omega")) == 400
+
+
+def test_a_second_writer_waits_or_is_told_who_writes(tmp_path: Path) -> None:
+    source = MemorySource()
+    source.write("a.txt", "alpha")
+    parts = memory_parts(tmp_path, source)
+    with parts.store.writer(purpose="sync"):
+        with pytest.raises(DomainBusyError, match=rf"sync by .*pid {os.getpid()} .*wait for it"):
+            sync(parts)
+        releases = threading.Timer(0.3, lambda: None)
+        releases.start()
+    assert sync(parts).added == 1
+
+
+def _read_until(folder: str, stop: multiprocessing.Event, failures: multiprocessing.Queue) -> None:  # type: ignore[valid-type]
+    parts = memory_parts(Path(folder), MemorySource())
+    reads = 0
+    while not stop.is_set():
+        try:
+            with Generation(parts.store.files.path(parts.store.current())) as generation:
+                hits = generation.sparse(analysis.query_terms("version"), 10)
+                if not hits or len(generation.chunks([hits[0].chunk_no])) != 1:
+                    failures.put("a published document was not found")
+            reads += 1
+        except StoreError as error:
+            failures.put(str(error))
+    failures.put(reads)
+
+
+@pytest.mark.slow
+def test_readers_never_fail_while_generations_are_published(tmp_path: Path) -> None:
+    source = MemorySource()
+    source.write("a.txt", "version 0")
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+    context = multiprocessing.get_context("spawn")
+    stop, failures = context.Event(), context.Queue()
+    reader = context.Process(target=_read_until, args=(str(tmp_path), stop, failures))
+    reader.start()
+    try:
+        for number in range(1, 31):
+            source.write("a.txt", f"version {number} " + "more " * number)
+            assert sync(parts).published
+            time.sleep(0.05)
+    finally:
+        stop.set()
+    reads = failures.get(timeout=60)
+    reader.join(timeout=60)
+    assert isinstance(reads, int), reads
+    assert reads > 0
+    assert failures.empty()
+
+
+def test_a_damaged_working_file_says_what_to_do(tmp_path: Path) -> None:
+    source = MemorySource()
+    source.write("a.txt", "alpha")
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+    (tmp_path / "working.duckdb").write_bytes(b"not a database" * 1000)
+
+    with pytest.raises(StoreError, match=r"working\.duckdb"):
+        sync(parts)
+    assert found_by_words(parts, "alpha") == {"a.txt"}, "the published generation answers all the same"
+
+    (tmp_path / "working.duckdb").unlink()
+    assert sync(parts).added == 1
