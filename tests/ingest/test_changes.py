@@ -1,0 +1,96 @@
+"""The diff: what is looked at, what goes, what is held."""
+
+from __future__ import annotations
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from nornweave.ingest.changes import BRAKE_DOCUMENTS, Changes, Unavailable, diff
+from nornweave.store.port import Stored
+from nornweave.types import Entry, Listing, document_id
+
+PATHS = st.sets(st.text("abcdef/", min_size=1, max_size=4), max_size=60)
+
+
+def entry(path: str, gate: str = "1") -> Entry:
+    return Entry(path=path, gate=gate)
+
+
+def stored(path: str, gate: str = "1", pipeline: str = "p", **more: str) -> tuple[tuple[str, str], Stored]:
+    known = Stored(
+        document_id=document_id("s", path), source_id="s", path=path, gate=gate, content_hash="h", pipeline=pipeline,
+        **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+    return ("s", path), known
+
+
+def compare(listed: list[Entry], known: dict[tuple[str, str], Stored], **options: bool) -> Changes:
+    return diff({"s": Listing(tuple(listed))}, known, {"s": "p"}, **options)
+
+
+@given(PATHS)
+def test_the_same_listing_twice_is_no_work(paths: set[str]) -> None:
+    changes = compare([entry(path) for path in paths], dict(stored(path) for path in paths))
+    assert (changes.looks, changes.removed, changes.held) == ((), (), ())
+    assert changes.unchanged == changes.listed == len(paths)
+
+
+@given(PATHS, PATHS)
+def test_every_document_is_looked_at_kept_removed_or_held(before: set[str], after: set[str]) -> None:
+    changes = compare([entry(path) for path in after], dict(stored(path) for path in before))
+    looked_at = {look.entry.path for look in changes.looks}
+    removed = {one.path for one in changes.removed}
+    held = {path for one in changes.held for path in one.paths}
+    assert looked_at == after - before
+    assert removed | held == before - after
+    assert not removed & held
+    assert changes.listed == len(after | held)
+    assert [look.entry.path for look in changes.looks] == sorted(looked_at)
+
+
+@pytest.mark.parametrize(
+    ("known", "due"),
+    [
+        (stored("a"), False),
+        (stored("a", gate="0"), True),
+        (stored("a", pipeline="older"), True),
+        (stored("a", outcome="failed"), False),
+        (stored("a", outcome="transient"), True),
+        (stored("a", outcome="skipped"), False),
+    ],
+)
+def test_what_is_due(known: tuple[tuple[str, str], Stored], due: bool) -> None:
+    assert bool(compare([entry("a")], dict([known])).looks) is due
+
+
+def test_full_looks_at_everything() -> None:
+    assert len(compare([entry("a")], dict([stored("a")]), full=True).looks) == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "held"),
+    [
+        (3, 0, 3),  # lists nothing at all
+        (40, 19, 21),  # more than half, and more than 20
+        (40, 20, 0),  # exactly half
+        (30, 10, 0),  # more than half, but only 20
+        (100, 60, 0),  # more than 20, but less than half
+    ],
+)
+def test_the_brake(before: int, after: int, held: int) -> None:
+    known = dict(stored(f"{number}") for number in range(before))
+    changes = compare([entry(f"{number}") for number in range(after)], known)
+    assert sum(len(one.paths) for one in changes.held) == held
+    assert len(changes.removed) == before - after - held
+    assert len(compare([], known, confirm_deletes=True).removed) == before
+
+
+def test_an_unavailable_source_keeps_everything() -> None:
+    known = dict(stored(f"{number}") for number in range(BRAKE_DOCUMENTS))
+    changes = diff({"s": Unavailable("gone")}, known, {"s": "p"}, confirm_deletes=True)
+    assert (changes.removed, changes.held, changes.unavailable) == ((), (), {"s": "gone"})
+
+
+def test_a_source_that_is_not_configured_any_more_goes() -> None:
+    assert len(diff({}, dict(stored(f"{number}") for number in range(50)), {}).removed) == 50

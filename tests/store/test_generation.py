@@ -1,0 +1,84 @@
+"""Generations: BM25 by hand, vectors exact and by index, files and pointer."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import MemorySource, memory_parts, sync
+
+from nornweave.errors import NoGenerationError, StoreError
+from nornweave.settings import StorageSettings
+from nornweave.store.corpus import DuckDBStore
+from nornweave.store.generation import Generation
+from nornweave.sync import DomainParts
+
+
+def small_corpus(folder: Path, storage: StorageSettings | None = None) -> DomainParts:
+    source = MemorySource()
+    for name, text in {"a": "cat cat dog", "b": "dog bird", "c": "bird bird bird fish"}.items():
+        source.write(name, text)
+    parts = memory_parts(folder, source)
+    if storage:
+        store = DuckDBStore(folder, storage, dimensions=parts.encoder.dimensions)
+        parts = DomainParts(
+            domain=parts.domain, sources=parts.sources, chunker=parts.chunker, encoder=parts.encoder, store=store
+        )
+    sync(parts)
+    return parts
+
+
+def opened(parts: DomainParts) -> Generation:
+    return Generation(parts.store.files.path(parts.store.current()))
+
+
+def test_bm25_is_the_formula(tmp_path: Path) -> None:
+    """Documents hold 4, 3 and 5 terms, their paths (``a``, ``b``, ``c``) included; "cat" stands twice, in one of three."""
+    with opened(small_corpus(tmp_path)) as generation:
+        hits = generation.sparse(["cat"], 10)
+        everything = generation.sparse(["cat", "dog", "bird"], 10)
+    idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
+    expected = idf * 2 * 2.2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 4 / 4))
+    assert [hit.score for hit in hits] == [pytest.approx(expected, rel=1e-6)]
+    assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)
+    assert len(everything) == 3
+
+
+def test_the_vector_index_finds_what_exact_search_finds(tmp_path: Path) -> None:
+    exact_parts = small_corpus(tmp_path / "exact", StorageSettings(vector_index="exact"))
+    index_parts = small_corpus(tmp_path / "hnsw", StorageSettings(vector_index="hnsw"))
+    query = exact_parts.encoder.encode_query("cat and dog")
+    with opened(exact_parts) as exact, opened(index_parts) as index:
+        assert (exact.meta["built_with"], index.meta["built_with"]) == ("exact", "hnsw")
+        expected, found = exact.dense(query, 3), index.dense(query, 3)
+    assert [hit.chunk_no for hit in found] == [hit.chunk_no for hit in expected]
+    np.testing.assert_allclose([hit.score for hit in found], [hit.score for hit in expected], atol=1e-5)
+
+
+def test_a_citation_points_at_the_text(tmp_path: Path) -> None:
+    with opened(small_corpus(tmp_path)) as generation:
+        chunk = generation.chunks([generation.sparse(["fish"], 1)[0].chunk_no]).popitem()[1]
+    assert (chunk.path, chunk.content, chunk.char_range, chunk.line_range) == (
+        "c",
+        "bird bird bird fish",
+        (0, 19),
+        (1, 1),
+    )
+
+
+def test_a_rollback_needs_an_older_generation(tmp_path: Path) -> None:
+    store = small_corpus(tmp_path).store
+    with pytest.raises(NoGenerationError, match="nothing to roll back to"):
+        store.rollback()
+    with pytest.raises(NoGenerationError, match="there are: gen-000001"):
+        store.rollback("gen-000009")
+
+
+def test_a_damaged_generation_is_an_error_that_names_it(tmp_path: Path) -> None:
+    parts = small_corpus(tmp_path)
+    file = parts.store.files.path(parts.store.current())
+    file.write_bytes(b"garbage" * 5000)
+    with pytest.raises(StoreError, match=r"gen-000001\.duckdb"):
+        Generation(file)

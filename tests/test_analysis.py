@@ -1,0 +1,38 @@
+"""Terms: identifiers whole and in parts, prose stemmed, versions whole."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nornweave.analysis import MAX_TERM_LENGTH, analyze, query_terms
+
+
+@pytest.mark.parametrize(
+    ("text", "terms"),
+    [
+        ("handlePaymentError", {"handlepaymenterror", "handl", "payment", "error"}),
+        ("HTTPServer", {"httpserver", "http", "server"}),
+        ("max_retries", {"max_retries", "max", "retri"}),
+        ("running runs", {"run"}),
+        ("API v2.1 at 0.85", {"api", "v2.1", "at", "0.85"}),
+        ("ERR_1042", {"err_1042", "err", "1042"}),
+        ("Größe", {"größe"}),
+        ("日本語", {"日本語"}),
+        ("... --- !!!", set()),
+    ],
+)
+def test_terms(text: str, terms: set[str]) -> None:
+    assert set(analyze(text)) == terms
+
+
+def test_occurrences_are_counted() -> None:
+    assert analyze("pay paying Pay")["pay"] == 3
+
+
+@given(st.text())
+def test_terms_are_lower_case_bounded_and_the_same_for_a_query(text: str) -> None:
+    terms = analyze(text)
+    assert sorted(terms) == query_terms(text)
+    assert all(term == term.lower() and 0 < len(term) <= MAX_TERM_LENGTH for term in terms)

@@ -1,0 +1,90 @@
+"""A wrong configuration is told by key, value and what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nornweave.errors import ConfigError
+from nornweave.settings import load_settings
+from nornweave.types import Domain
+
+GOOD = """
+data_dir: ./data
+sources:
+  - {id: payments, domain: code, type: files, path: ../payments, include: ["**/*.py"]}
+  - {id: chat, domain: conversations, type: slack, path: export}
+domains:
+  code: {chunking: {max_chunk_tokens: 256}}
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "nornweave.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    settings = load_settings(write(tmp_path, GOOD), {})
+    assert settings.data_dir == tmp_path / "data"
+    assert settings.sources[0].path == tmp_path.parent / "payments"
+    assert settings.served_domains == (Domain.CODE, Domain.CONVERSATIONS)
+
+
+def test_a_domain_override_keeps_the_rest_of_the_domain_file(tmp_path: Path) -> None:
+    code = load_settings(write(tmp_path, GOOD), {}).domains[Domain.CODE]
+    assert (code.chunking.max_chunk_tokens, code.chunking.strategy) == (256, "SYNTAX_AWARE")
+    assert (code.embedding.dimensions, code.agent_id) == (384, "code-memory")
+
+
+def test_another_model_does_not_inherit_the_dimensions(tmp_path: Path) -> None:
+    text = "domains: {code: {embedding: {model: BAAI/bge-base-en-v1.5}}}"
+    assert load_settings(write(tmp_path, text), {}).domains[Domain.CODE].embedding.dimensions is None
+
+
+def test_the_environment_wins(tmp_path: Path) -> None:
+    text = "domains: {code: {embedding: {device: cpu}}}"
+    embedding = load_settings(write(tmp_path, text), {"EMBEDDING_DEVICE": "cuda"}).domains[Domain.CODE].embedding
+    assert (embedding.device, embedding.dimensions) == ("cuda", 384)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("sourcs: []", ["'sourcs'", "[]", "data_dir, domains, sources"]),
+        ("sources: [{id: Pay, domain: code, type: files, path: x}]", ["sources.0.id", "'Pay'", "[a-z0-9-]+"]),
+        ("sources: [{id: a, domain: cod, type: files, path: x}]", ["sources.0.domain", "'cod'", "'conversations'"]),
+        ("sources: [{id: a, domain: code, type: file, path: x}]", ["sources.0.type", "'file'", "'stackexchange'"]),
+        ("sources: [{id: a, domain: code, type: slack, path: x}]", ["'slack'", "'code'", "files, git, inbox"]),
+        ("sources: [{id: a, domain: code, type: files}]", ["sources.0", "'path' is missing"]),
+        ("sources: [{id: a, domain: code, path: x}]", ["'sources.0.type' is missing"]),
+        ("sources: [{id: a, domain: code, type: files, path: x, incldue: []}]", ["incldue", "include"]),
+        ("sources: [{id: a, domain: code, type: files, path: x, include: '*.py'}]", ["sources.0.include", "'*.py'"]),
+        ("sources: {a: b}", ["sources", "tuple"]),
+        ("domains: {cod: {}}", ["domains.cod", "'code'"]),
+        ("domains: {code: {chunking: {max_chunk_tokens: lots}}}", ["max_chunk_tokens", "'lots'", "integer"]),
+        ("domains: {code: {embedding: {modl: x}}}", ["modl", "batch_size, device, dimensions, model"]),
+        ("domains: {code: {domain_id: research}}", ["domain_id", "may not be overridden"]),
+        ("- a", ["mapping", "list"]),
+        ("a: [", ["not valid YAML"]),
+        ("a: &a [*a, *a]", ["'a'"]),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: list[str]) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(write(tmp_path, text), {})
+    for part in said:
+        assert part in str(caught.value)
+
+
+def test_ids_are_unique(tmp_path: Path) -> None:
+    twice = "sources: [{id: a, domain: code, type: files, path: x}, {id: a, domain: code, type: files, path: y}]"
+    with pytest.raises(ConfigError, match="'a' is used twice"):
+        load_settings(write(tmp_path, twice), {})
+
+
+def test_a_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--config"):
+        load_settings(tmp_path / "none.yaml", {})
