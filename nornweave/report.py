@@ -135,7 +135,7 @@ def print_answer(console: Console, result: Mapping[str, Any]) -> None:
         console.print(title)
         lines = [line for line in item["content"].splitlines() if line.strip()]
         for line in lines[:EXCERPT_LINES]:
-            console.print(Text(f"   {line[:160]}", style="dim"))
+            console.print(Text(f"   {line}", style="dim"), no_wrap=True, overflow="ellipsis")
     for gap in result["coverage_gaps"]:
         _say(console, f"not searched: {gap['domain_id']}: {gap['reason']}", "yellow")
     if not result["items"] and not result["coverage_gaps"]:

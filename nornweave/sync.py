@@ -192,7 +192,7 @@ class DomainSync:
             changes = diff(
                 self._listed,
                 self._writer.manifest(),
-                {source.id: self._pipeline(source) for source in self._parts.sources},
+                self._pipelines,
                 full=self._options.full,
                 confirm_deletes=self._options.confirm_deletes,
             )
@@ -297,9 +297,12 @@ class DomainSync:
         read = [Skip(failure.path, failure.reason) for failure in self._writer.skips()]
         return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
 
-    def _pipeline(self, source: Source) -> str:
+    @cached_property
+    def _pipelines(self) -> dict[str, str]:
+        """Per source, the versions and settings that its documents go through."""
         parts = self._parts
-        return digest(source.version, parts.chunker.version, parts.encoder.version, analysis.VERSION)
+        versions = (parts.chunker.version, parts.encoder.version, analysis.VERSION)
+        return {source.id: digest(source.version, *versions) for source in parts.sources}
 
     def _facts(self) -> dict[str, str]:
         return {
@@ -354,7 +357,7 @@ class DomainSync:
         """Read and chunk a document; ``None`` when it is the one that is stored."""
         raw = source.fetch(look.entry)
         content_hash = ContentHash(digest(raw, canonical_json(look.entry.metadata)))
-        pipeline = self._pipeline(source)
+        pipeline = self._pipelines[source.id]
         known = look.stored
         if known and not self._options.full and (known.content_hash, known.pipeline) == (content_hash, pipeline):
             return None
@@ -372,7 +375,7 @@ class DomainSync:
             source_id=source.id,
             path=look.entry.path,
             gate=look.entry.gate,
-            pipeline=self._pipeline(source),
+            pipeline=self._pipelines[source.id],
             reason=str(error),
             outcome=outcome,  # type: ignore[arg-type]
         )

@@ -29,6 +29,7 @@ PROGRAM = textwrap.dedent(
     source = MemorySource()
     for number in range({documents}):
         source.write(f"{{number:04}}.txt", f"{word} document {{number}} " + "filler words to cut into chunks " * 20)
+    source.revisions = dict.fromkeys(source.documents, {revision})
     print("started", flush=True)
     print(sync(memory_parts(Path({folder!r}), source)).generation, flush=True)
     """
@@ -37,7 +38,13 @@ PROGRAM = textwrap.dedent(
 
 def writer_program(folder: Path, word: str, documents: int = 400) -> list[str]:
     """Return a command that syncs documents which all say ``word``."""
-    code = PROGRAM.format(tests=str(Path(__file__).parent), folder=str(folder), word=word, documents=documents)
+    code = PROGRAM.format(
+        tests=str(Path(__file__).parent),
+        folder=str(folder),
+        word=word,
+        documents=documents,
+        revision=sum(map(ord, word)),
+    )
     return [sys.executable, "-c", code]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nornweave.chunking.spans import Span, TokenIndex, split, strip_lines
-from nornweave.types import Chunk, Document
+from nornweave.chunking.spans import TokenIndex, split, strip_lines
+from nornweave.types import Chunk, Document, Span
 
 VERSION = "recursive-1"
 

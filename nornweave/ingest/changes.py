@@ -102,12 +102,7 @@ def diff(
 
 
 def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
-    return (
-        stored is None
-        or stored.gate != entry.gate
-        or stored.pipeline != pipeline
-        or stored.outcome == "transient"
-    )
+    return stored is None or stored.gate != entry.gate or stored.pipeline != pipeline or stored.outcome == "transient"
 
 
 def _split_removals(

@@ -18,12 +18,6 @@ from nornweave.ingest.transcripts import TranscriptSource
 from nornweave.settings import SourceSettings, SourceType
 from nornweave.types import SourceId
 
-_CONVERSATIONS = {
-    SourceType.SLACK: SlackSource,
-    SourceType.TRANSCRIPTS: TranscriptSource,
-    SourceType.MESSAGES: MessagesSource,
-}
-
 
 def open_source(settings: SourceSettings) -> Source:
     """Return the source; nothing is read yet.
@@ -36,22 +30,26 @@ def open_source(settings: SourceSettings) -> Source:
         return GithubApiSource(
             identity, settings.repository, api_url=settings.api_url, token=os.environ.get("GITHUB_TOKEN")
         )
-    root = _root(settings)
-    filters = {"include": settings.include, "exclude": settings.exclude}
-    if settings.type in _CONVERSATIONS:
-        return _CONVERSATIONS[settings.type](identity, root, **filters)
+    root, include, exclude = _root(settings), settings.include, settings.exclude
     match settings.type:
+        case SourceType.SLACK:
+            return SlackSource(identity, root, include=include, exclude=exclude)
+        case SourceType.TRANSCRIPTS:
+            return TranscriptSource(identity, root, include=include, exclude=exclude)
+        case SourceType.MESSAGES:
+            return MessagesSource(identity, root, include=include, exclude=exclude)
         case SourceType.GITHUB:
-            return GithubDumpSource(identity, root, **filters)
+            return GithubDumpSource(identity, root, include=include, exclude=exclude)
         case SourceType.GIT:
-            return GitSource(identity, settings.domain, root, ref=settings.ref, **filters)
+            return GitSource(identity, settings.domain, root, include=include, exclude=exclude, ref=settings.ref)
         case SourceType.INBOX:
             return InboxSource(identity, settings.domain, root)
         case SourceType.STACKEXCHANGE:
-            include = settings.include or ("**/*.json",)
-            return FilesSource(identity, settings.domain, root, include=include, exclude=settings.exclude)
-        case _:
-            return FilesSource(identity, settings.domain, root, metadata=settings.metadata, **filters)
+            return FilesSource(identity, settings.domain, root, include=include or ("**/*.json",), exclude=exclude)
+        case SourceType.FILES:
+            return FilesSource(
+                identity, settings.domain, root, include=include, exclude=exclude, metadata=settings.metadata
+            )
 
 
 def _root(settings: SourceSettings) -> Path:

@@ -1,0 +1,76 @@
+"""The port that every embedding model implements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.errors import EncoderError
+
+if TYPE_CHECKING:
+    from nornweave.chunking.spans import Tokenizer
+
+Vectors: TypeAlias = NDArray[np.float32]
+Progress: TypeAlias = Callable[[int], None]
+"""Told how many texts of the call are finished so far; ascending, in the end all of them."""
+
+
+class Encoder(Protocol):
+    """Turns texts into unit vectors whose dot product is their similarity."""
+
+    @property
+    def version(self) -> str:
+        """Changes when the vector of the same text may change beyond rounding; names no path of this machine."""
+
+    @property
+    def dimensions(self) -> int:
+        """Length of a vector."""
+
+    @property
+    def max_tokens(self) -> int:
+        """How many tokens of a text it sees (special tokens not counted); it ignores what follows them."""
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The tokenizer that ``max_tokens`` counts with, or one that comes close."""
+
+    def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
+        """Encode passages.
+
+        Returns:
+            One row of length 1 per text, in the order of the texts; ``(0, dimensions)`` for none.
+
+        Raises:
+            EncoderError: the model fails or cannot be reached.
+        """
+
+    def encode_query(self, text: str) -> Vectors:
+        """Encode one query, ``(dimensions,)``; may be called from several threads at once.
+
+        Raises:
+            EncoderError: the model fails or cannot be reached.
+        """
+
+
+def unit_rows(vectors: Vectors, *, source: str) -> Vectors:
+    """Scale every row to length 1.
+
+    Raises:
+        EncoderError: a row is zero or not finite, so it has no direction; ``source`` names whose row.
+    """
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.all(np.isfinite(lengths)) or np.any(lengths == 0):
+        broken = int(np.flatnonzero(~np.isfinite(lengths[:, 0]) | (lengths[:, 0] == 0))[0])
+        raise EncoderError(
+            f"{source} returned a vector of length {float(lengths[broken, 0])!r} for text {broken} of {len(vectors)}; "
+            "expected finite numbers, not all zero: check the model"
+        )
+    return np.asarray(vectors / lengths, dtype=np.float32)
+
+
+def encodable(text: str) -> str:
+    """Replace lone surrogates, which have no UTF-8 form, by ``?``; every character keeps its offset."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,97 @@
+"""Where the tokens of a text start: the encoder's own tokenizer, or a pattern where that one is out of reach."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from nornweave.embedding.port import encodable
+from nornweave.types import digest
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as RustTokenizer
+
+# One long text is tokenised on one core; pieces of 8,000 characters run twice as fast on two (tokenizers 0.23).
+PIECE = 8_000
+# Pieces that are handed to Rust together: bounds the memory of their encodings.
+PIECES_AT_ONCE = 64
+BLANK = re.compile(r"\s")
+
+
+class PatternTokenizer:
+    """Takes every match of a pattern for a token."""
+
+    def __init__(self, pattern: str, *, version: str) -> None:
+        self._pattern = re.compile(pattern)
+        self.version = version
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        """Return where each match starts."""
+        return array("q", (match.start() for match in self._pattern.finditer(text)))
+
+
+WORDS = PatternTokenizer(r"\w+|[^\w\s]", version="words-1")
+# Byte-pair vocabularies of hosted models average four characters a token in prose; this counts rather too many.
+WORD_PIECES = PatternTokenizer(
+    r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\d_]{1,6}|\d{1,3}|_|[^\w\s]", version="word-pieces-1"
+)
+
+
+class ModelTokenizer:
+    """A Hugging Face tokenizer, without truncation and special tokens.
+
+    Long texts are cut at line ends (else at blank space) before they are tokenised. Tokenizers that split at blank
+    space first, such as WordPiece's, give the same tokens either way; others may differ by one at a cut.
+    """
+
+    def __init__(self, serialized: str) -> None:
+        self._tokenizer = rust_tokenizer(serialized)
+        self.version = f"tokenizer-{digest(serialized)[:16]}"
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        """Return the character offset at which each token starts."""
+        starts = array("q")
+        pieces = list(_pieces(encodable(text)))
+        for first in range(0, len(pieces), PIECES_AT_ONCE):
+            batch = pieces[first : first + PIECES_AT_ONCE]
+            encodings = self._tokenizer.encode_batch([piece for _, piece in batch], add_special_tokens=False)
+            for (offset, _), encoding in zip(batch, encodings, strict=True):
+                starts.extend([offset + start for start, _ in encoding.offsets])
+        return starts
+
+
+def rust_tokenizer(serialized: str, *, max_length: int | None = None) -> RustTokenizer:
+    """Load a ``tokenizer.json``, whose own padding and truncation are dropped.
+
+    Raises:
+        ValueError: it is none.
+    """
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_str(serialized)
+    except Exception as error:  # tokenizers 0.23 raises plain Exception for every broken file
+        raise ValueError(f"not a tokenizer.json: {error}") from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if max_length is not None:
+        tokenizer.enable_truncation(max_length)
+    return tokenizer
+
+
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    start = 0
+    while start < len(text):
+        end = _cut(text, start + PIECE)
+        yield start, text[start:end]
+        start = end
+
+
+def _cut(text: str, at: int) -> int:
+    line_end = text.find("\n", at, at + PIECE)
+    if line_end >= 0:
+        return line_end
+    blank = BLANK.search(text, at)
+    return blank.start() if blank else len(text)

@@ -1,0 +1,112 @@
+"""The bytes of one file → ``Document``, the same for every source of files, whatever it reads them from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import PurePosixPath
+
+from nornweave.chunking.languages import language_of
+from nornweave.errors import DocumentSkipped
+from nornweave.ingest.decode import check_size, decode
+from nornweave.ingest.markup import FORMATS, describe
+from nornweave.ingest.parsed import Parsed
+from nornweave.ingest.pdf import parse_pdf
+from nornweave.ingest.skip import is_generated
+from nornweave.ingest.stackexchange import parse_stackexchange
+from nornweave.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
+
+# Raise it when the same bytes come out as another document.
+PARSE_VERSION = f"documents-1,pymupdf-{version('pymupdf')}"
+
+# What ``Entry.metadata`` says about fields that documents have of their own.
+_FIELDS = frozenset({"title", "url", "updated_at", "revision"})
+_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+
+
+def read_document(
+    source_id: SourceId,
+    domain: Domain,
+    entry: Entry,
+    raw: bytes,
+    *,
+    is_dated: bool = False,
+    is_handed_in: bool = False,
+) -> Document:
+    """Parse a file by its domain and the suffix of its path.
+
+    Args:
+        is_dated: ``entry.updated_at`` is a statement (a commit, a sidecar, a client) and goes before the document's own
+            date; a file's modification time is none, it only stands in where the document has no date.
+        is_handed_in: somebody sent it as text on purpose: code that says it is generated stays, ``.pdf`` is its text.
+
+    Raises:
+        DocumentSkipped: code that is empty or generated; a Git LFS pointer in place of the file.
+        DocumentError: too large, binary, empty or broken.
+    """
+    check_size(len(raw))
+    if raw.startswith(_LFS_POINTER):
+        raise DocumentSkipped("Git LFS pointer in place of the file; run 'git lfs pull' and use a source of type files")
+    if domain is Domain.CODE:
+        parsed, format_ = _code(raw, keep_generated=is_handed_in), language_of(entry.path) or "text"
+    else:
+        parsed, format_ = _prose(domain, entry.path, raw, is_text=is_handed_in)
+    return assemble(source_id, domain, entry, raw, parsed, format_, is_dated=is_dated)
+
+
+def assemble(
+    source_id: SourceId, domain: Domain, entry: Entry, raw: bytes, parsed: Parsed, format_: str, *, is_dated: bool
+) -> Document:
+    """Join what the bytes say with what the source knows; the source goes first, except for undated entries' dates."""
+    known = entry.metadata
+    own = {key: value for key, value in known.items() if key not in _FIELDS}
+    dates = (entry.updated_at, parsed.updated_at) if is_dated else (parsed.updated_at, entry.updated_at)
+    return Document(
+        id=document_id(source_id, entry.path),
+        domain=domain,
+        source_id=source_id,
+        path=entry.path,
+        text=parsed.text,
+        format=format_,
+        content_hash=ContentHash(digest(raw)),
+        title=_text(known.get("title")) or parsed.title,
+        updated_at=dates[0] or dates[1],
+        revision=entry.revision,
+        url=_text(known.get("url")) or parsed.url,
+        metadata=freeze({**parsed.metadata, **own}),
+        sections=parsed.sections,
+        page_starts=parsed.page_starts,
+    )
+
+
+def utc(moment: datetime) -> datetime:
+    """Return a moment in UTC; one without a zone is taken to be UTC already."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _code(raw: bytes, *, keep_generated: bool) -> Parsed:
+    if not raw.removeprefix(b"\xef\xbb\xbf").strip():
+        raise DocumentSkipped("empty")
+    text = decode(raw)
+    if not keep_generated and is_generated(text):
+        raise DocumentSkipped("generated: a comment in its first lines says so")
+    return Parsed(text=text)
+
+
+def _prose(domain: Domain, path: str, raw: bytes, *, is_text: bool) -> tuple[Parsed, str]:
+    suffix = PurePosixPath(path.lower()).suffix
+    if suffix == ".pdf" and not is_text:
+        return parse_pdf(raw), "pdf"
+    if suffix == ".json" and domain is Domain.RESEARCH:
+        return parse_stackexchange(raw), "stackexchange"
+    text = decode(raw)
+    format_ = FORMATS.get(suffix, "text")
+    facts = describe(text, format_)
+    parsed = Parsed(
+        text=text, title=facts.title, updated_at=facts.updated_at, url=facts.url, metadata=freeze(dict(facts.metadata))
+    )
+    return parsed, format_
+
+
+def _text(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) and value else None

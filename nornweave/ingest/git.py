@@ -1,0 +1,276 @@
+"""A git repository, or a folder of one, as a source: what is committed, with the commit that last touched each file.
+
+Uncommitted changes are not ingested: a document is what a commit says, so its revision can be cited.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
+from nornweave.ingest.decode import check_size
+from nornweave.ingest.documents import PARSE_VERSION, read_document
+from nornweave.ingest.git_program import Blobs, GitFailedError, run_git, stream_git
+from nornweave.ingest.paths import PathFilter, is_text, printable
+from nornweave.ingest.skip import Rules
+from nornweave.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
+
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LINK_MODE, _SUBMODULE_MODE = "120000", "160000"
+_EMPTY_BEFORE_COMMIT = 2  # fewer occur between names, and no name is empty
+_COMMIT = "%x00" * _EMPTY_BEFORE_COMMIT + "%h%x00%at%x00%aN"
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A line of ``git ls-tree``."""
+
+    path: str
+    mode: str
+    blob: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    revision: str
+    authored_at: datetime | None
+    author: str
+
+
+_NO_COMMIT = _Commit("", None, "")
+
+
+@dataclass(frozen=True, slots=True)
+class GitSource:
+    """The files of one commit.
+
+    Works in a work tree, a bare repository and a folder below the top (then paths are relative to that folder).
+    ``close`` ends the git process that ``fetch`` keeps; without it the process ends with the object.
+
+    Attributes:
+        ref: the branch, tag or commit that is ingested.
+        timeout_s: the longest that one call of git may take.
+    """
+
+    id: SourceId
+    domain: Domain
+    root: Path
+    include: tuple[str, ...] = field(default=(), kw_only=True)
+    exclude: tuple[str, ...] = field(default=(), kw_only=True)
+    ref: str = field(default="HEAD", kw_only=True)
+    timeout_s: float = field(default=60.0, kw_only=True)
+    _blobs: Blobs = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        PathFilter(self.include, self.exclude)  # broken globs are said at once
+        object.__setattr__(self, "_blobs", Blobs(self.root, timeout_s=self.timeout_s))
+
+    @property
+    def version(self) -> str:
+        """Changes when the same bytes may be parsed into another document."""
+        return f"git-1,{PARSE_VERSION}"
+
+    def list(self) -> Listing:
+        """List the committed files, by path; the gate is the blob id.
+
+        Revision, date and author are those of the last commit that touched a file; a file whose commit is not found
+        within ``timeout_s`` (a very long history) has none of them.
+
+        Raises:
+            SourceUnavailableError: no git, no repository, no commit, an unknown ``ref``, or no answer in time.
+        """
+        commit, prefix = self._commit(), self._prefix()
+        files, skipped = self._select(self._tree(commit, prefix))
+        history = self._history(commit, prefix, {file.path for file in files})
+        entries = [_entry(file, history.get(file.path, _NO_COMMIT)) for file in files]
+        return Listing(
+            tuple(sorted(entries, key=lambda entry: entry.path)), tuple(sorted(skipped, key=lambda skip: skip.path))
+        )
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read the blob that was listed, whatever the branch points at by now.
+
+        Raises:
+            DocumentError: it is larger than ``MAX_BYTES`` or was not listed by this source.
+            TransientDocumentError: the repository does not have it, or git does not answer.
+        """
+        if not _OBJECT_ID.fullmatch(entry.gate):
+            raise DocumentError(f"{entry.gate!r} is not a git blob id; list the source again")
+        check_size(entry.size)
+        raw = self._blobs.read(entry.gate)
+        if raw is None:
+            raise TransientDocumentError(
+                f"the repository has no blob {entry.gate}: a partial clone, or it was pruned; run 'git fetch --refetch'"
+            )
+        check_size(len(raw))
+        return raw
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Turn what ``fetch`` returned into a document, dated by its last commit.
+
+        Raises:
+            DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
+        """
+        return read_document(self.id, self.domain, entry, raw, is_dated=True)
+
+    def close(self) -> None:
+        """End the git process that ``fetch`` keeps."""
+        self._blobs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _commit(self) -> str:
+        if not self.root.exists():
+            raise self._unavailable("the folder is missing; mount or clone it, or correct 'path'")
+        self._git("rev-parse", "--git-dir", failure="it is not a git repository; correct 'path' or use type files")
+        unknown = "the ref is unknown; name a branch, tag or commit that the repository has"
+        if self.ref.startswith("-") or "\0" in self.ref:
+            raise self._unavailable(unknown)
+        if self.ref == "HEAD":
+            unknown = "the repository has no commits yet; commit something, or use type files"
+        return self._git("rev-parse", "--verify", "--quiet", f"{self.ref}^{{commit}}", failure=unknown).strip()
+
+    def _prefix(self) -> str:
+        """Return the folder inside the repository, ending with a slash, or nothing at its top."""
+        return self._git("rev-parse", "--show-prefix", failure="its place in the repository is unknown").rstrip("\n")
+
+    def _tree(self, commit: str, prefix: str) -> Iterator[_File]:
+        lines = self._git(
+            *("ls-tree", "-r", "-z", "--long", "--full-tree", f"{commit}:{prefix}"),
+            failure=f"the folder {prefix!r} is not in commit {commit[:12]}; commit it, or use type files",
+        )
+        for line in lines.split("\0"):
+            if line:
+                facts, _, path = line.partition("\t")
+                mode, _, blob, size = facts.split()
+                yield _File(path, mode, blob, int(size) if size.isdigit() else 0)
+
+    def _select(self, files: Iterable[_File]) -> tuple[tuple[_File, ...], tuple[Skip, ...]]:
+        """Part the tree into what the rules take and what they leave out, a whole directory once."""
+        rules = Rules(self.domain, PathFilter(self.include, self.exclude))
+        tree = {file.path: file for file in files}
+        directories: dict[str, str | None] = {}
+        taken: list[_File] = []
+        skipped: dict[str, str] = {}
+        for file in tree.values():
+            if rules.is_unwanted(file.path):
+                continue
+            place, reason = _left_out_above(file.path, rules, tree, directories) or (file.path, _reason(file, rules))
+            if reason:
+                skipped[printable(place)] = reason
+            else:
+                taken.append(file)
+        return tuple(taken), tuple(Skip(path, reason) for path, reason in skipped.items())
+
+    def _history(self, commit: str, prefix: str, wanted: set[str]) -> dict[str, _Commit]:
+        """Find the last commit of each path in one pass, which ends as soon as all are found."""
+        # -c lists what a merge changed against all its parents: a conflict settled by hand belongs to the merge.
+        arguments = ["log", "-z", "-c", "--name-only", "--no-renames", "--no-ext-diff", f"--format={_COMMIT}", commit]
+        if prefix:
+            arguments += ["--", "."]
+        found: dict[str, _Commit] = {}
+        stream = stream_git(self.root, *arguments, timeout_s=self.timeout_s)
+        try:
+            for path, last in _touched(stream):
+                relative = path.removeprefix(prefix)
+                if relative in wanted and relative not in found:
+                    found[relative] = last
+                    if len(found) == len(wanted):
+                        break
+        finally:
+            stream.close()
+        return found
+
+    def _git(self, *arguments: str, failure: str) -> str:
+        try:
+            answer = run_git(self.root, *arguments, timeout_s=self.timeout_s)
+        except GitFailedError as error:
+            raise self._unavailable(f"{failure} (git: {error})") from error
+        return answer.decode("utf-8", "surrogateescape")
+
+    def _unavailable(self, reason: str) -> SourceUnavailableError:
+        return SourceUnavailableError(f"source {self.id!r}: {str(self.root)!r} at {self.ref!r}: {reason}")
+
+
+def _left_out_above(
+    path: str, rules: Rules, tree: Mapping[str, _File], known: dict[str, str | None]
+) -> tuple[str, str] | None:
+    """Return the outermost directory above a path that is left out, and why; remember the answers in ``known``."""
+    end = path.find("/")
+    while end >= 0:
+        directory = path[:end]
+        if directory not in known:
+            known[directory] = rules.skip_directory(directory, tree.__contains__)
+        if reason := known[directory]:
+            return directory, reason
+        end = path.find("/", end + 1)
+    return None
+
+
+def _reason(file: _File, rules: Rules) -> str | None:
+    if not is_text(file.path):
+        return "the file name is not valid UTF-8; rename it"
+    if file.mode == _SUBMODULE_MODE:
+        return "submodule; declare it as a source of its own"
+    if file.mode == _LINK_MODE:
+        return "symlink; its target is ingested where it lies"
+    return rules.skip_file(file.path, file.size)
+
+
+def _entry(file: _File, last: _Commit) -> Entry:
+    return Entry(
+        path=file.path,
+        gate=file.blob,
+        size=file.size,
+        updated_at=last.authored_at,
+        revision=last.revision or None,
+        metadata=freeze({"author": last.author or None}),
+    )
+
+
+def _touched(stream: Iterable[bytes]) -> Iterator[tuple[str, _Commit]]:
+    """Read ``git log -z --name-only -c``.
+
+    A commit is two empty fields or more and its three own ones. Names follow: after a line feed in ordinary commits, after
+    one empty field in merges.
+    """
+    fields = _split(stream)
+    commit, empty, is_first = _NO_COMMIT, 0, False
+    for field_ in fields:
+        if not field_:
+            empty += 1
+            continue
+        if empty >= _EMPTY_BEFORE_COMMIT:
+            commit, is_first = _Commit(field_, _moment(next(fields, "")), next(fields, "")), True
+        else:
+            yield field_.removeprefix("\n") if is_first and not empty else field_, commit
+            is_first = False
+        empty = 0
+
+
+def _split(stream: Iterable[bytes]) -> Iterator[str]:
+    rest = b""
+    for chunk in stream:
+        *whole, rest = (rest + chunk).split(b"\0")
+        for part in whole:
+            yield part.decode("utf-8", "surrogateescape")
+
+
+def _moment(seconds: str) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):  # commits can claim any date
+        return None

@@ -1,0 +1,225 @@
+"""PDF → text in reading order with sections and pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any
+
+import pymupdf
+
+from nornweave.errors import DocumentError
+from nornweave.ingest.parsed import Parsed
+from nornweave.ingest.pdf_glyphs import Page, read_page
+from nornweave.ingest.pdf_hyphens import Hyphens
+from nornweave.ingest.pdf_metadata import date_of, declared_title, metadata_of, page_text, url_of
+from nornweave.ingest.pdf_outline import Outline, letters_of, outline_of
+from nornweave.ingest.pdf_paragraphs import (
+    Paragraph,
+    body_size,
+    continues,
+    lines_of,
+    paragraphs_of,
+)
+from nornweave.ingest.pdf_running import without_running_lines
+from nornweave.types import Section, Span, freeze
+
+VERSION = "pdf-1"
+
+MAX_PAGES = 2000
+MAX_LETTERS = 20_000_000
+DEADLINE_S = 60.0
+
+# MuPDF reports every oddity of a file on stderr; what matters reaches the caller as an error.
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+_MUPDF = Lock()  # PyMuPDF 1.28 does not support threads
+# Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
+_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
+
+_HEADER_ZONE = 1024  # bytes in which ISO 32000-1, annex H.3, lets "%PDF-" begin
+_TRAILER_ZONE = 4096
+_UNREADABLE = 0.5  # of the letters, from which the text layer is useless
+_LETTERS_PER_PAGE = 5  # fewer on average: stamps on scanned pages
+
+
+def parse_pdf(raw: bytes, *, deadline_s: float = DEADLINE_S) -> Parsed:
+    """Read a paper.
+
+    ``metadata`` holds what the paper itself tells: ``source_type`` (``arxiv_paper`` or ``paper``), ``title``,
+    ``authors``, ``publication_date`` (from the arXiv stamp, else the day the file was made), ``doi``, ``venue``,
+    ``tags``.
+
+    Args:
+        raw: the file.
+        deadline_s: seconds after which reading stops, checked after every page.
+
+    Returns:
+        The text without running headers and page numbers, its sections (they tile it) and the offset of each page.
+
+    Raises:
+        DocumentError: no PDF, encrypted, truncated, broken, without pages or without a text layer, too long, too slow.
+    """
+    until = time.monotonic() + deadline_s
+    _check_bytes(raw)
+    with _MUPDF, _opened(raw) as document:
+        pages = list(_pages(document, until))
+        declared = {key: str(value or "") for key, value in (document.metadata or {}).items()}
+        contents = _contents(document)
+    _check_text(pages)
+    return _parsed(pages, declared, contents, until)
+
+
+def _check_bytes(raw: bytes) -> None:
+    if b"%PDF-" not in raw[:_HEADER_ZONE]:
+        raise DocumentError(f"not a PDF: begins with {raw[:12]!r}, expected %PDF-; check what the file really is")
+
+
+@contextmanager
+def _opened(raw: bytes) -> Iterator[Any]:
+    """Open a PDF that can be read, translating MuPDF's errors while it is open."""
+    try:
+        with pymupdf.open(stream=raw, filetype="pdf") as document:
+            _check_document(document, raw)
+            yield document
+    # MuPDF's errors share no base class; these are all that 1.28 raises on broken files.
+    except (RuntimeError, ValueError, TypeError, IndexError, KeyError, pymupdf.mupdf.FzErrorBase) as error:
+        raise DocumentError(f"broken PDF: {error}; expected a readable file, export or download it again") from error
+
+
+def _check_document(document: Any, raw: bytes) -> None:
+    if document.needs_pass:
+        raise DocumentError("encrypted: needs a password to open; save a copy without one and ingest that")
+    if document.is_repaired and b"%%EOF" not in raw[-_TRAILER_ZONE:]:
+        raise DocumentError(
+            f"truncated PDF: {len(raw)} bytes without the closing %%EOF; download or export the whole file again"
+        )
+    if document.page_count == 0:
+        raise DocumentError("no pages: the PDF is empty or damaged beyond repair; export or download it again")
+    if document.page_count > MAX_PAGES:
+        raise DocumentError(f"too long: {document.page_count} pages, at most {MAX_PAGES} are read; split the file")
+
+
+def _pages(document: Any, until: float) -> Iterator[Page]:
+    letters = 0
+    for number in range(document.page_count):
+        content = document[number].get_textpage(flags=_FLAGS).extractDICT()
+        page = read_page(number + 1, content["width"], content["height"], content)
+        if not page.letters:
+            page = _with_images(page, document[number])
+        letters += page.letters
+        if letters > MAX_LETTERS:
+            raise DocumentError(f"too long: over {MAX_LETTERS} letters up to page {number + 1}; split the file")
+        _check_deadline(until, f"page {number + 1} of {document.page_count}")
+        yield page
+
+
+def _with_images(page: Page, source: Any) -> Page:
+    return Page(page.number, page.width, page.height, page.blocks, images=len(source.get_images()))
+
+
+def _check_deadline(until: float, place: str) -> None:
+    if time.monotonic() > until:
+        raise DocumentError(
+            f"too slow: the time for one PDF ran out at {place}; split the file or print it to a new PDF"
+        )
+
+
+def _check_text(pages: Sequence[Page]) -> None:
+    letters, unreadable = sum(p.letters for p in pages), sum(p.unreadable for p in pages)
+    scanned = sum(p.images > 0 for p in pages)
+    if letters < _LETTERS_PER_PAGE * len(pages) and scanned:
+        raise DocumentError(
+            f"no text layer: looks scanned ({len(pages)} pages, {scanned} only images); run OCR first (ocrmypdf)"
+        )
+    if not any(page.blocks for page in pages) and not unreadable:
+        raise DocumentError(f"no text: all {len(pages)} pages are blank or damaged; open it in a viewer")
+    if unreadable > _UNREADABLE * letters or not any(page.blocks for page in pages):
+        raise DocumentError(
+            f"no readable text: {unreadable} of {letters} letters have no Unicode value in their fonts; "
+            "run OCR first (ocrmypdf)"
+        )
+
+
+def _contents(document: Any) -> list[tuple[int, str]]:
+    """Return level and title of the document's bookmarks."""
+    return [(int(level), str(title)) for level, title, *_ in document.get_toc(simple=True)]
+
+
+def _parsed(
+    pages: Sequence[Page], declared: Mapping[str, str], contents: Sequence[tuple[int, str]], until: float
+) -> Parsed:
+    body = body_size(pages)
+    paragraphs: list[Paragraph] = []
+    for page, blocks in zip(pages, without_running_lines(pages), strict=True):
+        paragraphs += paragraphs_of(page, blocks, body)
+        _check_deadline(until, f"page {page.number}")
+    title = declared_title(declared.get("title", ""), contents)
+    bookmarks = {letters_of(name): level for level, name in contents if name != title}
+    height = next((page.height for page in pages if page.blocks), 0.0)
+    outline = outline_of(paragraphs, body, height, bookmarks, title)
+    text, starts, page_starts = _assemble(paragraphs, {h.paragraph for h in outline.headings}, len(pages))
+    if not text.strip():
+        raise DocumentError(f"no text: nothing but page numbers on {len(pages)} pages; nothing to ingest")
+    first_page = page_text(pages[0])
+    metadata = metadata_of(outline, declared, first_page)
+    return Parsed(
+        text=text,
+        sections=tuple(_sections(len(text), starts, outline)),
+        page_starts=page_starts,
+        title=outline.title,
+        updated_at=date_of(declared.get("modDate", "")) or date_of(declared.get("creationDate", "")),
+        url=url_of(first_page, metadata.get("doi")),
+        metadata=freeze(metadata),
+    )
+
+
+def _assemble(
+    paragraphs: Sequence[Paragraph], headings: set[int], page_count: int
+) -> tuple[str, list[int], tuple[int, ...]]:
+    """Join paragraphs to one text; return it with the offset of each paragraph and of each page."""
+    hyphens = Hyphens(row.text for paragraph in paragraphs for row in paragraph.rows)
+    parts: list[str] = []
+    length = 0
+    starts: list[int] = []
+    pages: dict[int, int] = {}
+    for index, paragraph in enumerate(paragraphs):
+        separator = "\n\n" if index else ""
+        text = _paragraph_text(paragraph, hyphens)
+        if index and not {index - 1, index} & headings and continues(paragraphs[index - 1], paragraph):
+            before = parts[-1]
+            parts[-1], separator = hyphens.seam(before, text)
+            length -= len(before) - len(parts[-1])
+        starts.append(length + len(separator))
+        pages.setdefault(paragraph.page, starts[-1])
+        parts += (separator, text)
+        length = starts[-1] + len(text)
+    whole = "".join(parts)
+    following = len(whole)
+    page_starts = []
+    for number in range(page_count, 0, -1):
+        following = pages.get(number, following)
+        page_starts.append(following)
+    if page_starts:
+        page_starts[-1] = 0
+    return whole, starts, tuple(reversed(page_starts))
+
+
+def _paragraph_text(paragraph: Paragraph, hyphens: Hyphens) -> str:
+    if paragraph.keeps_lines:
+        return "\n".join(lines_of(paragraph))
+    return hyphens.joined(row.text for row in paragraph.rows)
+
+
+def _sections(end: int, starts: Sequence[int], outline: Outline) -> Iterator[Section]:
+    marks = [starts[heading.paragraph] for heading in outline.headings] + [end]
+    front = min(starts[outline.front], marks[0]) if outline.front < len(starts) else marks[0]
+    if front and outline.front:
+        yield Section(span=Span(0, front), heading="", kind="front")
+    if front < marks[0]:
+        yield Section(span=Span(front, marks[0]), heading="")
+    for heading, start, following in zip(outline.headings, marks, marks[1:], strict=False):
+        if start < following:
+            yield Section(span=Span(start, following), heading=heading.text, level=heading.level, kind=heading.kind)
