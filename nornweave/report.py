@@ -33,19 +33,29 @@ def sync_document(outcomes: Outcomes) -> dict[str, Any]:
 def print_sync(console: Console, outcomes: Outcomes) -> None:
     """Print one row per domain."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("domain", "generation", "added", "changed", "removed", "unchanged", "failed", "chunks", "embedded",
-                 "reused", "seconds", "published"):  # fmt: skip
-        table.add_column(name, justify="left" if name in {"domain", "generation"} else "right", no_wrap=True)
+    for name in (
+        "domain",
+        "added",
+        "changed",
+        "removed",
+        "unchanged",
+        "failed",
+        "chunks",
+        "embedded",
+        "reused",
+        "seconds",
+    ):
+        table.add_column(name, justify="left" if name == "domain" else "right", no_wrap=True)
+    table.add_column("generation", no_wrap=True)
     for domain, report in outcomes.items():
         if isinstance(report, SyncReport):
             numbers = (report.added, report.changed, report.removed, report.unchanged, len(report.failed),
                        report.chunks, report.embedded, report.reused)  # fmt: skip
             table.add_row(
                 domain.value,
-                report.generation or "-",
                 *(f"{number:,}" for number in numbers),
                 f"{report.seconds:.1f}",
-                "yes" if report.published else "no change",
+                f"{report.generation or '-'} {'published' if report.published else '(no change)'}",
             )
     console.print(table)
 
@@ -136,8 +146,6 @@ def print_answer(console: Console, result: Mapping[str, Any]) -> None:
         lines = [line for line in item["content"].splitlines() if line.strip()]
         for line in lines[:EXCERPT_LINES]:
             console.print(Text(f"   {line}", style="dim"), no_wrap=True, overflow="ellipsis")
-    for gap in result["coverage_gaps"]:
-        _say(console, f"not searched: {gap['domain_id']}: {gap['reason']}", "yellow")
     if not result["items"] and not result["coverage_gaps"]:
         console.print("nothing found; every domain was searched")
 

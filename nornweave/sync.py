@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from nornweave import analysis
-from nornweave.chunking import Chunker
+from nornweave.chunking.chunker import Chunker
 from nornweave.chunking.spans import Lines, TokenIndex
 from nornweave.embedding import Encoder
 from nornweave.errors import (
@@ -217,12 +217,13 @@ class DomainSync:
             return 0
         with self._timed("embed"):
             done = 0
+
+            def show(count: int) -> None:
+                self._progress("embed", done + count, total)
+
             for window in self._writer.pending_texts(EMBEDDING_WINDOW):
                 with self._timed("encoder"):
-                    vectors = self._parts.encoder.encode(
-                        [pending.text for pending in window],
-                        progress=lambda count, before=done: self._progress("embed", before + count, total),
-                    )
+                    vectors = self._parts.encoder.encode([pending.text for pending in window], progress=show)
                 self._writer.add_vectors([pending.embedding_key for pending in window], vectors)
                 done += len(window)
                 self._progress("embed", done, total)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from nornweave.chunking import Chunker
+from nornweave.chunking.chunker import Chunker
 from nornweave.embedding import Encoder, load_encoder
 from nornweave.errors import ConfigError
 from nornweave.ingest.inbox import InboxSource

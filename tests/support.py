@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from nornweave import analysis
-from nornweave.chunking import Chunker
+from nornweave.chunking.chunker import Chunker
 from nornweave.embedding import Encoder
 from nornweave.embedding.hashing import HashEncoder
 from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError

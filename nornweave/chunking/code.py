@@ -9,11 +9,12 @@ from itertools import groupby
 
 from tree_sitter import Node
 
-from nornweave.chunking import imports, regions, syntax
+from nornweave.chunking import imports, parsing, regions
 from nornweave.chunking.division import TEXT_CUTS, Division
 from nornweave.chunking.languages import Grammar, grammar_of
-from nornweave.chunking.regions import Kind, Region, Symbol
+from nornweave.chunking.regions import Kind, Region
 from nornweave.chunking.spans import Lines, TokenIndex, pack, split, strip_lines
+from nornweave.chunking.symbols import Symbol
 from nornweave.types import Chunk, Document, Span, freeze
 
 VERSION = "code-1"
@@ -44,7 +45,7 @@ def chunk_code(
     """
     text = document.text
     grammar = grammar_of(document.format, document.path, text)
-    tree = syntax.parse(grammar, syntax.mask(text)) if grammar is not None else None
+    tree = parsing.parse(grammar, parsing.mask(text)) if grammar is not None else None
     if grammar is None or tree is None:
         writer = _Writer(document, index, Lines(text), frozenset(), None)
         plain = split(Span(0, len(text)), index, limit, TEXT_CUTS)
@@ -204,8 +205,9 @@ class _Writer:
         text = self.document.text
         for piece in pieces:
             span = strip_lines(text, piece.span)
-            if len(span):
-                yield self._chunk(piece, span, text[span.start : span.end])
+            content = text[span.start : span.end]
+            if content and not content.isspace():
+                yield self._chunk(piece, span, content)
 
     def _chunk(self, piece: _Piece, span: Span, content: str) -> Chunk:
         symbol = piece.symbol

@@ -11,8 +11,9 @@ from tree_sitter import Node
 
 from nornweave.chunking import syntax
 from nornweave.chunking.languages import Grammar, node_types
-from nornweave.chunking.regions import Region, Scope, Symbol, begins_line, describe, indented, scope_of
+from nornweave.chunking.regions import Region, begins_line, indented, inside_word
 from nornweave.chunking.spans import LINE, PARAGRAPH, WORD, TokenIndex, pack, split
+from nornweave.chunking.symbols import Scope, Symbol, describe, scope_of
 from nornweave.types import Span
 
 TEXT_CUTS = (PARAGRAPH, LINE, WORD)
@@ -51,14 +52,12 @@ class _Task:
     Attributes:
         nodes: each with whether it stands in a list and so may be parted from its neighbours within a line.
         opens: what follows belongs to it (``def inner():``), so that it goes along.
-        inside: the nodes were taken out of one node.
     """
 
     span: Span
     nodes: list[tuple[Node, bool]]
     scope: Scope
     opens: bool = False
-    inside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +122,7 @@ class Division:
             ]
             if inside:
                 scope = self._scope_inside(task, own)
-                waiting.append(_Task(task.span, inside, scope, inside=len(task.nodes) == 1))
+                waiting.append(_Task(task.span, inside, scope))
             else:
                 yield from ((span, False) for span in split(task.span, self.index, self.limit, TEXT_CUTS))
 
@@ -151,20 +150,24 @@ class Division:
         spans = [Span(start, end) for start, end in zip(starts, starts[1:], strict=False)]
         tasks = []
         for place, (span, group) in enumerate(zip(spans, groups, strict=True)):
-            part = _Task(span, group, task.scope, opens=task.inside and place == 0)
+            first, listed = group[0]
+            part = _Task(span, group, task.scope, opens=place == 0 and not (first.is_named and listed))
             if self.index.count(span) <= self.limit:
                 self._scope_inside(part, own)
             tasks.append(part)
         return list(self._runs(tasks))
 
     def _runs(self, tasks: Sequence[_Task]) -> Iterator[_Task]:
-        """Join neighbouring plain statements, so that packing parts the code around scopes rather than inside a run."""
+        """Join neighbouring plain statements, so that packing parts the code around scopes rather than inside a run.
+
+        Half a chunk at most: what opens the scope (``def inner():``) has to fit in front of it.
+        """
         run: _Task | None = None
         for task in tasks:
             plain = not task.opens and not any(_is_scope(node) for node, _ in task.nodes)
             if run is not None and plain:
                 joined = Span(run.span.start, task.span.end)
-                if self.index.count(joined) <= self.limit:
+                if self.index.count(joined) <= self.limit // 2:
                     run = _Task(joined, [*run.nodes, *task.nodes], run.scope)
                     continue
             if run is not None:
@@ -183,7 +186,9 @@ class Division:
         held = False
         for node, listed in task.nodes:
             comment = node.type in self.grammar.comments or node.type in self.grammar.attributes
-            cuts = node.is_named and not held and (begins_line(self.text, node.start_byte) or (listed and not comment))
+            at = node.start_byte
+            parts = begins_line(self.text, at) or (listed and not comment and not inside_word(self.text, at))
+            cuts = node.is_named and not held and parts
             if not groups or cuts:
                 groups.append([])
             groups[-1].append((node, listed))

@@ -12,6 +12,7 @@ _ITEM = re.compile(r"[{},;()\n]")
 _ALIAS = re.compile(r"\bas\s+(\w+)")
 _STRING = re.compile(r"""['"`]([^'"`\n]*)['"`]""")
 _GO_SPEC = re.compile(r"""(?:(\w+|\.)[ \t]+)?["`]([^"`\n]+)["`]""")
+_PYTHON_IMPORT = re.compile(r"\b(from\b[^\n]*?)?\bimport\b[ \t]*(?:\(([^)]*)\)|([^\n]*))")
 _VERSION = re.compile(r"v\d+")
 _NOISE = frozenset({"import", "type", "typeof", "static", "function", "const", "use", "pub", "crate", "super", "from"})
 
@@ -26,12 +27,9 @@ def imported_names(statement: str, language: str) -> set[str]:
 
 def _python(text: str) -> set[str]:
     names = set()
-    for line in re.split(r"\n(?=[ \t]*(?:from|import)\b)", text):
-        match = re.search(r"\bimport\b", line)
-        if match is None:
-            continue
-        plain = not re.match(r"\s*from\b", line)
-        for item in re.split(r"[,()\n;]", line[match.end() :]):
+    for prefix, listed, rest in _PYTHON_IMPORT.findall(text.replace("\\\n", " ")):
+        plain = not prefix
+        for item in re.split(r"[,\n;]", listed or rest):
             alias = _ALIAS.search(item)
             words = _WORD.findall(item)
             if words:

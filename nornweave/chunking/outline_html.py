@@ -43,6 +43,7 @@ _BLOCKS = frozenset(
             "dd",
         ),
         *("blockquote", "figure", "figcaption", "hr", "form", "fieldset", "details", "summary", "address"),
+        *("nav", "footer", "aside", "noscript", "title", "select", "option", "textarea", "button", "iframe", "object"),
         *("caption", "pre", "table", "thead", "tbody", "tfoot", "tr", "td", "th"),
     }
 )
@@ -188,6 +189,8 @@ class _Reader(HTMLParser):
         if self.skipping:
             self._skip_depth += tag == self.skipping
         elif tag in self.skipped or (attrs and self._left_out(tag, attrs)):
+            if tag in _BLOCKS:
+                self._flush(self._at())
             self.skipping, self._skip_depth = tag, 1
         elif tag == "br":
             self._add("\n" if not self._tables else " ", Span(self._at(), self._at()))

@@ -11,6 +11,7 @@ from tree_sitter import Node
 
 from nornweave.chunking import syntax
 from nornweave.chunking.languages import Grammar
+from nornweave.chunking.symbols import NO_SCOPE, Scope, Symbol, describe, scope_of
 from nornweave.types import Span
 
 SMALL_CLASS = 60
@@ -35,38 +36,6 @@ class Kind(StrEnum):
     HEADER = "header"
     WHOLE = "whole"
     GLUE = "glue"
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """What a region is called and how it is described.
-
-    Attributes:
-        node_type: the grammar's own.
-        title: the qualified name.
-        signature: the line on which it is named.
-        class_signature: the same of the class around it.
-    """
-
-    node_type: str
-    title: str | None
-    signature: str
-    function_name: str | None = None
-    class_name: str | None = None
-    parameter_count: int | None = None
-    return_type: str | None = None
-    class_signature: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """What is around a node: the class (or nothing) and the path of names."""
-
-    names: tuple[str, ...] = ()
-    symbol: Symbol | None = None
-
-
-NO_SCOPE = Scope()
 
 
 @dataclass(slots=True)
@@ -98,34 +67,6 @@ class _Frame:
     members: Iterator[Node]
     scope: Scope
     end: int
-
-
-def describe(found: syntax.Definition, scope: Scope, grammar: Grammar, text: str) -> Symbol:
-    """Describe a definition inside ``scope``."""
-    name = syntax.name_of(found, grammar, text)
-    line = syntax.signature(found, grammar, text)
-    around = scope.symbol
-    if found.is_class:
-        return Symbol(found.node.type, ".".join((*scope.names, name or "")).strip(".") or None, line, class_name=name)
-    owner = syntax.owner_of(found, grammar, text)
-    names = (*scope.names, *((owner,) if owner else ()), *((name,) if name else ()))
-    return Symbol(
-        node_type=found.node.type,
-        title=".".join(names) or None,
-        signature=line,
-        function_name=name,
-        class_name=owner or (around.class_name if around else None),
-        parameter_count=syntax.parameter_count(found, grammar, text, in_class=around is not None),
-        return_type=syntax.return_type(found, grammar, text),
-        class_signature=around.signature if around else None,
-    )
-
-
-def scope_of(symbol: Symbol, scope: Scope) -> Scope:
-    """Return the scope inside a definition."""
-    if symbol.title is None:
-        return Scope(scope.names, symbol if symbol.class_name else scope.symbol)
-    return Scope(tuple(symbol.title.split(".")), symbol if symbol.function_name is None else scope.symbol)
 
 
 @dataclass(slots=True)
@@ -319,7 +260,18 @@ def begins_line(text: str, at: int) -> bool:
 
 
 def indented(text: str, at: int) -> int:
-    """Step back over the blanks before ``at``, so that code keeps its indentation."""
+    """Step back over the blanks before ``at``, so that code keeps its indentation, and out of the middle of a word."""
+    while inside_word(text, at):
+        at -= 1
     while at > 0 and text[at - 1] in " \t":
         at -= 1
     return at
+
+
+def inside_word(text: str, at: int) -> bool:
+    """Tell whether a cut at ``at`` would part a word, as lost parsers do with what they do not know (``1x``)."""
+    return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
+
+
+def _is_word(character: str) -> bool:
+    return character == "_" or character.isalnum()

@@ -15,7 +15,7 @@ from nornweave.chunking.outline import Block, Kind, paragraphs
 from nornweave.chunking.outline_html import Readable, read_html
 from nornweave.chunking.outline_markdown import outline_markdown
 from nornweave.chunking.outline_rst import outline_rst
-from nornweave.chunking.spans import LINE, PARAGRAPH, SENTENCE, WORD, TokenIndex, split, strip, strip_lines
+from nornweave.chunking.spans import LINE, SENTENCE, WORD, TokenIndex, split, strip, strip_lines
 from nornweave.types import Chunk, Document, Domain, JsonValue, Span, freeze
 
 VERSION = "sections-1"
@@ -25,17 +25,19 @@ _WHOLE = 4
 # What stands above the first heading in no more tokens than this (a comment, "Skip to content") joins its section.
 _SMALL_PREAMBLE = 20
 # A heading larger than this share of the limit is text that somebody made bold.
-_HEADING_SHARE = 4
+_HEADING_SHARE = 2
 
 _OUTLINES: Mapping[str, Callable[[str], Sequence[Block]]] = {
     "markdown": outline_markdown,
     "rst": outline_rst,
     "text": paragraphs,
 }
+# Before an item of a list, and at blank lines.
+_ITEM = re.compile(r"\n[ \t]*(?:\r?\n\s*|(?=(?:[-*+]|\d{1,9}[.)])[ \t]))")
 _BOUNDARIES: Mapping[Kind, Sequence[re.Pattern[str]]] = {
-    "paragraph": (PARAGRAPH, SENTENCE, LINE, WORD),
-    "heading": (PARAGRAPH, SENTENCE, LINE, WORD),
-    "list": (PARAGRAPH, LINE, SENTENCE, WORD),
+    "paragraph": (SENTENCE, LINE, WORD),
+    "heading": (SENTENCE, LINE, WORD),
+    "list": (_ITEM, LINE, SENTENCE, WORD),
     "front": (LINE, WORD),
     "code": (LINE, WORD),
     "table": (LINE, WORD),
@@ -184,7 +186,7 @@ def _joined(sections: Iterable[_Section], index: TokenIndex) -> Iterator[_Sectio
     """
     above: _Section | None = None
     for section in sections:
-        bare = section.bare or (not section.path and index.count(section.span) <= _SMALL_PREAMBLE)
+        bare = section.bare or (not section.path and _tokens(section, index) <= _SMALL_PREAMBLE)
         if above and above.path == section.path[: len(above.path)]:
             above.blocks += section.blocks
             above.path, above.level = section.path, section.level
@@ -197,6 +199,10 @@ def _joined(sections: Iterable[_Section], index: TokenIndex) -> Iterator[_Sectio
             above = None
     if above:
         yield above
+
+
+def _tokens(section: _Section, index: TokenIndex) -> int:
+    return sum(index.count(block.span) for block in section.blocks if block.kind != "front")
 
 
 def _top_level(sections: Sequence[_Section]) -> int:
@@ -226,7 +232,8 @@ def _cut(section: _Section, index: TokenIndex, limit: int) -> Iterator[_Part]:
     for group in groups:
         inner = strip_lines(index.text, Span(group[0].span.start, group[-1].span.end))
         if len(inner):
-            yield _Part(inner, section, group)
+            alone = all(piece.kind == "front" for piece in group)
+            yield _Part(inner, _Section((), 0) if alone else section, group)
 
 
 def _packed(groups: Iterator[list[_Piece]], index: TokenIndex, limit: int) -> list[list[_Piece]]:
@@ -276,10 +283,9 @@ def _tied(group: Sequence[_Piece], kind: Kind) -> bool:
 
 def _under_headings(headings: list[_Piece], block: Block, index: TokenIndex, limit: int) -> list[list[_Piece]]:
     """Cut a block that exceeds the limit together with the headings above it."""
-    if block.kind in _WHOLE_KINDS:
-        first, *others = _pieces(block.span, block.kind, index, limit)
-        return [[*headings, first], *([piece] for piece in others)]
-    return [[piece] for piece in _pieces(Span(headings[0].span.start, block.span.end), block.kind, index, limit)]
+    used = index.count(Span(headings[0].span.start, headings[-1].span.end))
+    first, *others = _pieces(block.span, block.kind, index, limit if block.kind in _WHOLE_KINDS else limit - used)
+    return [[*headings, first], *([piece] for piece in others)]
 
 
 def _pieces(span: Span, kind: Kind, index: TokenIndex, limit: int) -> list[_Piece]:

@@ -29,6 +29,6 @@ def import_litellm() -> Any:
     litellm: Any = importlib.import_module("litellm")
     litellm.telemetry = False
     litellm.suppress_debug_info = True
-    # A caller's max_retries=0 counts as "not given" for embeddings (1.106): each of our own attempts would become three.
+    # A caller's max_retries=0 counts as "not given" for embeddings (1.106): our attempts would each become three.
     litellm.DEFAULT_MAX_RETRIES = 0
     return litellm

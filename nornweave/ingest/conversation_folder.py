@@ -116,8 +116,9 @@ class Folder:
             with os.scandir(self.root / folder) as items:
                 return list(items)
         except OSError as error:
+            where = printable(str(self.root / folder))
             raise SourceUnavailableError(
-                f"{printable(str(self.root / folder))!r} cannot be listed ({_cause(error)}); expected a readable folder; "
+                f"{where!r} cannot be listed ({_cause(error)}); expected a readable folder; "
                 "check the path and its permissions, or exclude it"
             ) from error
 

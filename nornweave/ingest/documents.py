@@ -11,13 +11,15 @@ from nornweave.errors import DocumentSkipped
 from nornweave.ingest.decode import check_size, decode
 from nornweave.ingest.markup import FORMATS, describe
 from nornweave.ingest.parsed import Parsed
+from nornweave.ingest.pdf import VERSION as PDF_VERSION
 from nornweave.ingest.pdf import parse_pdf
 from nornweave.ingest.skip import is_generated
+from nornweave.ingest.stackexchange import VERSION as STACKEXCHANGE_VERSION
 from nornweave.ingest.stackexchange import parse_stackexchange
 from nornweave.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 
 # Raise it when the same bytes come out as another document.
-PARSE_VERSION = f"documents-1,pymupdf-{version('pymupdf')}"
+PARSE_VERSION = ",".join(("documents-1", PDF_VERSION, STACKEXCHANGE_VERSION, f"pymupdf-{version('pymupdf')}"))
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})

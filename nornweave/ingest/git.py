@@ -244,8 +244,8 @@ def _entry(file: _File, last: _Commit) -> Entry:
 def _touched(stream: Iterable[bytes]) -> Iterator[tuple[str, _Commit]]:
     """Read ``git log -z --name-only -c``.
 
-    A commit is two empty fields or more and its three own ones. Names follow: after a line feed in ordinary commits, after
-    one empty field in merges.
+    A commit is two empty fields or more and its three own ones. Names follow: after a line feed in ordinary commits,
+    after one empty field in merges.
     """
     fields = _split(stream)
     commit, empty, is_first = _NO_COMMIT, 0, False

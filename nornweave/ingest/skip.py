@@ -22,10 +22,10 @@ def _words(text: str) -> frozenset[str]:
 
 # Text that belongs to code without being one of the 13 languages: other languages, manifests, infrastructure, CI.
 CODE_SUFFIXES = _words("""
-    .asm .bash .bat .bazel .bicep .bzl .cabal .cfg .clj .cljs .cmake .conf .csproj .cu .cuh .dart .edn .el .elm .erl .ex .exs .f .f90
-    .fish .fs .gradle .graphql .gql .groovy .hcl .hs .ini .j2 .jinja .jl .json .jsonc .json5 .lisp .lua .m .mk .ml .mli .nim
-    .nix .pl .pm .properties .proto .ps1 .pxd .pyx .r .rego .rkt .scala .sh .sol .sql .svelte .tcl .tf .thrift .toml .v .vb
-    .vue .xml .yaml .yml .zig .zsh
+    .asm .bash .bat .bazel .bicep .bzl .cabal .cfg .clj .cljs .cmake .conf .csproj .cu .cuh .dart .edn .el .elm .erl
+    .ex .exs .f .f90 .fish .fs .gradle .graphql .gql .groovy .hcl .hs .ini .j2 .jinja .jl .json .jsonc .json5 .lisp
+    .lua .m .mk .ml .mli .nim .nix .pl .pm .properties .proto .ps1 .pxd .pyx .r .rego .rkt .scala .sh .sol .sql
+    .svelte .tcl .tf .thrift .toml .v .vb .vue .xml .yaml .yml .zig .zsh
 """)
 CODE_NAMES = _words("""
     dockerfile containerfile makefile gnumakefile jenkinsfile procfile vagrantfile rakefile gemfile podfile brewfile

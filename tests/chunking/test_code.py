@@ -1,0 +1,372 @@
+"""The SYNTAX_AWARE chunker: golden files for every language, and what must hold for any text."""
+
+import json
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tree_sitter_language_pack import get_language
+
+from nornweave.chunking import parsing
+from nornweave.chunking.code import chunk_code
+from nornweave.chunking.imports import imported_names
+from nornweave.chunking.languages import GRAMMARS, LANGUAGES, language_of
+from nornweave.chunking.spans import TokenIndex
+from nornweave.types import Chunk, ContentHash, Document, Domain, SourceId, document_id
+
+GOLDEN = Path(__file__).parent.parent / "golden" / "code"
+SOURCES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")
+TOKEN = re.compile(r"\w+|[^\w\s]")
+SYMBOL_KEYS = (
+    "node_type",
+    "function_name",
+    "class_name",
+    "parameter_count",
+    "return_type",
+    "imports_used",
+    "line_range",
+)
+
+
+class Words:
+    """One token for each word and each mark."""
+
+    version = "words"
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        return [match.start() for match in TOKEN.finditer(text)]
+
+
+def document(text: str, path: str, language: str | None = None, revision: str | None = None) -> Document:
+    return Document(
+        id=document_id("code", path),
+        domain=Domain.CODE,
+        source_id=SourceId("code"),
+        path=path,
+        text=text,
+        format=language or language_of(path) or "text",
+        content_hash=ContentHash("0"),
+        revision=revision,
+    )
+
+
+def chunks_of(text: str, path: str = "src/payments/a.py", **limits: int) -> list[Chunk]:
+    return list(chunk_code(document(text, path), TokenIndex(text, Words()), **limits))
+
+
+def assert_tiles(text: str, chunks: Sequence[Chunk], limit: int = 512) -> None:
+    end = 0
+    for chunk in chunks:
+        assert chunk.span.start >= end
+        assert not text[end : chunk.span.start].strip()
+        assert chunk.content == text[chunk.span.start : chunk.span.end]
+        assert chunk.content.strip()
+        assert chunk.token_count <= limit
+        assert chunk.token_count == len(TOKEN.findall(chunk.content))
+        first, last = chunk.metadata["line_range"]  # type: ignore[misc, index]
+        assert first == text.count("\n", 0, chunk.span.start) + 1
+        assert last == text.count("\n", 0, chunk.span.end - 1) + 1
+        end = chunk.span.end
+    assert not text[end:].strip()
+
+
+# --- golden files ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.name)
+def test_golden(source: Path) -> None:
+    text = source.read_text(encoding="utf-8")
+    chunks = chunks_of(text, source.name)
+    assert_tiles(text, chunks)
+    rows = [{"title": chunk.title, **{key: chunk.metadata.get(key) for key in SYMBOL_KEYS}} for chunk in chunks]
+    known = source.with_name(source.name + ".json")
+    if os.environ.get("NORNWEAVE_UPDATE_GOLDEN") == "1":
+        lines = ",\n".join(
+            json.dumps({k: v for k, v in row.items() if v is not None}, ensure_ascii=False) for row in rows
+        )
+        known.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    expected = json.loads(known.read_text(encoding="utf-8"))
+    assert json.loads(json.dumps([{k: v for k, v in row.items() if v is not None} for row in rows])) == expected
+
+
+def test_every_language_has_a_golden_file() -> None:
+    assert {language_of(source.name) for source in SOURCES} == set(LANGUAGES)
+    assert len(LANGUAGES) == 13
+
+
+# --- the rules ------------------------------------------------------------------------------------------------------
+
+STATEMENTS = "\n".join(f"    total = total + fee_{number} * rate(total)" for number in range(12))
+
+
+def test_metadata_has_exactly_the_documented_keys() -> None:
+    text = "from money import D\n\n\nclass Pay:\n    '''Pays.'''\n\n" + "".join(
+        f"    def pay_{n}(self, a: int, b=2) -> D:\n        return D(a) + b - {n}\n\n" for n in range(4)
+    )
+    index = TokenIndex(text, Words())
+    method = list(chunk_code(document(text, "src/pay.py", revision="abc1234"), index))[2]
+    assert dict(method.metadata) == {
+        "language": "python",
+        "node_type": "function_definition",
+        "function_name": "pay_0",
+        "class_name": "Pay",
+        "parameter_count": 2,
+        "return_type": "D",
+        "imports_used": ("D",),
+        "file_path": "src/pay.py",
+        "line_range": (7, 8),
+        "commit_sha": "abc1234",
+    }
+    assert method.title == "Pay.pay_0"
+    assert method.context == "src/pay.py\nclass Pay:"
+
+
+def test_imports_are_one_chunk_until_they_exceed_their_limit() -> None:
+    few = "".join(f"import module_{n}\n" for n in range(10))
+    assert [chunk.metadata["node_type"] for chunk in chunks_of(few)] == ["import_block"]
+    many = "".join(f"import module_{n}\n" for n in range(100))  # 200 tokens
+    chunks = chunks_of(many)
+    assert [chunk.token_count for chunk in chunks] == [128, 72]
+    assert_tiles(many, chunks, 128)
+
+
+def test_one_import_statement_that_is_too_long_is_split_at_lines() -> None:
+    text = "from payments import (\n" + "".join(f"    name_{n},\n" for n in range(100)) + ")\n"
+    chunks = chunks_of(text)
+    assert {chunk.metadata["node_type"] for chunk in chunks} == {"import_block"}
+    assert all(chunk.content.startswith(("from", "    name_")) for chunk in chunks)
+    assert_tiles(text, chunks, 128)
+
+
+def test_constants_are_grouped_up_to_the_preamble_limit() -> None:
+    text = "".join(f"LIMIT_{n} = {n}\n" for n in range(100))  # 3 tokens each
+    chunks = chunks_of(text)
+    assert [chunk.token_count for chunk in chunks] == [255, 45]
+    assert {chunk.metadata["node_type"] for chunk in chunks} == {"preamble"}
+
+
+def test_a_long_function_is_cut_around_its_scopes() -> None:
+    loops = "".join(f"    for x{n} in xs:\n" + f"        total = total + f(x{n}, total)\n" * 3 for n in range(6))
+    text = f"def sum_up(xs):\n    total = 0\n{loops}    return total\n"
+    chunks = chunks_of(text, limit=80)
+    assert_tiles(text, chunks, 80)
+    assert len(chunks) == 3
+    assert all(chunk.content.lstrip().startswith(("def ", "for ")) for chunk in chunks)
+    assert {chunk.title for chunk in chunks} == {"sum_up"}
+    assert chunks[0].context == "src/payments/a.py"
+    assert chunks[1].context == "src/payments/a.py\ndef sum_up(xs):"
+
+
+def test_a_nested_function_names_the_pieces_that_it_fills() -> None:
+    text = (
+        f"def outer(total):\n    first = total\n    def inner(total, rate):\n{STATEMENTS.replace('    ', '        ')}\n"
+    )
+    chunks = chunks_of(text, limit=60)
+    assert_tiles(text, chunks, 60)
+    assert chunks[-1].title == "outer.inner"
+    assert chunks[-1].metadata["parameter_count"] == 2
+    assert all("fee_0" in chunk.content for chunk in chunks if "def inner" in chunk.content)
+    assert chunks[-1].context == "src/payments/a.py\ndef inner(total, rate):"
+
+
+def test_a_statement_longer_than_a_chunk_is_cut_at_its_lines() -> None:
+    text = "TABLE = [\n" + "".join(f"    ({n}, 'name {n}'),\n" for n in range(200)) + "]\n"
+    chunks = chunks_of(text)
+    assert_tiles(text, chunks, 256)
+    assert all(chunk.content.endswith((",", "]")) for chunk in chunks)
+
+
+def test_a_small_class_stays_whole_and_a_larger_one_does_not() -> None:
+    small = "class Fee:\n    def of(self, amount):\n        return amount / 100\n"
+    assert [chunk.title for chunk in chunks_of(small)] == ["Fee"]
+    large = (
+        f"class Fee:\n    def of(self, total, rate):\n{STATEMENTS.replace('    ', '        ')}\n        return total\n"
+    )
+    assert [chunk.title for chunk in chunks_of(large)] == ["Fee", "Fee.of"]
+
+
+def test_what_stands_directly_above_belongs_to_a_function_and_what_does_not_does_not() -> None:
+    far = "# A word about everything that follows, long enough to stand on its own in a chunk: " + "fees " * 20
+    text = f"x = 1\n\n{far}\n\n# Near.\n@cached\ndef f():\n    return 1  # trailing\n"
+    chunks = chunks_of(text)
+    assert [chunk.content[:6] for chunk in chunks] == ["x = 1\n", "# Near"]
+    assert chunks[1].content.endswith("# trailing")
+
+
+def test_closing_braces_belong_to_what_they_close() -> None:
+    text = "namespace a {\nnamespace b {\nvoid f() { g(); }\n}\n}  // namespace a\n"
+    assert [chunk.content for chunk in chunks_of(text, "a.cpp")] == [text.rstrip()]
+
+
+def test_offsets_are_characters_whatever_the_text_is_written_in() -> None:
+    body = "    'ä😀'\n    return os.sep + straße\n"
+    text = f"\ufeff# Größe 😀\nimport os\n\n\ndef größe(straße, 数):\n{body}\n\ndef b(x): return 1\n"
+    chunks = chunks_of(text)
+    assert_tiles(text, chunks)
+    assert [chunk.metadata.get("function_name") for chunk in chunks] == [None, "größe", "b"]
+    assert chunks[1].metadata["parameter_count"] == 2
+    assert chunks[1].metadata["imports_used"] == ("os",)
+
+
+def test_names_in_comments_and_strings_are_not_uses() -> None:
+    text = "import os\nimport sys\n\n\ndef f():\n    # os\n    return 'os', sys.argv\n"
+    assert chunks_of(text)[1].metadata["imports_used"] == ("sys",)
+
+
+def test_minified_code_is_cut_between_statements() -> None:
+    functions = "".join(f"function f{n}(a,b){{if(a){{return b+{n}}}return a}}" for n in range(60))
+    text = f"(function(root){{{functions}}})(window);"
+    chunks = chunks_of(text, "a.min.js")
+    assert_tiles(text, chunks, 256)
+    assert all(chunk.content.startswith(("(function", "function f")) for chunk in chunks)
+
+
+def test_a_header_with_cpp_in_it_is_parsed_as_cpp() -> None:
+    members = "".join(f"  int get_{n}(int a) const {{ return a * {n} + offset_; }}\n" for n in range(6))
+    chunks = chunks_of(f"namespace pay {{\nclass Fee {{\n public:\n{members}}};\n}}\n", "fee.h")
+    assert [chunk.title for chunk in chunks][1:3] == ["Fee.get_0", "Fee.get_1"]
+    assert chunks[0].metadata["language"] == "c"
+
+
+def test_export_macros_do_not_hide_a_cpp_class() -> None:
+    members = "".join(f"  int get_{n}(int a) const {{ return a * {n} + offset_; }}\n" for n in range(6))
+    chunks = chunks_of(f"class PAY_API Fee : public Base {{\n{members}}};\n", "fee.hpp")
+    assert chunks[0].content == "class PAY_API Fee : public Base {"
+    assert [chunk.title for chunk in chunks][:2] == ["Fee", "Fee.get_0"]
+
+
+@pytest.mark.parametrize("opener", ["(", "{", "[", "if(a){", "x=(", "class A{", "def f():\n ", '"', "/*", "#if X\n"])
+@pytest.mark.parametrize("path", ["a.py", "a.ts", "a.cpp", "a.rb"])
+def test_deep_nesting_neither_raises_nor_loses_text(opener: str, path: str) -> None:
+    text = opener * 3_000
+    assert_tiles(text, chunks_of(text, path))
+
+
+def test_code_that_takes_too_long_to_parse_is_cut_at_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parsing, "SECONDS_AT_LEAST", -1e9)
+    text = "\n\n".join(f"def f_{n}(a, b):\n    return a + b * {n}" for n in range(80))
+    chunks = chunks_of(text)
+    assert_tiles(text, chunks)
+    assert len(chunks) > 1
+    assert all(chunk.content.startswith("def") for chunk in chunks)
+    assert "node_type" not in chunks[0].metadata
+
+
+def test_an_unknown_language_is_cut_at_lines() -> None:
+    text = "proc f {} {\n}\n" * 200
+    chunks = list(chunk_code(document(text, "a.tcl", "tcl"), TokenIndex(text, Words())))
+    assert_tiles(text, chunks)
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\n", "\ufeff"])
+def test_blank_text_has_hardly_a_chunk(text: str) -> None:
+    assert len(chunks_of(text)) == len(text.split())
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "language"),
+    [
+        ("src/a.py", "python"),
+        ("A.TSX", "typescript"),
+        ("x.d.ts", "typescript"),
+        ("a.mjs", "javascript"),
+        ("a.h", "c"),
+        ("a.hpp", "cpp"),
+        ("a.cc", "cpp"),
+        ("lib/Rakefile", "ruby"),
+        ("a.kts", "kotlin"),
+        ("a.cs", "csharp"),
+        ("README.md", None),
+        ("py", None),
+        (".py", None),
+    ],
+)
+def test_language_of(path: str, language: str | None) -> None:
+    assert language_of(path) == language
+
+
+@pytest.mark.parametrize("name", sorted(GRAMMARS))
+def test_the_tables_name_node_types_that_exist(name: str) -> None:
+    grammar = GRAMMARS[name]
+    language = get_language(grammar.name)  # type: ignore[arg-type]
+    known = {language.node_kind_for_id(number) for number in range(language.node_kind_count)}
+    named = {kind for field in fields(grammar) if field.name != "name" for kind in getattr(grammar, field.name)}
+    assert named - known <= {"field_definition", "public_field_definition", "ambient_declaration"}
+
+
+@pytest.mark.parametrize(
+    ("language", "statement", "names"),
+    [
+        ("python", "import os.path, numpy as np", {"os", "np"}),
+        ("python", "from a.b import (\n  c as d,  # why\n  e,\n)", {"d", "e"}),
+        ("python", "from a import *", set()),
+        ("python", "try:\n    import ujson as json\nexcept ImportError:\n    import json", {"json"}),
+        ("typescript", 'import X, { type A, b as c } from "./x";', {"X", "A", "c"}),
+        ("typescript", "import * as ns from 'ns'", {"ns"}),
+        ("typescript", 'import "./side-effect";', set()),
+        ("javascript", "const { a, b: c } = require('d');", {"a", "c"}),
+        ("javascript", "const fs = require('fs').promises;", {"fs"}),
+        (
+            "go",
+            'import (\n  "fmt"\n  x "a/b"\n  "gopkg.in/yaml.v3"\n  "c/go-redis/v9"\n  _ "d"\n)',
+            {"fmt", "x", "yaml", "redis"},
+        ),
+        ("rust", "pub use a::{b, c as d, e::{self, F}};", {"b", "d", "e", "F"}),
+        ("rust", "use super::*;", set()),
+        ("java", "import static a.b.C.of;", {"of"}),
+        ("java", "import java.util.*;", set()),
+        ("php", "use A\\B\\{C, D as E};", {"C", "E"}),
+        ("csharp", "using M = A.B;", {"M"}),
+        ("csharp", "using System.Text;", set()),
+        ("kotlin", "import a.b.C\nimport a.d as e", {"C", "e"}),
+        ("swift", "@testable import Core", {"Core"}),
+        ("ruby", "require 'active_support/core_ext'", {"ActiveSupport", "CoreExt", "CORE_EXT", "ACTIVE_SUPPORT"}),
+        ("cpp", "using std::string;", {"string"}),
+        ("c", "#include <string.h>", set()),
+        ("cpp", '#include "pay.hpp"', set()),
+    ],
+)
+def test_imported_names(language: str, statement: str, names: set[str]) -> None:
+    assert imported_names(statement, language) == names
+
+
+# --- for any text ---------------------------------------------------------------------------------------------------
+
+TEXTS = [(source.name, source.read_text(encoding="utf-8")) for source in SOURCES]
+SNIPPETS = st.sampled_from(
+    ["{", "}", "(", ")", "\n", "'", '"', "/*", "#", "end\n", ":", "é", "\ufeff", "\0", "\r\n", "  ", "class ", "😀"]
+)
+
+
+@st.composite
+def damaged_sources(draw: st.DrawFn) -> tuple[str, str]:
+    """Return a golden file, cut, glued to another one, with marks thrown in, under its own name or another one's."""
+    path, text = draw(st.sampled_from(TEXTS))
+    _, other = draw(st.sampled_from(TEXTS))
+    start = draw(st.integers(0, len(text)))
+    text = draw(st.sampled_from([text, text[start:], text[:start], text[:start] + other, text.replace("\n", "\r\n")]))
+    for snippet in draw(st.lists(SNIPPETS, max_size=5)):
+        at = draw(st.integers(0, len(text)))
+        text = text[:at] + snippet + text[at:]
+    return draw(st.sampled_from([path, path, draw(st.sampled_from(TEXTS))[0]])), text
+
+
+@settings(max_examples=150, deadline=None)
+@given(source=damaged_sources(), limit=st.sampled_from([8, 40, 512]))
+def test_damaged_sources_are_tiled(source: tuple[str, str], limit: int) -> None:
+    path, text = source
+    assert_tiles(text, chunks_of(text, path, limit=limit), limit)
+
+
+@settings(max_examples=100, deadline=None)
+@given(text=st.text(max_size=300), path=st.sampled_from([path for path, _ in TEXTS]), limit=st.integers(1, 20))
+def test_any_text_is_tiled(text: str, path: str, limit: int) -> None:
+    assert_tiles(text, chunks_of(text, path, limit=limit), limit)

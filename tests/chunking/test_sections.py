@@ -1,0 +1,406 @@
+"""Sections: golden pages, the rules one by one, what must hold for any text, and how long hostile ones take."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from docutils import nodes
+from docutils.frontend import get_default_settings
+from docutils.parsers.rst import Parser
+from docutils.utils import new_document
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.chunking.outline_html import read_html
+from nornweave.chunking.outline_markdown import _parse, _scan, outline_markdown
+from nornweave.chunking.outline_rst import outline_rst
+from nornweave.chunking.sections import chunk_sections
+from nornweave.chunking.spans import TokenIndex
+from nornweave.ingest.markup import describe
+from nornweave.types import NO_METADATA, Chunk, ContentHash, Document, DocumentId, Domain, JsonValue, SourceId
+
+PAGES = Path(__file__).parents[1] / "golden" / "sections"
+FORMATS = {".md": "markdown", ".rst": "rst", ".html": "html", ".txt": "text"}
+NAMES = sorted(path.name for path in PAGES.iterdir() if path.suffix in FORMATS)
+
+
+class Words:
+    """Words and signs, as close to word pieces as a test needs."""
+
+    version = "words"
+
+    def token_starts(self, text: str) -> list[int]:
+        return [match.start() for match in re.finditer(r"\w+|[^\w\s]", text)]
+
+
+def page(name: str) -> str:
+    return (PAGES / name).read_bytes().decode("utf-8")
+
+
+def document(
+    text: str,
+    form: str = "markdown",
+    *,
+    domain: Domain = Domain.DOCUMENTATION,
+    title: str | None = None,
+    metadata: Mapping[str, JsonValue] = NO_METADATA,
+    path: str = "docs/page",
+) -> Document:
+    return Document(
+        id=DocumentId("d"),
+        domain=domain,
+        source_id=SourceId("s"),
+        path=path,
+        text=text,
+        format=form,
+        content_hash=ContentHash("h"),
+        title=title,
+        metadata=metadata,
+    )
+
+
+def chunks(text: str, form: str = "markdown", *, h1_limit: int = 1024, limit: int = 512, **more: object) -> list[Chunk]:
+    made = document(text, form, **more)  # type: ignore[arg-type]
+    return list(chunk_sections(made, TokenIndex(text, Words()), h1_limit=h1_limit, limit=limit))
+
+
+def paths(found: list[Chunk]) -> list[str | None]:
+    return [chunk.section for chunk in found]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_golden_pages(name: str) -> None:
+    text, form = page(name), FORMATS[Path(name).suffix]
+    facts = describe(text, form)
+    domain = Domain.RESEARCH if name == "paper.md" else Domain.DOCUMENTATION
+    found = chunks(
+        text,
+        form,
+        h1_limit=80,
+        limit=60,
+        domain=domain,
+        title=facts.title,
+        metadata=facts.metadata,
+        path=f"docs/{name}",
+    )
+    made = [
+        {
+            "span": [chunk.span.start, chunk.span.end],
+            "content": chunk.content.splitlines(),
+            "token_count": chunk.token_count,
+            "context": chunk.context,
+            "title": chunk.title,
+            "section": chunk.section,
+            "metadata": dict(chunk.metadata),
+        }
+        for chunk in found
+    ]
+    golden = PAGES / f"{name}.json"
+    if os.environ.get("NORNWEAVE_UPDATE_GOLDEN"):
+        golden.write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert json.loads(json.dumps(made)) == json.loads(golden.read_text(encoding="utf-8"))
+
+
+def test_headings_make_the_path() -> None:
+    text = "# A\na\n## B\nb\n#### C\nc\n## B\nb2\n# D\nd\n"
+    found = chunks(text)
+    assert paths(found) == ["A", "A > B", "A > B > C", "A > B", "D"]
+    assert [chunk.metadata["heading_level"] for chunk in found] == [1, 2, 4, 2, 1]
+    assert found[2].metadata["heading_path"] == ("A", "B", "C")
+
+
+def test_a_bare_heading_joins_its_first_child_only() -> None:
+    found = chunks("# A\n\n## B\n\n### C\n\ntext\n\n## Empty\n\n## D\n\nmore\n")
+    assert [(chunk.section, chunk.content.splitlines()[0]) for chunk in found] == [
+        ("A > B > C", "# A"),
+        ("A > Empty", "## Empty"),
+        ("A > D", "## D"),
+    ]
+
+
+def test_what_only_looks_like_a_heading() -> None:
+    text = "# A\n```sh\n# no\n```\n~~~\n## no\n~~~\n    # no\n\n- x\n  ```\n  # no\n  ```\n\n#no\n\n\\# no\n"
+    assert paths(chunks(text)) == ["A"]
+
+
+def test_headings_are_read_as_a_reader_sees_them() -> None:
+    text = "Two *words*\n===========\nx\n\n## `code` [link](u) a\\_b<a name='n'></a> ##\ny\n\n"
+    text += "<h3 align=center>Html</h3>\n\nz\n"
+    assert paths(chunks(text)) == ["Two words", "Two words > code link a_b", "Two words > code link a_b > Html"]
+
+
+def test_the_title_of_the_document_leads_the_context_unless_it_is_the_heading() -> None:
+    text = "# A\na\n## B\nb\n"
+    assert [chunk.context for chunk in chunks(text, title="T")] == ["T > A", "T > A > B"]
+    assert [chunk.context for chunk in chunks(text, title="a")] == ["A", "A > B"]
+    assert chunks("just text", path="docs/x.md")[0].context == "docs/x.md"
+
+
+def test_limits_by_level() -> None:
+    words = "word " * 90 + ".\n\n"
+    text = f"# A\n\n{words * 2}## B\n\n{words * 2}"
+    found = chunks(text, h1_limit=200, limit=100)
+    assert [(chunk.section, chunk.token_count) for chunk in found] == [("A", 184), ("A > B", 94), ("A > B", 91)]
+
+
+def test_a_large_section_is_cut_between_paragraphs_and_code_stays_with_the_one_above() -> None:
+    code = "```\n" + "line\n" * 30 + "```\n"
+    text = "## A\n\n" + "one " * 40 + "\n\n" + "two " * 30 + "\n\n" + code + "\n" + "three " * 10 + "\n"
+    first, second = chunks(text, limit=80)
+    assert (first.content.count("one"), first.content.count("two")) == (40, 0)
+    assert (second.content.count("two"), second.content.count("line"), second.content.count("three")) == (30, 30, 10)
+
+
+def test_code_and_tables_exceed_the_limit_before_they_are_cut() -> None:
+    code = "```\n" + "x = 1\n" * 60 + "```\n"
+    whole = chunks(f"## A\n\n{code}", limit=60)
+    assert [(chunk.content.count("x = 1"), chunk.metadata.get("split_block")) for chunk in whole] == [(60, None)]
+    table = "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 100
+    cut = chunks(f"## A\n\n{table}", limit=60)
+    assert len(cut) > 5
+    assert all(chunk.metadata["split_block"] and chunk.metadata["has_tables"] for chunk in cut)
+    assert all(line.endswith("|") for chunk in cut for line in chunk.content.splitlines() if line.startswith("|"))
+
+
+def test_abstract_and_references_of_research() -> None:
+    text = (
+        "# T\n\n## Abstract\n\n" + "a " * 50 + "\n\n### Aim\n\nb\n\n## Methods\n\n" + "c " * 150 + "\n\n### Detail\n\n"
+    )
+    text += "d " * 150 + "\n\n## References\n\n" + "[1] e. " * 30 + "\n\n### Web\n\nf\n"
+    found = chunks(
+        text, h1_limit=200, limit=100, domain=Domain.RESEARCH, metadata={"doi": "10.1/x", "other": 1}, title="T"
+    )
+    assert [chunk.metadata["section_name"] for chunk in found] == [
+        "Abstract",
+        "Methods",
+        "Detail",
+        "Detail",
+        "References",
+    ]
+    assert {chunk.metadata["doi"] for chunk in found} == {"10.1/x"}
+    assert "### Web" in found[-1].content
+    assert all("other" not in chunk.metadata for chunk in found)
+
+
+def test_html_keeps_what_is_read_and_nothing_else() -> None:
+    text = page("guide.html")
+    content = "\n".join(chunk.content for chunk in chunks(text, "html"))
+    assert "no heading" not in content
+    assert "Advertisement" not in content
+    assert "Home" not in content
+    assert "US | < 0.30 $" in content
+    assert "- accepted\n  - with an id\n  - and a date\n- rejected: the payment is older than 180 days" in content
+    assert 'POST /refunds\n{"payment": "p_1", "amount": 500}\n\n# not a heading' in content
+
+
+def test_html_spans_start_at_tags_and_tile_the_file() -> None:
+    text = page("guide.html")
+    found = chunks(text, "html", h1_limit=40, limit=40)
+    assert all(text[chunk.span.start] == "<" for chunk in found)
+    assert [text[chunk.span.start :][:4] for chunk in found if chunk.content.startswith("Requesting")] == ["<h2>"]
+    assert found[0].span.start == 0
+    assert found[-1].span.end == len(text.rstrip())
+    assert not any(text[a.span.end : b.span.start].strip() for a, b in zip(found, found[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<nav>all there is</nav>",
+        "<aside><p>all there is",
+        "<p>x<nav>all there is",
+        "<div>" * 100_000 + "all there is",
+        "<title>all there is",
+        "<table><tr><td>all<td>there<tr>is",
+        "all there is",
+        "<h1></h1><p>all there is<",
+        "<![CDATA[all there is]]>",
+        "<select><option>all there is",
+    ],
+)
+def test_broken_html_loses_nothing(text: str) -> None:
+    words = re.findall(r"\w+", " ".join(chunk.content for chunk in chunks(text, "html")))
+    assert [word for word in words if word != "x"] == ["all", "there", "is"]
+
+
+def test_html_token_counts_are_those_of_the_content() -> None:
+    for chunk in chunks(page("guide.html"), "html", limit=40):
+        assert chunk.token_count == len(Words().token_starts(chunk.content))
+
+
+def test_rst_titles_are_those_of_docutils() -> None:
+    text = page("runbook.rst")
+    defaults = get_default_settings(Parser)
+    defaults.report_level = 5
+    parsed = new_document("", defaults)
+    Parser().parse(text, parsed)
+    known = [len(section.section_hierarchy()) for section in parsed.findall(nodes.section)]
+    assert [block.level for block in outline_rst(text) if block.kind == "heading"] == known == [1, 2, 3, 3, 2]
+
+
+def test_rst_includes_and_runs_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    secret = tmp_path / "secret.txt"
+    secret.write_text("leaked")
+    text = f"T\n=\n\n.. include:: {secret}\n\n.. raw:: html\n   :file: {secret}\n\n:ref:`x <y>` |z|_ `broken\n"
+    found = chunks(text, "rst")
+    assert [chunk.content for chunk in found] == [text.strip()]
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(".md")])
+def test_the_scan_of_lines_agrees_with_mistune_about_headings(name: str) -> None:
+    text = re.sub(r"\A---.*?\n---\n", "", page(name), flags=re.S)
+    parsed = _parse(text, 0)
+    assert parsed is not None
+    headings = [
+        [(block.level, block.title) for block in blocks if block.kind == "heading"]
+        for blocks in (parsed, _scan(text, 0))
+    ]
+    assert headings[0] == headings[1] != []
+
+
+FENCE = "```\nfenced line\n\n# fenced\n```\n"
+LINES = st.sampled_from(
+    [
+        *(
+            "# H",
+            "## H2 ##",
+            "### Größe",
+            "Title\n=====",
+            "Sub\n---",
+            "text. More text!",
+            "金額はセント。",
+            "",
+            "   ",
+            "\t",
+        ),
+        *(
+            "- item",
+            "  - nested",
+            "1. one",
+            "> quote",
+            ">> deeper",
+            "    code",
+            "| a | b |\n|---|---|\n| 1 | 2 |",
+            "***",
+        ),
+        *(
+            "<div>",
+            "</div>",
+            "<p>x</p>",
+            "<pre>",
+            "</pre>",
+            "<h2>t</h2>",
+            "<table><tr><td>a</td></tr>",
+            "<!--",
+            "-->",
+            "<li>",
+        ),
+        *(
+            ".. note::",
+            "   body",
+            "para::",
+            "======",
+            "~~~~",
+            ".. _t:",
+            "== ==\na  b\n== ==",
+            "[r]: x",
+            "&amp; &eacute;",
+            "\x0c",
+        ),
+        *("long " * 60, "x" * 90, "---", "- ```\n  a\n  ```", "\u2028", "😀 é"),
+    ]
+)
+TEXTS = st.one_of(
+    st.lists(LINES, max_size=25).map("\n".join),
+    st.tuples(st.sampled_from(NAMES).map(page), st.integers(0, 2_000), st.integers(0, 200), st.text(max_size=8)).map(
+        lambda edit: edit[0][: edit[1]] + edit[3] + edit[0][edit[1] + edit[2] :]
+    ),
+    st.text(max_size=80),
+).flatmap(lambda text: st.sampled_from([text, text.replace("\n", "\r\n"), text.replace("\n", "\r")]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    TEXTS, st.sampled_from(["markdown", "rst", "text"]), st.sampled_from([20, 60, 512]), st.sampled_from(list(Domain))
+)
+def test_chunks_tile_the_text_within_the_limit(text: str, form: str, limit: int, domain: Domain) -> None:
+    found = chunks(text, form, h1_limit=2 * limit, limit=limit, domain=domain)
+    end = 0
+    for chunk in found:
+        assert end <= chunk.span.start < chunk.span.end
+        assert not text[end : chunk.span.start].strip()
+        assert chunk.content == text[chunk.span.start : chunk.span.end]
+        assert chunk.token_count <= 2 * limit or chunk.metadata["has_code_blocks"] or chunk.metadata["has_tables"]
+        assert chunk.token_count <= 10 * limit
+        end = chunk.span.end
+    assert not text[end:].strip()
+
+
+@settings(max_examples=150, deadline=None)
+@given(TEXTS, st.sampled_from([20, 60]))
+def test_html_chunks_tile_the_file(text: str, limit: int) -> None:
+    found = chunks(text, "html", h1_limit=2 * limit, limit=limit)
+    readable = read_html(text).text
+    end = 0
+    for chunk in found:
+        assert end <= chunk.span.start < chunk.span.end
+        assert not text[end : chunk.span.start].strip()
+        end = chunk.span.end
+    assert not found or not text[end:].strip()
+    assert "".join("".join(chunk.content for chunk in found).split()) == "".join(readable.split())
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from(["text. " * 5, "## H", "- item", FENCE, "> q", ""]), max_size=20),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_fenced_code_is_never_cut(parts: list[str], line_end: str) -> None:
+    text = "\n\n".join(parts).replace("\n", line_end)
+    found = chunks(text, h1_limit=15, limit=15)
+    assert sum(chunk.content.count(FENCE.strip().replace("\n", line_end)) for chunk in found) == parts.count(FENCE)
+
+
+@settings(max_examples=100, deadline=None)
+@given(TEXTS)
+def test_outlines_tile(text: str) -> None:
+    for blocks in (outline_markdown(text), outline_rst(text)):
+        ends = [block.span.end for block in blocks]
+        assert [block.span.start for block in blocks] == [0, *ends[:-1]][: len(blocks)]
+        assert (ends or [0])[-1] == len(text)
+
+
+HOSTILE = {
+    "brackets": "[" * 200_000,
+    "stars": "*" * 200_000,
+    "quotes": "> " * 100_000,
+    "lists": "".join("  " * depth + "- x\n" for depth in range(300)),
+    "bars": "|" * 200_000,
+    "rows": "|a|b\n" * 40_000,
+    "less-than": "<" * 200_000,
+    "unclosed tags": "<a " * 60_000,
+    "unclosed comments": "<!-- x\n" * 30_000,
+    "unclosed sections": "<![CDATA[" * 20_000,
+    "nested lists": "<ul><li>x" * 20_000,
+    "titles": "a\n=\n" * 40_000,
+    "styles": "".join(f"a{i}\n{'=-~^+*#:'[i % 8] * 5}\n" for i in range(1_900)),
+    "one word": "a" * 200_000,
+    "blank lines": "\n" * 200_000 + "x",
+    "fences": "```\n" * 40_000,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("form", ["markdown", "rst", "html", "text"])
+def test_hostile_text_takes_seconds_at_most(name: str, form: str) -> None:
+    started = time.perf_counter()
+    found = chunks(HOSTILE[name], form)
+    assert found or form == "html"
+    assert time.perf_counter() - started < 8

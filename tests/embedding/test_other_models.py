@@ -1,0 +1,241 @@
+"""Models beside the default one: converted where that gives the same vectors, run by sentence-transformers elsewhere."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nornweave.embedding import bundle, load_encoder
+from nornweave.embedding.bundle import FastPathRefusedError, Manifest, converted
+from nornweave.embedding.models import locate
+from nornweave.errors import EncoderError
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.slow,
+]
+
+WORDS = ["refund", "payment", "captured", "void", "422", "##s", "##ed", "the", "a", ".", "ledger", "é"]
+TEXTS = ["", "refund", "the captured payments .", "void " * 100, "unknown words é", "a ledger"]
+Build = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Build a tiny random model with sentence-transformers and save it."""
+
+    def build(
+        name: str, *, pooling: str = "mean", normalize: bool = True, prompts: dict[str, str] | None = None
+    ) -> Path:
+        import torch
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+        from transformers import BertConfig, BertModel, BertTokenizerFast
+
+        torch.manual_seed(7)
+        raw, saved = tmp_path_factory.mktemp("raw"), tmp_path_factory.mktemp("models") / name
+        vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+        (raw / "vocab.txt").write_text("\n".join(vocabulary), encoding="utf-8")
+        BertTokenizerFast(vocab={word: at for at, word in enumerate(vocabulary)}, model_max_length=64).save_pretrained(
+            raw
+        )
+        config = BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            max_position_embeddings=64,
+        )
+        BertModel(config).save_pretrained(raw)
+        transformer = Transformer(str(raw), max_seq_length=48)
+        modules: list[Any] = [transformer, Pooling(32, pooling_mode=pooling)]
+        model = SentenceTransformer(modules=[*modules, Normalize()] if normalize else modules, device="cpu")
+        model.prompts = prompts or model.prompts
+        model.save(str(saved))
+        return saved
+
+    return build
+
+
+def _original(folder: Path, texts: list[str]) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+    return model.encode(texts, normalize_embeddings=True, show_progress_bar=False, batch_size=1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"pooling": "mean"},
+        {"pooling": "cls", "normalize": False},
+        {"pooling": "max"},
+        {"pooling": "mean", "normalize": False},
+    ],
+    ids=["mean", "cls-unnormalised", "max", "mean-unnormalised"],
+)
+def test_a_saved_model_runs_converted(build: Build, tmp_path: Path, options: dict[str, Any]) -> None:
+    folder = build("tiny", **options)
+    encoder = load_encoder(str(folder), dimensions=32, cache_dir=tmp_path)
+    assert type(encoder).__name__ == "OpenVinoEncoder"
+    assert (encoder.dimensions, encoder.max_tokens) == (32, 46)
+    assert encoder.version.startswith("tiny@")
+    assert (encoder.encode(TEXTS) * _original(folder, TEXTS)).sum(axis=1).min() > 0.999
+
+
+def test_a_model_with_prompts_runs_unconverted_with_them(
+    build: Build, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = build("prompted", prompts={"query": "a ledger ", "document": "void "})
+    for attempt in ("converting", "remembered"):
+        caplog.clear()
+        start = time.monotonic()
+        with caplog.at_level(logging.INFO, logger="nornweave"):
+            encoder = load_encoder(str(folder), dimensions=32, cache_dir=tmp_path)
+        assert type(encoder).__name__ == "SentenceTransformerEncoder"
+        assert "prompts" in caplog.text
+        assert ("converting" in caplog.text) == (attempt == "converting")
+    assert time.monotonic() - start < 20
+    seen: list[int] = []
+    wanted = _original(folder, [f"void {text}" for text in TEXTS])
+    assert np.allclose(encoder.encode(TEXTS, progress=seen.append), wanted, atol=1e-5)
+    assert seen == [len(TEXTS)]
+    assert np.allclose(encoder.encode_query("refund"), _original(folder, ["a ledger refund"])[0], atol=1e-5)
+    assert encoder.encode([]).shape == (0, 32)
+    assert encoder.encode(["\ud800 \x00 🧾"]).shape == (1, 32)
+    assert list(encoder.tokenizer.token_starts("refund payments")) == [0, 7, 14]
+    assert encoder.max_tokens == 46
+
+
+def test_cuda_without_a_gpu_says_what_to_do(build: Build, tmp_path: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(EncoderError, match="set embedding.device"):
+        load_encoder(str(build("tiny")), device="cuda", cache_dir=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_version_follows_the_weights_and_not_the_folder(build: Build, tmp_path: Path) -> None:
+    first = build("tiny")
+    copied = tmp_path / "tiny"
+    shutil.copytree(first, copied)
+    assert locate(str(copied)).version == locate(str(first)).version
+    limit = copied / "sentence_bert_config.json"
+    limit.write_text(json.dumps({**json.loads(limit.read_text()), "max_seq_length": 32}))
+    assert locate(str(copied)).version != locate(str(first)).version
+    assert str(tmp_path) not in locate(str(copied)).version
+
+
+def test_converters_at_once_leave_one_whole_model(build: Build, tmp_path: Path) -> None:
+    model = locate(str(build("tiny")))
+    with ThreadPoolExecutor(3) as pool:
+        outcomes = list(pool.map(lambda _: converted(model, tmp_path), range(3)))
+    assert len({folder for folder, _ in outcomes}) == 1
+    assert {path.name for path in tmp_path.iterdir()} == {outcomes[0][0].name}
+    assert {path.name for path in outcomes[0][0].iterdir()} == {
+        "model.xml",
+        "model.bin",
+        "tokenizer.json",
+        "manifest.json",
+    }
+    assert outcomes[0][1].agreement > 0.999
+
+
+def test_a_torn_model_is_converted_again(build: Build, tmp_path: Path) -> None:
+    model = locate(str(build("tiny")))
+    folder, manifest = converted(model, tmp_path)
+    (folder / "model.bin").write_bytes(b"torn")
+    assert Manifest.read(folder) is None
+    again, same = converted(model, tmp_path)
+    assert (again, same) == (folder, manifest)
+    assert (folder / "model.bin").stat().st_size == manifest.weights_size
+
+
+def test_a_conversion_past_its_deadline_is_given_up_and_not_remembered(build: Build, tmp_path: Path) -> None:
+    model = locate(str(build("tiny")))
+    with pytest.raises(FastPathRefusedError, match=r"more than 0\.2 s"):
+        converted(model, tmp_path, deadline=0.2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_killed_converters_left_is_removed_after_a_while(build: Build, tmp_path: Path) -> None:
+    old, fresh = tmp_path / f"{bundle.UNFINISHED}old", tmp_path / f"{bundle.UNFINISHED}fresh"
+    for folder in (old, fresh):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    converted(locate(str(build("tiny"))), tmp_path)
+    assert not old.exists()
+    assert fresh.exists()
+
+
+def test_a_model_whose_weights_are_broken_is_an_encoder_error(build: Build, tmp_path: Path) -> None:
+    folder = tmp_path / "broken"
+    shutil.copytree(build("tiny"), folder)
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(EncoderError, match="'broken' does not load"):
+        load_encoder(str(folder), cache_dir=tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("./no/such/folder", "is no folder"),
+        ("", "is no folder"),
+        ("a/b/c", "is no folder"),
+        ("nobody/no-such-model", "neither a folder nor in the local"),
+        ("not a valid name!", "neither a folder nor in the local"),
+    ],
+)
+@pytest.mark.parametrize(
+    "environment", [{"HF_HUB_OFFLINE": "1"}, {"HF_ENDPOINT": "http://127.0.0.1:9"}], ids=["offline", "unreachable"]
+)
+def test_a_model_that_is_nowhere_is_an_encoder_error_at_once(
+    model: str, message: str, environment: dict[str, str], tmp_path: Path
+) -> None:
+    script = (
+        "import sys, time; from pathlib import Path\n"
+        "from nornweave.embedding import load_encoder; from nornweave.errors import EncoderError\n"
+        "start = time.monotonic()\n"
+        "try: load_encoder(sys.argv[1], cache_dir=Path(sys.argv[2]))\n"
+        "except EncoderError as error: print(error)\n"
+        "assert time.monotonic() - start < 15; assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, model, str(tmp_path)],
+        env={**os.environ, "HF_HOME": str(tmp_path), **environment},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert message in done.stdout
+
+
+def test_an_empty_folder_is_an_encoder_error(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(EncoderError, match=r"neither modules\.json nor config\.json"):
+        load_encoder(str(tmp_path / "empty"), cache_dir=tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_is_an_encoder_error(build: Build, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(EncoderError, match="cannot be kept in"):
+        load_encoder(str(build("tiny")), cache_dir=tmp_path / "file")

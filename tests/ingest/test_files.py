@@ -1,0 +1,573 @@
+"""Folders of files: what is listed and left out, what is read, what comes out; on real file systems."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.errors import (
+    ConfigError,
+    DocumentError,
+    DocumentSkipped,
+    SourceUnavailableError,
+    TransientDocumentError,
+)
+from nornweave.ingest.decode import MAX_BYTES
+from nornweave.ingest.files import FilesSource, StackExchangeSource
+from nornweave.types import Domain, Entry, Listing, SourceId, digest, document_id
+
+ID = SourceId("payments")
+
+
+def write(root: Path, files: dict[str, str | bytes]) -> None:
+    for path, content in files.items():
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def code(root: Path, **options: object) -> FilesSource:
+    return FilesSource(ID, Domain.CODE, root, **options)  # type: ignore[arg-type]
+
+
+def docs(root: Path, **options: object) -> FilesSource:
+    return FilesSource(ID, Domain.DOCUMENTATION, root, **options)  # type: ignore[arg-type]
+
+
+def paths(listing: Listing) -> list[str]:
+    return [entry.path for entry in listing.entries]
+
+
+def reasons(listing: Listing) -> dict[str, str]:
+    return {skip.path: skip.reason for skip in listing.skipped}
+
+
+def only(source: FilesSource) -> Entry:
+    (entry,) = source.list().entries
+    return entry
+
+
+@contextmanager
+def unprivileged() -> Iterator[Path]:
+    """Yield a folder that an ordinary user owns, and be that user: permissions do not bind root."""
+    folder = Path(tempfile.mkdtemp())
+    folder.chmod(0o755)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.chown(folder, 65534, 65534)
+        os.seteuid(65534)
+    try:
+        yield folder
+    finally:
+        if is_root:
+            os.seteuid(0)
+        for place, _, _ in os.walk(folder):
+            os.chmod(place, 0o755)
+        shutil.rmtree(folder)
+
+
+# Listing -------------------------------------------------------------------------------------------------------------
+
+
+def test_code_takes_languages_manifests_and_infrastructure_by_path(tmp_path: Path) -> None:
+    taken = [
+        "Dockerfile",
+        "Makefile",
+        "app.py",
+        "ci/.github/workflows/test.yml",
+        "main.tf",
+        "pkg/a.go",
+        "pyproject.toml",
+    ]
+    taken += ["requirements-dev.txt", "schema.sql", "web/app.tsx"]
+    write(tmp_path, dict.fromkeys(taken, "x"))
+    write(tmp_path, {"notes.md": "x", "logo.png": b"\x89PNG", "data.xyz": "x", ".env": "SECRET=1"})
+    listing = code(tmp_path).list()
+    assert paths(listing) == sorted(taken)
+    assert reasons(listing) == {
+        "notes.md": "not a file type of code (.md); add it to include to ingest it",
+        "logo.png": "binary (.png)",
+        "data.xyz": "not a file type of code (.xyz); add it to include to ingest it",
+        ".env": "not a file type of code (.env); add it to include to ingest it",
+    }
+
+
+@pytest.mark.parametrize(
+    ("domain", "expected"),
+    [
+        (Domain.DOCUMENTATION, ["LICENSE", "a.html", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt"]),
+        (Domain.RESEARCH, ["LICENSE", "a.html", "a.json", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt"]),
+    ],
+)
+def test_prose_domains_take_their_formats(tmp_path: Path, domain: Domain, expected: list[str]) -> None:
+    write(tmp_path, dict.fromkeys([*expected, "a.json", "a.py", "a.docx"], "x"))
+    listing = FilesSource(ID, domain, tmp_path).list()
+    assert paths(listing) == expected
+    assert reasons(listing)["a.docx"] == "binary (.docx)"
+
+
+def test_vendored_generated_and_tool_folders_are_one_skip_each_with_a_reason(tmp_path: Path) -> None:
+    write(tmp_path, {f"node_modules/p{i}/index.js": "x" for i in range(5)})
+    write(
+        tmp_path,
+        {"vendor/a.go": "x", "x/__pycache__/a.pyc": "x", ".git/config": "x", "dist/a.js": "x", ".venv/a.py": "x"},
+    )
+    write(tmp_path, {"package-lock.json": "{}", "a.min.js": "x", "api_pb2.py": "x", "poetry.lock": "x", "a.py": "x"})
+    listing = code(tmp_path).list()
+    assert paths(listing) == ["a.py"]
+    assert {path: reason.partition(";")[0] for path, reason in reasons(listing).items()} == {
+        ".git": ".git: version control's own files",
+        ".venv": ".venv: installed or cached by a tool",
+        "a.min.js": "generated (.min.js)",
+        "api_pb2.py": "generated (_pb2.py)",
+        "dist": "dist: build output",
+        "node_modules": "node_modules: installed or cached by a tool",
+        "package-lock.json": "generated (package-lock.json)",
+        "poetry.lock": "generated (.lock)",
+        "vendor": "vendor: vendored code",
+        "x/__pycache__": "__pycache__: installed or cached by a tool",
+    }
+
+
+def test_a_package_that_is_called_build_is_no_build_output(tmp_path: Path) -> None:
+    kept = ["Lib/venv/__init__.py", "build/__init__.py", "src/main/java/acme/build/Plan.java"]
+    write(tmp_path, dict.fromkeys([*kept, "app/build/out.js"], "x"))
+    assert paths(code(tmp_path).list()) == kept
+
+
+def test_the_root_may_be_called_anything_and_may_be_a_link(tmp_path: Path) -> None:
+    write(tmp_path / "venv/site-packages", {"flask/app.py": "x"})
+    (tmp_path / "link").symlink_to(tmp_path / "venv/site-packages")
+    assert paths(code(tmp_path / "venv/site-packages").list()) == ["flask/app.py"]
+    linked = code(tmp_path / "link")
+    assert paths(linked.list()) == ["flask/app.py"]
+    assert linked.fetch(only(linked)) == b"x"
+
+
+def test_include_replaces_the_default_types_and_may_name_what_rules_leave_out(tmp_path: Path) -> None:
+    write(tmp_path, dict.fromkeys(["a.py", "a.md", "src_utils/a.md", "src/a.md", "build/x.md", "api_pb2.py"], "x"))
+    assert paths(code(tmp_path, include=("**/*.md",)).list()) == ["a.md", "src/a.md", "src_utils/a.md"]
+    assert paths(code(tmp_path, include=("src/**",)).list()) == ["src/a.md"]
+    assert paths(code(tmp_path, include=("build/**",)).list()) == ["build/x.md"]
+    assert paths(code(tmp_path, include=("**/*.py",)).list()) == ["a.py"]
+    assert paths(code(tmp_path, include=("*_pb2.py",)).list()) == ["api_pb2.py"]
+
+
+def test_what_the_user_excludes_is_gone_without_a_note(tmp_path: Path) -> None:
+    write(tmp_path, dict.fromkeys(["a.py", "legacy/b.py", "legacy/c.bin", "legacy2/d.py"], "x"))
+    listing = code(tmp_path, exclude=("legacy/**",)).list()
+    assert paths(listing) == ["a.py", "legacy2/d.py"]
+    assert listing.skipped == ()
+
+
+def test_a_big_json_file_is_data_unless_it_is_asked_for(tmp_path: Path) -> None:
+    write(tmp_path, {"small.json": "{}", "big.json": "1" * (256 * 1024 + 1), "exact.json": "1" * (256 * 1024)})
+    listing = code(tmp_path).list()
+    assert paths(listing) == ["exact.json", "small.json"]
+    assert "262145 bytes" in reasons(listing)["big.json"]
+    assert "big.json" in paths(code(tmp_path, include=("**/*.json",)).list())
+
+
+def test_gitignore_is_honoured_at_every_level_for_code_and_only_there(tmp_path: Path) -> None:
+    write(tmp_path, {".gitignore": "*.gen.py\n/out/\n", "sub/.gitignore": "!keep.gen.py\nlocal/\n"})
+    write(tmp_path, dict.fromkeys(["a.gen.py", "out/a.py", "sub/out/a.py", "sub/keep.gen.py", "sub/local/a.py"], "x"))
+    write(tmp_path, {"out/readme.md": "x"})
+    listing = code(tmp_path, include=("**/*.py", "sub/out/**")).list()
+    assert paths(listing) == ["sub/keep.gen.py", "sub/out/a.py"]
+    assert reasons(listing) == {
+        "a.gen.py": "ignored by .gitignore",
+        "out": "ignored by .gitignore",
+        "sub/local": "ignored by sub/.gitignore",
+    }
+    assert paths(docs(tmp_path, include=("**/*.md",)).list()) == ["out/readme.md"]
+
+
+def test_five_thousand_files_are_listed_once_each_in_order(tmp_path: Path) -> None:
+    expected = sorted(f"p{i % 50}/m{i % 7}/f{i}.py" for i in range(5_000))
+    for directory in {path.rpartition("/")[0] for path in expected}:
+        (tmp_path / directory).mkdir(parents=True)
+    for path in expected:
+        (tmp_path / path).touch()
+    assert paths(code(tmp_path).list()) == expected
+
+
+def test_a_single_file_is_a_source_of_one_document_whatever_its_type(tmp_path: Path) -> None:
+    write(tmp_path, {"notes.unknown": "# Notes"})
+    source = docs(tmp_path / "notes.unknown")
+    entry = only(source)
+    assert entry.path == "notes.unknown"
+    assert source.parse(entry, source.fetch(entry)).text == "# Notes"
+
+
+def test_the_gate_changes_with_size_and_time_alone(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "one"})
+    os.utime(tmp_path / "a.py", ns=(1, 1_700_000_000_000_000_001))
+    first = only(code(tmp_path))
+    assert first.gate == "3-1700000000000000001"
+    assert first.size == 3
+    assert first.updated_at is not None
+    assert first.updated_at.replace(microsecond=0) == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+    assert only(code(tmp_path)) == first
+    os.utime(tmp_path / "a.py", ns=(1, 1_700_000_000_000_000_002))
+    assert only(code(tmp_path)).gate != first.gate
+
+
+def test_names_that_are_no_text_are_skipped_with_the_bytes_shown(tmp_path: Path) -> None:
+    (tmp_path / os.fsdecode(b"caf\xe9.py")).write_text("x")
+    (tmp_path / "café.py").write_text("x")
+    listing = code(tmp_path).list()
+    assert paths(listing) == ["café.py"]
+    assert reasons(listing) == {"caf\\udce9.py": "the file name is not valid UTF-8; rename it"}
+
+
+def test_pipes_are_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.py")
+    listing = code(tmp_path).list()
+    assert (paths(listing), reasons(listing)) == ([], {"pipe.py": "not a regular file"})
+    with pytest.raises(DocumentError, match="not a regular file"):
+        code(tmp_path).fetch(Entry(path="pipe.py", gate=""))
+
+
+# Links ---------------------------------------------------------------------------------------------------------------
+
+
+def test_links_inside_the_source_are_followed_and_links_out_of_it_are_not(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write(root, {"a.py": "a", "pkg/b.py": "b"})
+    write(tmp_path, {"root2/secret.py": "s"})
+    (root / "file.py").symlink_to("a.py")
+    (root / "dir").symlink_to("pkg")
+    (root / "up").symlink_to("..")
+    (root / "sibling").symlink_to(tmp_path / "root2")
+    (root / "passwd.py").symlink_to("/etc/passwd")
+    (root / "gone.py").symlink_to("nowhere.py")
+    listing = code(root).list()
+    assert paths(listing) == ["a.py", "dir/b.py", "file.py", "pkg/b.py"]
+    assert reasons(listing) == {
+        "gone.py": "symlink to nothing",
+        "passwd.py": "symlink that leaves the source",
+        "sibling": "symlink that leaves the source",
+        "up": "symlink that leaves the source",
+    }
+    assert [code(root).fetch(entry) for entry in listing.entries] == [b"a", b"b", b"a", b"b"]
+
+
+def test_link_loops_end(tmp_path: Path) -> None:
+    write(tmp_path, {"a/b/x.py": "x"})
+    (tmp_path / "a/b/self").symlink_to(".")
+    (tmp_path / "a/b/top").symlink_to(tmp_path)
+    (tmp_path / "l1").symlink_to("l2")
+    (tmp_path / "l2").symlink_to("l1")
+    listing = code(tmp_path).list()
+    assert paths(listing) == ["a/b/x.py"]
+    assert reasons(listing)["a/b/self"] == reasons(listing)["a/b/top"] == "symlink to a folder that holds it"
+    assert "cannot be followed" in reasons(listing)["l1"]
+
+
+def test_links_that_multiply_do_not_explode(tmp_path: Path) -> None:
+    for level in range(20):  # each level holds the next one three times: 3^20 ways to the last file
+        (tmp_path / f"d{level}").mkdir()
+        (tmp_path / f"d{level}/x.py").write_text("x")
+        for name in "abc":
+            (tmp_path / f"d{level}/{name}").symlink_to(f"../d{level + 1}")
+    assert len(code(tmp_path).list().entries) < 20 * (1 + 3 + 9) + 1
+
+
+def test_a_path_that_changed_into_a_way_out_after_listing_is_not_read(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    write(root, {"a/x.py": "inside"})
+    write(tmp_path, {"secret/x.py": "secret"})
+    entry = only(code(root))
+    shutil.rmtree(root / "a")
+    (root / "a").symlink_to(tmp_path / "secret")
+    with pytest.raises(DocumentError, match="leads outside"):
+        code(root).fetch(entry)
+
+
+@pytest.mark.parametrize("path", ["../secret.py", "/etc/passwd", "a/../../secret.py", "..", "a\0b"])
+def test_no_path_leads_out(tmp_path: Path, path: str) -> None:
+    root = tmp_path / "root"
+    write(tmp_path, {"secret.py": "secret", "root/a/x.py": "x"})
+    with pytest.raises(DocumentError):
+        code(root).fetch(Entry(path=path, gate=""))
+
+
+# What cannot be read -------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_root_is_unavailable_not_empty(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailableError, match=r"'payments'.*nowhere.*No such file.*mount or create it"):
+        code(tmp_path / "nowhere").list()
+
+
+def test_a_folder_that_may_not_be_read_makes_the_source_unavailable() -> None:
+    with unprivileged() as root:
+        write(root, {"a.py": "x", "shut/b.py": "x"})
+        (root / "shut").chmod(0)
+        with pytest.raises(SourceUnavailableError, match=r"shut' cannot be read: Permission denied"):
+            code(root).list()
+        assert paths(code(root, exclude=("shut",)).list()) == ["a.py"]
+
+
+def test_a_gitignore_that_may_not_be_read_makes_the_source_unavailable() -> None:
+    with unprivileged() as root:
+        write(root, {"a.py": "x", ".gitignore": "*.py"})
+        (root / ".gitignore").chmod(0)
+        with pytest.raises(SourceUnavailableError, match=r"\.gitignore' cannot be read"):
+            code(root).list()
+
+
+def test_a_file_that_may_not_be_read_fails_alone_and_may_pass() -> None:
+    with unprivileged() as root:
+        write(root, {"a.py": "x", "b.py": "y"})
+        (root / "a.py").chmod(0)
+        source = code(root)
+        first, second = source.list().entries
+        with pytest.raises(TransientDocumentError, match="Permission denied; give read permission"):
+            source.fetch(first)
+        assert source.fetch(second) == b"y"
+
+
+def test_folders_too_deep_for_the_system_are_unavailable_not_empty(tmp_path: Path) -> None:
+    here = os.open(tmp_path, os.O_RDONLY)
+    name = "d" * 200
+    try:
+        for _ in range(25):  # 25 * 201 characters are more than the 4,096 that a path may have
+            os.mkdir(name, dir_fd=here)
+            below = os.open(name, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+    finally:
+        os.close(here)
+    with pytest.raises(SourceUnavailableError, match="cannot be read: File name too long"):
+        code(tmp_path).list()
+
+
+def test_what_vanishes_or_becomes_a_folder_after_listing_may_pass(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "x", "b.py": "x"})
+    source = code(tmp_path)
+    first, second = source.list().entries
+    (tmp_path / "a.py").unlink()
+    (tmp_path / "b.py").unlink()
+    (tmp_path / "b.py").mkdir()
+    with pytest.raises(TransientDocumentError, match="vanished"):
+        source.fetch(first)
+    with pytest.raises(TransientDocumentError, match="folder by now"):
+        source.fetch(second)
+
+
+def test_a_file_is_read_up_to_the_limit_and_refused_above_it(tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": b"x" * MAX_BYTES, "b.txt": b"x" * (MAX_BYTES + 1)})
+    source = docs(tmp_path)
+    first, second = source.list().entries
+    assert len(source.fetch(first)) == MAX_BYTES
+    with pytest.raises(DocumentError) as raised:
+        source.fetch(second)
+    assert not isinstance(raised.value, TransientDocumentError)
+
+
+def test_a_broken_glob_is_an_error_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is not a glob"):
+        code(tmp_path, include=("",))
+
+
+# Parsing -------------------------------------------------------------------------------------------------------------
+
+
+def test_code_becomes_a_document_of_its_language(tmp_path: Path) -> None:
+    text = "def é():\r\n\treturn 1\r\n"
+    write(tmp_path, {"src/a.py": text})
+    source = code(tmp_path)
+    entry = only(source)
+    document = source.parse(entry, source.fetch(entry))
+    assert (document.id, document.source_id, document.path) == (document_id(ID, "src/a.py"), ID, "src/a.py")
+    assert (document.text, document.format) == (text, "python")
+    assert document.content_hash == digest(text.encode())
+    assert document.updated_at == entry.updated_at
+    assert code(tmp_path).parse(replace(entry, path="x.toml"), b"a = 1").format == "text"
+
+
+@pytest.mark.parametrize("raw", [b"", b" \n\t\n", b"\xef\xbb\xbf\n"])
+def test_empty_code_is_left_out_and_an_empty_page_is_a_failure(tmp_path: Path, raw: bytes) -> None:
+    with pytest.raises(DocumentSkipped, match="empty"):
+        code(tmp_path).parse(Entry(path="__init__.py", gate=""), raw)
+    with pytest.raises(DocumentError) as raised:
+        docs(tmp_path).parse(Entry(path="a.md", gate=""), raw)
+    assert not isinstance(raised.value, DocumentSkipped)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "// Code generated by protoc-gen-go. DO NOT EDIT.",
+        "#!/bin/sh\n# @generated by tool",
+        "/*\n * This file was automatically generated. Do not edit!\n */",
+        "# AUTO-GENERATED FILE, do not modify",
+    ],
+)
+def test_code_that_says_it_is_generated_is_left_out(tmp_path: Path, head: str) -> None:
+    with pytest.raises(DocumentSkipped, match="generated"):
+        code(tmp_path).parse(Entry(path="a.go", gate=""), f"{head}\npackage a\n".encode())
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'MARK = "@generated"\n',
+        "\n" * 11 + "# @generated\n",
+        "# Ids are generated by the server.\n",
+        "# do not edit by hand what is not generated\n",
+    ],
+)
+def test_code_that_only_speaks_of_it_is_kept(tmp_path: Path, text: str) -> None:
+    assert code(tmp_path).parse(Entry(path="a.py", gate=""), text.encode()).text == text
+
+
+@pytest.mark.parametrize("raw", [b"\x00\x01\x02binary\x00", b"\x89PNG\r\n\x1a\n" + bytes(64)])
+def test_binary_content_under_a_text_name_is_a_failure(tmp_path: Path, raw: bytes) -> None:
+    for source, path in ((code(tmp_path), "a.py"), (docs(tmp_path), "a.md")):
+        with pytest.raises(DocumentError):
+            source.parse(Entry(path=path, gate=""), raw)
+
+
+def test_a_git_lfs_pointer_is_not_the_file(tmp_path: Path) -> None:
+    raw = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+    with pytest.raises(DocumentSkipped, match="git lfs pull"):
+        docs(tmp_path).parse(Entry(path="a.md", gate=""), raw)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    raw=st.binary(max_size=200), suffix=st.sampled_from([".md", ".rst", ".txt", ".html", ".pdf", ".json", ".py", ""])
+)
+@pytest.mark.filterwarnings("default")
+def test_bytes_of_any_kind_are_a_document_or_a_document_error(raw: bytes, suffix: str) -> None:
+    for domain in Domain:
+        source = FilesSource(ID, domain, Path("/nowhere"))
+        try:
+            document = source.parse(Entry(path=f"a{suffix}", gate=""), raw)
+        except DocumentError as error:
+            assert str(error)
+        else:
+            assert document.text.strip()
+            assert document.content_hash == digest(raw)
+
+
+def test_dates_come_from_the_sidecar_then_the_document_then_the_file(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "---\ndate: 2021-03-04\n---\n# A\n\ntext\n", "b.md": "# B\n\ntext\n"})
+    for name in ("a.md", "b.md"):
+        os.utime(tmp_path / name, (1_700_000_000, 1_700_000_000))
+    sidecar = tmp_path / "dates.yaml"
+    source = docs(tmp_path, metadata=sidecar)
+    modified = datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
+
+    def dates() -> list[datetime | None]:
+        return [source.parse(entry, source.fetch(entry)).updated_at for entry in source.list().entries]
+
+    sidecar.write_text("")
+    assert dates() == [datetime(2021, 3, 4, tzinfo=UTC), modified]
+    sidecar.write_text("a.md: {updated_at: 2025-01-02T03:04:05+01:00}\nb.md: {updated_at: 2025-02-03}\n")
+    assert dates() == [datetime(2025, 1, 2, 2, 4, 5, tzinfo=UTC), datetime(2025, 2, 3, tzinfo=UTC)]
+
+
+def test_a_single_stack_exchange_file_is_parsed_as_such_and_nothing_else_is_listed(tmp_path: Path) -> None:
+    write(tmp_path, {"posts.json": '{"items": []}', "readme.md": "# Read me"})
+    source = StackExchangeSource(SourceId("so"), Domain.RESEARCH, tmp_path)
+    assert paths(source.list()) == ["posts.json"]
+    with pytest.raises(DocumentError):
+        source.parse(only(source), b'{"items": [')
+
+
+# Sidecars ------------------------------------------------------------------------------------------------------------
+
+SIDECAR = """\
+"**/*.md": {tags: [handbook, internal], author: Team}
+a.md:
+  title: The Title
+  url: https://example.org/a
+  revision: 12
+  author: Ada
+  authors: [Ada, Grace]
+  published: 2020-01-02
+"""
+
+
+def test_a_sidecar_says_what_the_file_does_not(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "# A\n\ntext\n", "docs/b.md": "# B\n\ntext\n", "c.txt": "c", "meta.yaml": SIDECAR})
+    source = docs(tmp_path, metadata=tmp_path / "meta.yaml")
+    a, c, b = source.list().entries
+    document = source.parse(a, source.fetch(a))
+    assert (document.title, document.url, document.revision) == ("The Title", "https://example.org/a", "12")
+    assert document.metadata["author"] == "Ada"
+    assert document.metadata["authors"] == ("Ada", "Grace")
+    assert document.metadata["tags"] == ("handbook", "internal")
+    assert document.metadata["published"] == "2020-01-02"
+    assert "title" not in document.metadata
+    other = source.parse(b, source.fetch(b))
+    assert (other.title, other.metadata["author"]) == ("B", "Team")
+    assert dict(c.metadata) == {}
+
+
+def test_a_changed_record_opens_the_gate_of_its_file_only(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "a", "b.md": "b", "meta.json": '{"a.md": {"title": "One"}}'})
+    source = docs(tmp_path, metadata=tmp_path / "meta.json")
+    before = source.list().entries
+    assert source.list().entries == before
+    write(tmp_path, {"meta.json": '{"a.md": {"title": "Two"}}'})
+    after = source.list().entries
+    assert before[0].gate != after[0].gate
+    assert before[1] == after[1]
+
+
+def test_the_sidecar_is_no_document(tmp_path: Path) -> None:
+    write(tmp_path, {"a.md": "a", "meta.json": "{}"})
+    listing = FilesSource(ID, Domain.RESEARCH, tmp_path, metadata=tmp_path / "meta.json").list()
+    assert paths(listing) == ["a.md"]
+    assert reasons(listing) == {"meta.json": "the metadata file of this source"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "found"),
+    [
+        ("m.yaml", "a.md: {title: x}\nb.md: {title: [}\n", "line 2"),
+        ("m.json", '{"a.md": {"title": "x"},\n "b.md": }', "line 2"),
+        ("m.yaml", "a.md: {title: x}\n\nb.md: text\n", r"line 3: 'b\.md': found str"),
+        ("m.yaml", "\na.md: {updated_at: yesterday}\n", r"line 2: 'a\.md': updated_at is 'yesterday'"),
+        ("m.yaml", "a.md: {updated_at: 2024-13-01}\n", "month must be in 1..12"),
+        ("m.yaml", "../a.md: {title: x}\n", r"'\.\./a\.md'"),
+        ("m.yaml", "a.md: {tags: {x: 1}}\n", "tags holds a dict"),
+        ("m.yaml", "a.md: {title: [x]}\n", "expected text"),
+        ("m.yaml", "- a.md\n", "it holds a list"),
+        ("m.yaml", "x: &x [*x]\n", "."),
+        ("m.yaml", "a.md: !!python/object/apply:os.system [ls]\n", "line 1"),
+        ("m.yaml", "[" * 5000, "."),
+        ("m.json", "[" * 200_000, "."),
+        ("m.json", '{"a.md": {"score": NaN}}', "finite"),
+        ("m.yaml", b"a.md: {title: \xff}\n", "line 1: it is not UTF-8"),
+    ],
+)
+def test_a_broken_sidecar_names_file_and_line(tmp_path: Path, name: str, content: str | bytes, found: str) -> None:
+    write(tmp_path, {"a.md": "a", name: content})
+    with pytest.raises(SourceUnavailableError, match=found) as raised:
+        docs(tmp_path, metadata=tmp_path / name).list()
+    assert str(tmp_path / name) in str(raised.value)
+
+
+def test_a_missing_sidecar_is_said(tmp_path: Path) -> None:
+    with pytest.raises(SourceUnavailableError, match="No such file"):
+        docs(tmp_path, metadata=tmp_path / "nope.yaml").list()
+
+
+def test_versions_name_the_parsers(tmp_path: Path) -> None:
+    assert "pymupdf-" in docs(tmp_path).version
+    assert docs(tmp_path).version == docs(tmp_path / "elsewhere").version

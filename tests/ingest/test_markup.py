@@ -1,0 +1,139 @@
+"""What documents say about themselves, in each form."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.ingest.markup import FORMATS, MarkupFacts, describe
+
+PAGES = Path(__file__).parents[1] / "golden" / "sections"
+
+
+def test_formats_follow_the_suffix() -> None:
+    assert {suffix: FORMATS[suffix] for suffix in (".md", ".rst", ".htm", "", ".text")} == {
+        ".md": "markdown",
+        ".rst": "rst",
+        ".htm": "html",
+        "": "text",
+        ".text": "text",
+    }
+
+
+def test_front_matter_of_a_paper() -> None:
+    facts = describe((PAGES / "paper.md").read_text(encoding="utf-8"), "markdown")
+    assert facts.title == "Retrieval without tears"
+    assert facts.updated_at == datetime(2017, 6, 12, tzinfo=UTC)
+    assert dict(facts.metadata) == {
+        "authors": ("Vaswani, A.", "Shazeer, N."),
+        "tags": ("retrieval", "ranking"),
+        "publication_date": "2017-06-12",
+        "doi": "10.48550/arXiv.1706.03762",
+        "venue": "NeurIPS 2017",
+        "citation_count": 120000,
+        "source_type": "arxiv_paper",
+    }
+
+
+def test_docinfo_of_rst() -> None:
+    facts = describe((PAGES / "runbook.rst").read_text(encoding="utf-8"), "rst")
+    assert (facts.title, facts.updated_at) == ("Payments runbook", datetime(2026, 2, 3, tzinfo=UTC))
+    assert facts.metadata["authors"] == ("Ada Lovelace",)
+
+
+def test_head_of_html() -> None:
+    facts = describe((PAGES / "guide.html").read_text(encoding="utf-8"), "html")
+    assert (facts.title, facts.url) == ("Refunds & disputes", "https://example.org/refunds")
+    assert facts.updated_at == datetime(2025, 11, 5, 10, tzinfo=UTC)
+    assert dict(facts.metadata) == {
+        "authors": ("Ada Lovelace",),
+        "tags": ("refunds", "disputes"),
+        "publication_date": "2025-11-05",
+    }
+
+
+def test_citation_tags_of_html() -> None:
+    page = """<head><meta name=citation_title content="On <i>x</i>"><meta name=citation_author content="A, B.">
+    <meta name=citation_author content="C, D."><meta name=citation_publication_date content="2020/05/06">
+    <meta name=citation_journal_title content="J"><meta name=citation_doi content="10.1/x"></head><body>"""
+    facts = describe(page, "html")
+    assert facts.title == "On <i>x</i>"
+    assert dict(facts.metadata) == {
+        "authors": ("A, B.", "C, D."),
+        "publication_date": "2020-05-06",
+        "doi": "10.1/x",
+        "venue": "J",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "title"),
+    [
+        ("intro\n\n```\n# no\n```\n\n## Use *it* <a name='x'></a> \\_now\\_ ##\n", "markdown", "Use it _now_"),
+        ("Über uns\n========\n", "markdown", "Über uns"),
+        ("two\nlines\n---\n", "markdown", None),
+        ("text\n\n----\nName\n----\n", "rst", "Name"),
+        ("<body><h1>One <b>two</b></h1>", "html", "One two"),
+        ("# no markup here\n", "text", None),
+        ("---\ntitle: [broken\n---\n# After\n", "markdown", "After"),
+        ('+++\ntitle = "Toml"\n+++\n# After\n', "markdown", "Toml"),
+    ],
+)
+def test_titles(text: str, form: str, title: str | None) -> None:
+    assert describe(text, form).title == title
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("2026-01-20T10:00:00+02:00", datetime(2026, 1, 20, 8, tzinfo=UTC)),
+        ("January 20, 2026", datetime(2026, 1, 20, tzinfo=UTC)),
+        ("Tue, 20 Jan 2026 10:00:00 GMT", datetime(2026, 1, 20, 10, tzinfo=UTC)),
+        ("2026", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("some day", None),
+        ("2026-99-99", None),
+    ],
+)
+def test_dates_are_utc(written: str, read: datetime | None) -> None:
+    assert describe(f"---\nupdated: {written}\n---\nx", "markdown").updated_at == read
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "a: &a [x, x]\n"
+        + "".join(f"{chr(98 + i)}: &{chr(98 + i)} [*{chr(97 + i)}, *{chr(97 + i)}]\n" for i in range(20)),
+        "a: &a {x: 1}\n" + "".join(f"b{i}: &b{i} {{<<: [{', '.join(['*a'] * 50)}]}}\n" for i in range(50)),
+        "a: " + "[" * 50_000,
+        "a: !!python/object/apply:os.system ['true']",
+        "a: " + "1" * 5_000,
+        "a: 2026-13-45",
+        "\tbroken: [yaml",
+    ],
+)
+def test_hostile_front_matter_is_only_text(head: str) -> None:
+    started = time.perf_counter()
+    assert describe(f"---\n{head}\n---\n# Title\n", "markdown") == MarkupFacts(title="Title")
+    assert time.perf_counter() - started < 5
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(sorted(path.name for path in PAGES.iterdir() if path.suffix != ".json")),
+    st.sampled_from(sorted(set(FORMATS.values()))),
+    st.lists(st.tuples(st.integers(0, 2_000), st.integers(0, 40), st.text(max_size=5)), max_size=5),
+)
+def test_damaged_documents_are_described_without_errors(
+    name: str, form: str, edits: list[tuple[int, int, str]]
+) -> None:
+    text = (PAGES / name).read_text(encoding="utf-8")
+    for at, length, new in edits:
+        text = text[:at] + new + text[at + length :]
+    facts = describe(text, form)
+    assert facts.title is None or facts.title.strip() == facts.title != ""
+    assert facts.updated_at is None or facts.updated_at.tzinfo is UTC

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.ingest.conversation import parse_time
+from nornweave.ingest.messages import MessagesSource
+from nornweave.types import Document, Domain, Entry, SourceId
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "messages"
+
+
+def source(root: Path = GOLDEN) -> MessagesSource:
+    return MessagesSource(SourceId("chat"), root)
+
+
+def parsed(path: str, content: object) -> Document:
+    raw = content if isinstance(content, bytes) else str(content).encode()
+    return source().parse(Entry(path=path, gate=""), raw)
+
+
+def document(path: str) -> Document:
+    return source().parse(Entry(path=path, gate=""), source().fetch(Entry(path=path, gate="")))
+
+
+def test_a_single_file_is_a_source_too() -> None:
+    assert [entry.path for entry in source().list().entries] == ["2026-01-16-ops.log", "support.jsonl"]
+    single = source(GOLDEN / "support.jsonl")
+    (entry,) = single.list().entries
+    assert entry.path == "support.jsonl"
+    assert single.fetch(entry).startswith(b'{"id": "m-1"')
+    assert single.domain is Domain.CONVERSATIONS
+    with pytest.raises(SourceUnavailableError):
+        source(GOLDEN / "missing").list()
+
+
+def test_text_lines_with_and_without_time_and_speaker() -> None:
+    found = document("2026-01-16-ops.log")
+    assert [(message.id, message.speaker, str(message.timestamp)[:19]) for message in found.messages] == [
+        ("1", "alice", "2026-01-16 14:22:00"),
+        ("2", "bob", "2026-01-16 14:23:10"),
+        ("3", "charlie", "2026-01-16 14:24:00"),
+        ("5", "", "None"),
+        ("6", "dana", "2026-01-16 14:30:00"),
+    ]
+    assert found.messages[3].body == "deploy finished without errors"
+
+
+def test_json_lines_under_any_of_the_usual_keys() -> None:
+    found = document("support.jsonl")
+    assert [(message.id, message.speaker, message.thread_id, message.reactions) for message in found.messages] == [
+        ("m-1", "alice", "t1", 0),
+        ("m-3", "charlie", "t1", 2),
+        ("1768573680.000500", "dana", None, 1),
+        ("m-2", "Bob", None, 0),
+    ]
+    # 14:22 in Central Europe.
+    assert str(found.messages[0].timestamp) == "2026-01-16 13:22:00+00:00"
+    assert found.metadata["channels"] == ("#support", "#payments")
+    start = found.metadata["channel_starts"]
+    assert isinstance(start, tuple) and found.text[start[1] :] == "Bob: Which country?"
+
+
+def test_lines_without_id_are_known_by_their_number() -> None:
+    found = parsed("a.jsonl", '{"text": "one"}\n\n"two"\n{"text": "three", "ts": 1768573680}')
+    assert [(message.id, message.body) for message in found.messages] == [("1", "one"), ("3", "two"), ("4", "three")]
+
+
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("a.json", [{"text": "one"}, {"text": "two"}]),
+        ("a.json", {"name": "export", "messages": [{"text": "one"}, {"text": "two"}]}),
+        ("a.json", '{"text": "one"}\n{"text": "two"}'),
+        ("a.txt", '{"text": "one"}\n{"text": "two"}'),
+        ("a.ndjson", '{"text": ["o", {"text": "ne"}]}\n{"text": "two"}\n'),
+    ],
+)
+def test_json_in_its_several_wrappings(path: str, content: object) -> None:
+    found = parsed(path, content if isinstance(content, str) else json.dumps(content))
+    assert [message.body for message in found.messages] == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "expected"),
+    [
+        ("a.jsonl", '{"text": "one"}\n{"text": }', "line 2 column 10"),
+        ("a.json", '[\n{"text": "one"},\n]', "line 3 column 1"),
+        ("a.jsonl", "[1, 2]", "message 1 is a JSON list"),
+        ("a.jsonl", '{"texte": "one"}', "texte"),
+        ("a.json", "7", "expected a list of messages"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
+        ("a.jsonl", "[" * 100_000, "line 1"),
+        ("a.log", b"\x7fELF\x00\x00", "binary"),
+        ("a.log", b" \n ", "empty"),
+    ],
+)
+def test_broken_files_say_where_and_what_was_expected(path: str, content: object, expected: str) -> None:
+    with pytest.raises(DocumentError, match=expected):
+        parsed(path, content)
+
+
+def test_messages_that_all_say_nothing_are_skipped() -> None:
+    with pytest.raises(DocumentSkipped):
+        parsed("a.jsonl", '{"text": ""}\n{"text": null}')
+
+
+def test_threads_are_gathered_where_they_begin() -> None:
+    lines = [{"id": number, "text": str(number), "thread_id": "t" if number % 2 else None} for number in range(4)]
+    found = parsed("a.jsonl", "\n".join(map(json.dumps, lines)))
+    assert [message.id for message in found.messages] == ["0", "1", "3", "2"]
+
+
+@pytest.mark.parametrize(
+    ("given_time", "expected"),
+    [
+        ("2026-01-16", "2026-01-16 00:00:00+00:00"),
+        ("2026-01-16 14:22", "2026-01-16 14:22:00+00:00"),
+        ("2026-01-16T14:22:00+02:00", "2026-01-16 12:22:00+00:00"),
+        ("2026-01-16 14:22:05,250", "2026-01-16 14:22:05.250000+00:00"),
+        (1768573320, "2026-01-16 14:22:00+00:00"),
+        (1768573320000, "2026-01-16 14:22:00+00:00"),
+        ("1768573320.000100", "2026-01-16 14:22:00.000100+00:00"),
+        (1e300, "None"),
+        (float("nan"), "None"),
+        (10**400, "None"),
+        (True, "None"),
+        ("0001-01-01T00:00:00+23:59", "None"),
+        ("yesterday", "None"),
+        ({}, "None"),
+    ],
+)
+def test_times(given_time: object, expected: str) -> None:
+    assert str(parse_time(given_time)) == expected
+
+
+def test_lone_surrogates_and_control_characters_do_not_get_into_the_text() -> None:
+    found = parsed("a.jsonl", '{"user": "a\\ud800", "text": "x\\u0000y\\r\\nz \\ud83d\\ude00 \\udfff"}')
+    assert found.text == "a\ufffd: x y\nz 😀 \ufffd"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["id", "user", "text", "ts", "thread_id", "channel", "reactions"]), inner)
+    ),
+    max_leaves=10,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(content=st.lists(JSON, max_size=4), suffix=st.sampled_from([".json", ".jsonl", ".txt"]))
+def test_whatever_json_a_file_holds_only_document_errors_come_out(content: list[Any], suffix: str) -> None:
+    text = json.dumps(content) if suffix == ".json" else "\n".join(map(json.dumps, content))
+    try:
+        found = parsed(f"a{suffix}", text)
+    except DocumentError:
+        return
+    found.text.encode("utf-8")
+
+
+@settings(max_examples=100, deadline=None)
+@given(lines=st.lists(st.text(alphabet="ab:<>[]() 0123-T\t", max_size=30), min_size=1, max_size=8))
+def test_every_line_that_says_something_is_a_message(lines: list[str]) -> None:
+    try:
+        found = parsed("a.log", "\n".join(lines))
+    except DocumentError:
+        assert not any(line.strip() for line in lines)
+        return
+    assert [message.id for message in found.messages] == [
+        str(number) for number, line in enumerate(lines, start=1) if line.strip()
+    ]
+
+
+def test_a_large_log_is_read_in_a_moment() -> None:
+    found = parsed("a.log", "[2026-01-16 14:22] alice: the refund limit\n" * 20_000)
+    assert len(found.messages) == 20_000

@@ -1,0 +1,375 @@
+"""PDFs drawn here with PyMuPDF, so that every line's place is known, and read back."""
+
+from __future__ import annotations
+
+import time
+from bisect import bisect_right
+from pathlib import Path
+
+import pymupdf
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from nornweave.errors import DocumentError
+from nornweave.ingest.parsed import Parsed
+from nornweave.ingest.pdf import parse_pdf
+from nornweave.ingest.pdf_glyphs import read_page
+from nornweave.ingest.pdf_hyphens import Hyphens
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
+
+LEFT = [
+    ("bold", "1 Introduction"),
+    ("", "Retrieval over several domains is hard to mea-"),
+    ("", "sure. Each domain has its own words, and the"),
+    ("", "same question finds different answers there. A"),
+    ("", "state-of-the-"),
+    ("", "art system merges four rankings into one list."),
+    ("gap", "We compare two ways of merging in one experi-"),
+    ("", "ment, with the same encoder for all domains and"),
+    ("", "the same number of results from each of them."),
+    ("bold", "2 Method"),
+    ("bold", "2.1 Rank fusion"),
+    ("", "Reciprocal rank fusion adds one over the rank"),
+    ("", "plus sixty for every list that holds the item,"),
+    ("", "and sorts by the sum, the best item first; the"),
+]
+RIGHT = [
+    ("", "scores of the lists themselves play no part. It"),
+    ("", "needs no training and no scale."),
+    ("bold", "2.2 Convex combination"),
+    ("", "Scores are brought to one scale by the floor of"),
+    ("", "each source and the maximum of the query, then"),
+    ("", "added with weights that sum up to one."),
+    ("bold", "3 Results"),
+    ("", "The convex combination won on five of six sets."),
+    ("", "Set   RRF   Convex"),
+    ("", "A     0.519   0.607   0.610"),
+    ("", "B     0.557   0.570   0.575"),
+    ("", "Table 1: nDCG at ten, higher is better."),
+    ("bold", "References"),
+    ("", "Gordon Cormack. 2009. Reciprocal rank fusion"),
+    ("", "outperforms Condorcet. In SIGIR."),
+    ("gap", "Sebastian Bruch. 2023. An analysis of fusion"),
+    ("", "functions for hybrid retrieval. In TOIS."),
+]
+
+
+def _column(page: pymupdf.Page, x: float, y: float, lines: list[tuple[str, str]]) -> None:
+    for style, text in lines:
+        y += {"bold": 22, "gap": 20}.get(style, 12)
+        page.insert_text(
+            (x, y), text, fontname="tibo" if style == "bold" else "tiro", fontsize=11 if style == "bold" else 10
+        )
+
+
+def paper() -> pymupdf.Document:
+    """Two pages, two columns, title and authors over both, headers and page numbers."""
+    document = pymupdf.open()
+    for number in (1, 2, 3):
+        page = document.new_page(width=595, height=842)
+        page.insert_text((72, 40), "Journal of Tests, Volume 7", fontname="tiit", fontsize=9)
+        page.insert_text((290, 815), str(number), fontname="tiro", fontsize=10)
+    first = document[0]
+    first.insert_text((90, 90), "Merging Rankings From Several Domains", fontname="tibo", fontsize=20)
+    first.insert_text((150, 115), "Ada Lovelace", fontname="tiro", fontsize=12)
+    first.insert_text((330, 115), "Karen Spärck Jones", fontname="tiro", fontsize=12)
+    first.insert_text((230, 130), "University of Somewhere", fontname="tiit", fontsize=10)
+    first.insert_text((275, 160), "Abstract", fontname="tibo", fontsize=11)
+    for line, text in enumerate(
+        [
+            "We merge rankings of code, documents, conversations and papers. One calibrated scale keeps",
+            "what is irrelevant at the bottom, where scaling each ranking for itself lifts it to the top.",
+        ]
+    ):
+        first.insert_text((90, 175 + 12 * line), text, fontname="tiro", fontsize=10)
+    first.insert_text((20, 600), "arXiv:2401.01234v2 [cs.IR] 3 Jan 2024", fontname="tiro", fontsize=14, rotate=90)
+    _column(first, 72, 220, LEFT)
+    _column(first, 310, 220, RIGHT[:6])
+    _column(document[1], 72, 60, RIGHT[6:12])
+    _column(document[1], 310, 60, RIGHT[12:])
+    document[2].insert_text((72, 200), "Appendix A Details", fontname="tibo", fontsize=11)
+    document[2].insert_text((72, 220), "Nothing else to add here, except this.", fontname="tiro", fontsize=10)
+    return document
+
+
+def _render(parsed: Parsed) -> str:
+    lines = [f"{key}: {value}" for key, value in sorted(parsed.metadata.items())]
+    lines += [f"page_starts: {parsed.page_starts}", f"url: {parsed.url}"]
+    for section in parsed.sections:
+        page = bisect_right(parsed.page_starts, section.span.start)
+        lines.append(f"=== level {section.level}, {section.kind}, page {page}: {section.heading}")
+        lines.append(parsed.text[section.span.start : section.span.end].rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _assert_tiled(parsed: Parsed) -> None:
+    end = 0
+    for section in parsed.sections:
+        assert section.span.start == end
+        assert section.span.end > end
+        end = section.span.end
+    assert end == len(parsed.text)
+    assert list(parsed.page_starts) == sorted(parsed.page_starts)
+    assert parsed.page_starts[0] == 0
+
+
+def test_paper_reads_as_in_the_golden_file() -> None:
+    assert _render(parse_pdf(paper().tobytes())) == (GOLDEN / "two_columns.txt").read_text(encoding="utf-8")
+
+
+def test_columns_are_read_one_after_the_other() -> None:
+    parsed = parse_pdf(paper().tobytes())
+    places = [
+        parsed.text.index(text)
+        for text in (
+            "Merging",
+            "Ada",
+            "Abstract",
+            "1 Intro",
+            "2.1 Rank",
+            "scores of the lists",
+            "2.2 Convex",
+            "3 Results",
+            "References",
+        )
+    ]
+    assert places == sorted(places)
+    assert "the best item first; the scores of the lists themselves" in parsed.text
+    _assert_tiled(parsed)
+
+
+def test_sections_have_numbers_levels_and_kinds() -> None:
+    sections = {section.heading: section for section in parse_pdf(paper().tobytes()).sections}
+    assert sections["Abstract"].kind == "abstract"
+    assert sections["References"].kind == "references"
+    assert sections["2 Method"].level == 1
+    assert sections["2.2 Convex combination"].level == 2
+    assert sections["Appendix A Details"].kind == "section"
+
+
+def test_hyphens_at_line_ends() -> None:
+    text = parse_pdf(paper().tobytes()).text
+    assert "hard to measure." in text
+    assert "in one experiment, with" in text
+    assert "A state-of-the-art system" in text
+
+
+def test_running_headers_and_page_numbers_are_left_out_and_the_rest_stays() -> None:
+    text = parse_pdf(paper().tobytes()).text
+    assert "Journal of Tests" not in text
+    assert "\n\n2\n\n" not in text
+    for _, line in [*LEFT, *RIGHT]:
+        for word in line.rstrip("-").split():
+            assert word in text
+
+
+def test_title_authors_and_arxiv_stamp() -> None:
+    parsed = parse_pdf(paper().tobytes())
+    assert parsed.title == "Merging Rankings From Several Domains"
+    assert parsed.metadata["authors"] == ("Ada Lovelace", "Karen Spärck Jones")
+    assert parsed.metadata["source_type"] == "arxiv_paper"
+    assert parsed.metadata["publication_date"] == "2024-01-03"
+    assert parsed.metadata["doi"] == "10.48550/arXiv.2401.01234"
+    assert parsed.url == "https://arxiv.org/abs/2401.01234"
+
+
+def test_pages_start_where_their_text_starts() -> None:
+    parsed = parse_pdf(paper().tobytes())
+    assert len(parsed.page_starts) == 3
+    assert parsed.text[parsed.page_starts[1] :].startswith("3 Results")
+    assert parsed.text[parsed.page_starts[2] :].startswith("Appendix A Details")
+
+
+def test_declared_properties_stand_in() -> None:
+    document = pymupdf.open()
+    document.new_page().insert_textbox(pymupdf.Rect(72, 72, 500, 700), "Plain words, no title. " * 40, fontsize=10)
+    document.set_metadata(
+        {"author": "A. Writer; B. Writer", "keywords": "rank, fusion", "creationDate": "D:20230405101112+02'00'"}
+    )
+    parsed = parse_pdf(document.tobytes())
+    assert parsed.metadata["authors"] == ("A. Writer", "B. Writer")
+    assert parsed.metadata["tags"] == ("rank", "fusion")
+    assert parsed.metadata["publication_date"] == "2023-04-05"
+    assert parsed.updated_at is not None
+    assert parsed.updated_at.isoformat() == "2023-04-05T08:11:12+00:00"
+    assert parsed.metadata["source_type"] == "paper"
+
+
+def test_rotated_page_reads_like_an_upright_one() -> None:
+    document = paper()
+    upright = parse_pdf(document.tobytes()).text
+    for page in document:
+        page.set_rotation(90)
+    assert parse_pdf(document.tobytes()).text == upright
+
+
+def test_blank_page_between_starts_where_the_next_one_does() -> None:
+    document = paper()
+    document.new_page(1)
+    parsed = parse_pdf(document.tobytes())
+    assert parsed.page_starts[1] == parsed.page_starts[2]
+    assert bisect_right(parsed.page_starts, parsed.page_starts[2]) == 3
+
+
+def _error(raw: bytes) -> str:
+    with pytest.raises(DocumentError) as caught:
+        parse_pdf(raw)
+    return str(caught.value)
+
+
+def test_encrypted() -> None:
+    raw = paper().tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="secret", owner_pw="owner")
+    assert _error(raw).startswith("encrypted: needs a password")
+
+
+def test_readable_without_password_is_read() -> None:
+    raw = paper().tobytes(encryption=pymupdf.PDF_ENCRYPT_AES_256, user_pw="", owner_pw="owner")
+    assert "Reciprocal rank fusion" in parse_pdf(raw).text
+
+
+def test_scanned() -> None:
+    document = pymupdf.open()
+    pixels = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, 40, 60))
+    pixels.clear_with(200)
+    for _ in range(2):
+        document.new_page().insert_image((0, 0, 595, 842), pixmap=pixels)
+    assert _error(document.tobytes()).startswith("no text layer: looks scanned (2 pages, 2 only images); run OCR")
+
+
+def test_blank() -> None:
+    document = pymupdf.open()
+    document.new_page()
+    assert _error(document.tobytes()).startswith("no text: all 1 pages are blank")
+
+
+@pytest.mark.parametrize("kept", [0.2, 0.5, 0.9])
+def test_truncated(kept: float) -> None:
+    raw = paper().tobytes()
+    assert _error(raw[: int(len(raw) * kept)]).startswith(("truncated PDF: ", "broken PDF: "))
+
+
+def test_nothing_but_page_numbers() -> None:
+    document = pymupdf.open()
+    document.new_page().insert_text((290, 815), "1")
+    assert _error(document.tobytes()).startswith("no text: nothing but page numbers")
+
+
+def test_no_pages_and_no_pdf() -> None:
+    assert "expected %PDF-" in _error(b"")
+    assert "expected %PDF-" in _error(b"PK\x03\x04 a zip file")
+    assert "broken PDF" in _error(b"%PDF-1.7\nnothing behind the header\n%%EOF\n")
+
+
+def test_too_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nornweave.ingest.pdf.MAX_PAGES", 2)
+    assert _error(paper().tobytes()).startswith("too long: 3 pages, at most 2")
+
+
+def test_deadline() -> None:
+    with pytest.raises(DocumentError, match=r"too slow: .* page 1 of 3"):
+        parse_pdf(paper().tobytes(), deadline_s=-1)
+
+
+def test_mupdf_keeps_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+    raw = paper().tobytes()
+    for broken in (raw[:3000], raw.replace(b"endstream", b"endstraem", 2), raw.replace(b"/Kids", b"/Kdis")):
+        try:
+            parse_pdf(broken)
+        except DocumentError as error:
+            assert str(error)
+    assert capfd.readouterr() == ("", "")
+
+
+PAPER = paper().tobytes()
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.binary(max_size=300))
+@example(b"%PDF-")
+def test_garbage_never_raises_anything_else(raw: bytes) -> None:
+    for candidate in (raw, b"%PDF-1.4\n" + raw + b"%%EOF"):
+        try:
+            _assert_tiled(parse_pdf(candidate))
+        except DocumentError as error:
+            assert len(str(error)) > 10
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, len(PAPER) - 1), st.binary(min_size=1, max_size=8)), min_size=1, max_size=8))
+def test_damaged_pdf_is_read_or_refused(damages: list[tuple[int, bytes]]) -> None:
+    raw = bytearray(PAPER)
+    for place, junk in damages:
+        raw[place : place + len(junk)] = junk
+    try:
+        _assert_tiled(parse_pdf(bytes(raw)))
+    except DocumentError as error:
+        assert len(str(error)) > 10
+
+
+def _span(text: str, x: float, y: float, size: float = 10.0, flags: int = 4) -> dict[str, object]:
+    return {"text": text, "size": size, "flags": flags, "font": "Times", "origin": (x, y)}
+
+
+def _page(*lines: list[dict[str, object]]) -> list[str]:
+    content = {
+        "blocks": [
+            {
+                "type": 0,
+                "lines": [
+                    {"bbox": (50.0, 50.0 + 12 * n, 300.0, 60.0 + 12 * n), "dir": (1.0, 0.0), "spans": spans}
+                    for n, spans in enumerate(lines)
+                ],
+            }
+        ]
+    }
+    page = read_page(1, 595.0, 842.0, content)
+    return [fragment.text for block in page.blocks for fragment in block.fragments]
+
+
+def test_glyphs_become_plain_text() -> None:
+    assert _page([_span("eﬃcient ﬁnd\u00a0it", 50, 58)]) == ["efficient find it"]
+    assert _page([_span("10", 50, 58), _span("5", 60, 55, 7.0, 5)]) == ["10^5"]
+    assert _page([_span("\ufffd\ufffdAdvanced", 50, 58)]) == ["• Advanced"]
+    assert _page([_span("\ufffd\ufffd\ufffd\ufffd", 50, 58)]) == []
+    assert _page([_span("Ros´e", 50, 58)]) == ["Rosé"]
+    assert _page([_span("a\x00b\ud800", 50, 58)]) == ["ab\ufffd"]
+    assert _page([_span("flat", 50, 58, 0.0)], [_span("far", float("inf"), float("nan"), float("nan"))]) == [
+        "flat",
+        "far",
+    ]
+    assert _page([_span("1.1 Roles . . . . . . . . . 8", 50, 58)]) == ["1.1 Roles ... 8"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "joined"),
+    [
+        ("an experi-", "ment", "an experiment"),
+        ("human-", "human talk", "human-human talk"),
+        ("state-of-the-", "art", "state-of-the-art"),
+        ("Seq-", "Seq", "Seq-Seq"),
+        ("short-", "and long-term", "short- and long-term"),
+        ("data-", "driven", "data-driven"),
+        ("pages 389–", "409", "pages 389–409"),
+        ("soft\u00ad", "ware", "software"),
+        ("the end", "of it", "the end of it"),
+    ],
+)
+def test_joining_of_broken_lines(before: str, after: str, joined: str) -> None:
+    assert Hyphens(["a data-driven way"]).joined([before, after]) == joined
+
+
+def test_the_document_decides_about_hyphens() -> None:
+    assert Hyphens(["our re-examination"]).joined(["the re-", "examination"]) == "the re-examination"
+    assert Hyphens(["our reexamination"]).joined(["the re-", "examination"]) == "the reexamination"
+
+
+def test_long_documents_are_read_in_time() -> None:
+    document = paper()
+    for _ in range(31):
+        document.insert_pdf(paper())
+    began = time.monotonic()
+    parsed = parse_pdf(document.tobytes())
+    assert len(parsed.page_starts) == 96
+    assert time.monotonic() - began < 10

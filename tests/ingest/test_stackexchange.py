@@ -1,0 +1,314 @@
+"""Stack Exchange JSON in its three shapes, and everything that can be wrong with it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.errors import DocumentError
+from nornweave.ingest.parsed import Parsed
+from nornweave.ingest.posthtml import text_of_html
+from nornweave.ingest.stackexchange import parse_stackexchange
+
+GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
+
+API = {
+    "items": [
+        {
+            "question_id": 11227809,
+            "title": "Why is processing a sorted array faster than &quot;unsorted&quot;?",
+            "body": "<p>Here is a piece of C++ code:</p>\n<pre class='lang-cpp'><code>for (int i = 0; i &lt; n; ++i)\n"
+            "    if (data[i] &gt;= 128)\n\n        sum += data[i];\n</code></pre>\n<p>It takes <code>11.54</code> "
+            "seconds.<br>Why?</p><ul><li>compiler: <strong>gcc</strong></li><li>cpu: x86</li></ul>",
+            "tags": ["c++", "performance"],
+            "score": 27000,
+            "creation_date": 1340805096,
+            "last_activity_date": 1700000000,
+            "link": "https://stackoverflow.com/questions/11227809/why-is-it-faster",
+            "owner": {"display_name": "GManNickG &amp; Co"},
+            "accepted_answer_id": 11227902,
+            "comments": [{"body": "Which &lt;flags&gt;?", "owner": {"display_name": "Bob"}}],
+            "answers": [
+                {
+                    "answer_id": 1,
+                    "body": "<p>The cache.</p>",
+                    "score": 40000,
+                    "is_accepted": False,
+                    "creation_date": 1340805200,
+                },
+                {
+                    "answer_id": 11227902,
+                    "body_markdown": "Branch prediction.\r\n\r\n```cpp\r\nif (x &lt; 3)\r\n```",
+                    "score": 35000,
+                    "is_accepted": True,
+                    "creation_date": 1340805400,
+                    "owner": {"display_name": "Mysticial"},
+                },
+            ],
+        }
+    ]
+}
+DUMP = [
+    {
+        "Id": "4",
+        "PostTypeId": "1",
+        "AcceptedAnswerId": "7",
+        "CreationDate": "2008-07-31T21:42:52.667",
+        "Score": "794",
+        "Title": "How to convert Decimal to Double?",
+        "Body": "<p>I want to assign.</p>",
+        "Tags": "<c#><type-conversion>",
+        "OwnerDisplayName": "Eggs",
+    },
+    {
+        "Id": "7",
+        "PostTypeId": "2",
+        "ParentId": "4",
+        "CreationDate": "2008-07-31T22:17:57.883",
+        "Score": "526",
+        "Body": "<p>An explicit cast.</p>",
+    },
+    {"Id": "8", "PostTypeId": "2", "ParentId": "999", "Score": 1, "Body": "<p>To a question elsewhere.</p>"},
+    {"Id": "9", "PostTypeId": "5", "Body": "<p>A tag's wiki.</p>"},
+]
+
+
+def _parse(value: Any) -> Parsed:
+    return parse_stackexchange(json.dumps(value).encode())
+
+
+def _render(parsed: Parsed) -> str:
+    lines = [
+        f"title: {parsed.title}",
+        f"url: {parsed.url}",
+        f"updated_at: {parsed.updated_at}",
+        f"metadata: {dict(parsed.metadata)}",
+    ]
+    for section in parsed.sections:
+        lines.append(f"=== level {section.level}, {section.kind}: {section.heading}")
+        lines.append(f"context: {section.context}")
+        lines += [f"{key}: {value}" for key, value in sorted(section.metadata.items())]
+        lines.append(parsed.text[section.span.start : section.span.end].rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def _assert_tiled(parsed: Parsed) -> None:
+    end = 0
+    for section in parsed.sections:
+        assert section.span.start == end
+        assert section.span.end > end
+        end = section.span.end
+    assert end == len(parsed.text)
+
+
+def test_api_answer_reads_as_in_the_golden_file() -> None:
+    assert _render(_parse(API)) == (GOLDEN / "stackexchange.txt").read_text(encoding="utf-8")
+
+
+def test_code_blocks_are_verbatim_and_entities_decoded() -> None:
+    text = _parse(API).text
+    assert "```\nfor (int i = 0; i < n; ++i)\n    if (data[i] >= 128)\n\n        sum += data[i];\n```" in text
+    assert "if (x < 3)" in text
+    assert "- compiler: gcc\n- cpu: x86" in text
+    assert "- Bob: Which <flags>?" in text
+
+
+def test_answers_come_accepted_first_with_the_question_as_context() -> None:
+    question, accepted, other = _parse(API).sections
+    assert (question.kind, accepted.kind, other.kind) == ("question", "answer", "answer")
+    assert accepted.heading == "Accepted answer by Mysticial"
+    assert accepted.metadata["is_accepted"] is True
+    assert other.metadata["is_accepted"] is False
+    assert accepted.metadata["url"] == "https://stackoverflow.com/a/11227902"
+    assert accepted.metadata["question_id"] == "11227809"
+    assert accepted.context.startswith('Why is processing a sorted array faster than "unsorted"? Here is')
+    assert question.context == ""
+    assert "is_accepted" not in question.metadata
+
+
+def test_context_is_shortened() -> None:
+    value = {"title": "Long?", "body": "<p>" + "word " * 500 + "</p>", "answers": [{"answer_id": 1, "body": "Yes."}]}
+    context = _parse(value).sections[1].context
+    assert len(context.split()) == 81
+    assert context.endswith("word …")
+
+
+def test_the_same_question_alone_and_in_a_list() -> None:
+    assert _parse(API["items"]).text == _parse(API["items"][0]).text == _parse(API).text
+
+
+def test_dump_posts() -> None:
+    parsed = _parse(DUMP)
+    question, answer, orphan = parsed.sections
+    assert question.metadata["tags"] == ("c#", "type-conversion")
+    assert question.metadata["publication_date"] == "2008-07-31"
+    assert answer.metadata["is_accepted"] is True
+    assert answer.metadata["score"] == 526
+    assert answer.context == "How to convert Decimal to Double? I want to assign."
+    assert orphan.context == ""
+    assert "To a question elsewhere." in parsed.text
+    assert "wiki" not in parsed.text
+    assert parsed.updated_at is not None
+    assert parsed.updated_at.isoformat() == "2008-07-31T22:17:57.883000+00:00"
+    _assert_tiled(parsed)
+
+
+def test_several_questions_have_no_common_title() -> None:
+    parsed = _parse(
+        [{"title": "A?", "body": "a"}, {"title": "B?", "body": "b", "answers": [{"answer_id": 2, "body": "c"}]}]
+    )
+    assert parsed.title is None
+    assert dict(parsed.metadata) == {"source_type": "stackoverflow"}
+    assert [section.heading for section in parsed.sections] == ["A?", "B?", "Answer"]
+    assert parsed.sections[2].metadata["title"] == "B?"
+
+
+def test_answers_alone() -> None:
+    (section,) = _parse({"items": [{"answer_id": 5, "question_id": 4, "body": "<p>So.</p>"}]}).sections
+    assert section.kind == "answer"
+    assert section.metadata["question_id"] == "4"
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"", "broken JSON at line 1, column 1"),
+        (b'{"items": [\n{"title": }]}', "broken JSON at line 2, column 11"),
+        (b'"text"', "$: found str 'text', expected an object with items"),
+        (b"[]", "no questions: found an empty list"),
+        (b'{"items": []}', "no questions"),
+        (b"[3]", "$[0]: found int '3', expected a question or answer object"),
+        (
+            b'{"items": [{"title": "A", "body": "a"}, {"title": "B"}]}',
+            "items[1].body: found nothing, expected the text",
+        ),
+        (b'{"items": [{"body": "a"}]}', "items[0].title: found nothing"),
+        (b'[{"title": "A", "body": "a", "answers": [{"answer_id": 1}]}]', "$[0].answers[0].body: found nothing"),
+        (b'[{"title": "A", "body": "a", "answers": 3}]', "$[0].answers: found int '3', expected a list"),
+        (b'[{"title": "A", "body": "a", "creation_date": "yesterday"}]', "$[0].creation_date: found str 'yesterday'"),
+        (b'[{"title": "A", "body": "a", "creation_date": 1e300}]', "$[0].creation_date: found float"),
+        (b'[{"title": "A", "body": "a", "score": [1]}]', "$[0].score: found list"),
+        (b'[{"Id": 1, "PostTypeId": 1, "Title": "A"}]', "$[0].Body: found nothing"),
+        (
+            b'{"error_id": 502, "error_message": "too many requests"}',
+            "the API's answer is an error: 'too many requests'",
+        ),
+        (b'{"items": "\xff"}', "broken JSON: byte 11"),
+        (b"[" * 100_000, "unreadable JSON"),
+        (b"[" + b"9" * 5000 + b"]", "unreadable JSON"),
+    ],
+)
+def test_what_is_wrong_is_named(raw: bytes, reason: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        parse_stackexchange(raw)
+    assert reason in str(caught.value)
+
+
+def test_text_can_always_be_stored() -> None:
+    parsed = parse_stackexchange(b'{"title": "A\\ud800", "body": "b\\u0000&#xD800;&#' + b"9" * 5000 + b';"}')
+    parsed.text.encode("utf-8")
+    assert "\x00" not in parsed.text
+
+
+@pytest.mark.parametrize(
+    ("html", "text"),
+    [
+        ("a < b and <b>c</b>", "a < b and c"),
+        ("<p>one</p><p>two<br>three</p>", "one\n\ntwo\nthree"),
+        ("<!-- language: lang-js --><pre><code>x  =  1;\n\n  y</code></pre>", "```\nx  =  1;\n\n  y\n```"),
+        ("<pre>unclosed\n  code", "```\nunclosed\n  code\n```"),
+        ("<script>evil()</script>good", "good"),
+        ("see <img src='x' alt='a graph'> here", "see a graph here"),
+        ("<table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>", "a | b |\n1 | 2 |"),
+        ("<blockquote><p>said</p></blockquote>answer", "said\n\nanswer"),
+        ("&lt;div&gt; is a tag", "<div> is a tag"),
+    ],
+)
+def test_html(html: str, text: str) -> None:
+    assert text_of_html(html) == text
+
+
+@pytest.mark.parametrize("piece", ["<!--", "<a ", "<![", "<pre>", "&", "<p>", "</", "-->", "<a b='"])
+def test_hostile_html_takes_linear_time(piece: str) -> None:
+    began = time.process_time()
+    text_of_html(piece * (2_000_000 // len(piece)))
+    assert time.process_time() - began < 8
+
+
+FIELDS = st.sampled_from(
+    [
+        "title",
+        "body",
+        "body_markdown",
+        "answers",
+        "items",
+        "score",
+        "tags",
+        "owner",
+        "comments",
+        "Id",
+        "PostTypeId",
+        "ParentId",
+        "Body",
+        "Title",
+        "question_id",
+        "answer_id",
+        "creation_date",
+        "is_accepted",
+        "link",
+    ]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(["1", "<p>x</p>", "2020-01-01"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(FIELDS, inner, max_size=6),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_any_json_is_read_or_refused(value: Any) -> None:
+    try:
+        parsed = _parse(value)
+    except DocumentError as error:
+        assert len(str(error)) > 10
+    else:
+        _assert_tiled(parsed)
+        parsed.text.encode("utf-8")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read_or_refused(raw: bytes) -> None:
+    try:
+        _assert_tiled(parse_stackexchange(raw))
+    except DocumentError as error:
+        assert len(str(error)) > 10
+
+
+WORDS = st.text(st.characters(codec="utf-8", exclude_characters="<>&\x00"), max_size=30)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(WORDS.filter(str.strip), WORDS.filter(str.strip)), min_size=1, max_size=5))
+def test_no_word_is_lost(answers: list[tuple[str, str]]) -> None:
+    value = {
+        "title": "Q",
+        "body": "b",
+        "answers": [{"answer_id": n, "body": f"<p>{a}</p>{b}"} for n, (a, b) in enumerate(answers)],
+    }
+    text = "".join(_parse(value).text.split())
+    for first, second in answers:
+        assert "".join(first.split()) in text
+        assert "".join(second.split()) in text

@@ -1,0 +1,141 @@
+"""The command line as users drive it: a process, its exit code, its stdout and stderr."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples" / "payments"
+HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A copy of the example corpus in all four domains, with an encoder that needs no model."""
+    shutil.copytree(EXAMPLES, tmp_path / "payments")
+    config = {
+        "data_dir": "var",
+        "sources": [
+            {"id": "code", "domain": "code", "type": "files", "path": "payments/code"},
+            {"id": "docs", "domain": "documentation", "type": "files", "path": "payments/docs"},
+            {"id": "slack", "domain": "conversations", "type": "slack", "path": "payments/slack"},
+            {"id": "papers", "domain": "research", "type": "files", "path": "payments/research"},
+        ],
+        "domains": dict.fromkeys(("code", "documentation", "conversations", "research"), HASHED),
+    }
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+    return tmp_path
+
+
+def nornweave(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "nornweave.cli", *arguments], cwd=folder, capture_output=True, text=True, timeout=180
+    )
+
+
+def as_json(folder: Path, *arguments: str) -> Any:
+    done = nornweave(folder, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+def test_a_day_with_the_command_line(workspace: Path) -> None:
+    """Sync, search, change, break, delete, sync again, look at the status, roll back."""
+    first = as_json(workspace, "sync")
+    assert set(first) == {"code", "documentation", "conversations", "research"}
+    for report in first.values():
+        assert report["published"]
+        assert report["generation"] == "gen-000001"
+        assert (report["failed"], report["changed"], report["removed"]) == ([], 0, 0)
+        assert report["chunks"] == report["embedded"] + report["reused"]
+
+    found = as_json(workspace, "query", "handle_payment_error", "--domain", "code", "--top-k", "3")
+    places = [(item["citation"]["source_path"], item["citation"]["line_range"]) for item in found["items"]]
+    assert ("src/payments/handlers.py", [42, 67]) in places
+
+    (workspace / "payments/docs/added.md").write_text("# Zebra\n\nThe zebracorn endpoint returns 418.\n")
+    (workspace / "payments/docs/scan.md").write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 100)
+    (workspace / "payments/docs/onboarding.md").unlink(missing_ok=True)
+    second = nornweave(workspace, "sync", "--domain", "documentation", "--json")
+    report = json.loads(second.stdout)["documentation"]
+    assert second.returncode == 0, "one document that fails does not fail the sync"
+    assert (report["added"], [failure["path"] for failure in report["failed"]]) == (1, ["scan.md"])
+    assert "scan.md" in second.stderr
+    zebra = as_json(workspace, "query", "zebracorn", "--domain", "documentation")["items"][0]
+    assert zebra["citation"]["source_path"] == "added.md"
+    assert "418" in zebra["content"]
+
+    status = as_json(workspace, "status")["documentation"]
+    assert [failure["path"] for failure in status["failed"]] == ["scan.md"]
+    assert (status["generation"], len(status["runs"])) == ("gen-000002", 2)
+
+    assert as_json(workspace, "rollback", "documentation")["generation"] == "gen-000001"
+    items = as_json(workspace, "query", "zebracorn", "--domain", "documentation")["items"]
+    assert all(item["citation"]["source_path"] != "added.md" for item in items)
+
+    again = as_json(workspace, "sync", "--domain", "code")["code"]
+    assert (again["published"], again["embedded"], again["unchanged"]) == (False, 0, first["code"]["added"])
+
+
+@pytest.mark.slow
+def test_one_missing_source_fails_alone_and_says_so(workspace: Path) -> None:
+    as_json(workspace, "sync")
+    (workspace / "payments/docs").rename(workspace / "payments/unmounted")
+    done = nornweave(workspace, "sync", "--json")
+    reports = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert "docs" in done.stderr
+    assert reports["documentation"]["removed"] == 0
+    assert reports["documentation"]["unavailable"]["docs"]
+    assert reports["code"]["unchanged"] > 0
+    assert as_json(workspace, "query", "payments", "--domain", "documentation")["items"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("frobnicate",), 2, "frobnicate"),
+        (("query",), 2, "Missing argument"),
+        (("query", "x", "--domain", "cod"), 2, "conversations"),
+        (("query", "x", "--top-k", "0"), 2, "greater than or equal to 1"),
+        (("query", "  "), 1, "blank"),
+        (("query", "x" * 4097), 1, "4096"),
+        (("query", "x"), 1, "nornweave sync"),
+        (("rollback", "code"), 1, "nothing to roll back to"),
+        (("rollback", "code", "gen-000007"), 1, "gen-000007"),
+    ],
+)
+def test_wrong_use(workspace: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
+    done = nornweave(workspace, *arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_wrong_configuration_stops_every_command(workspace: Path) -> None:
+    (workspace / "nornweave.yaml").write_text("sourcs: []")
+    for command in (("sync",), ("query", "x"), ("status",), ("rollback", "code")):
+        done = nornweave(workspace, *command)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "'sourcs'" in done.stderr
+        assert "sources" in done.stderr
+
+
+def test_help_names_every_command(tmp_path: Path) -> None:
+    done = nornweave(tmp_path, "--help")
+    assert done.returncode == 0
+    for command in ("sync", "query", "status", "rollback", "up"):
+        assert command in done.stdout
+
+
+def test_status_before_anything_was_ingested(workspace: Path) -> None:
+    status = as_json(workspace, "status")
+    assert status["code"]["generation"] is None
+    assert "never" in nornweave(workspace, "status").stdout
