@@ -110,7 +110,7 @@ def outline_markdown(text: str) -> list[Block]:
 
 
 def _parse(text: str, start: int) -> list[Block] | None:
-    """Parse with mistune; ``None`` when its tokens do not stand in the order of the text or take too much work."""
+    """Parse with mistune; ``None`` when its tokens are out of the text's order or take too much work."""
     state = _PlacedState()
     try:
         state.process(text[start:] + "\n")
@@ -118,6 +118,8 @@ def _parse(text: str, start: int) -> list[Block] | None:
     except _TooMuchWork:
         return None
     starts = [token["start"] + start for token in state.tokens]
+    if not starts:
+        return []
     if any(following <= previous for previous, following in zip(starts, starts[1:], strict=False)):
         return None
     ends = [*starts[1:], len(text)]

@@ -30,7 +30,7 @@ class Tokenizer(Protocol):
         """Changes when the same text may get other tokens."""
 
     def token_starts(self, text: str) -> Sequence[int]:
-        """Return the character offset at which each token starts, ascending; special tokens are not counted."""
+        """Return the character offset at which each token starts, ascending, without special tokens."""
 
 
 class TokenIndex:
@@ -76,7 +76,7 @@ def strip_lines(text: str, span: Span) -> Span:
     """Shrink like ``strip``, but keep the first line's indentation: code reads wrong without it."""
     inner = strip(text, span)
     start = inner.start
-    while start > span.start and text[start - 1] in " \t":
+    while len(inner) and start > span.start and text[start - 1] in " \t":
         start -= 1
     return Span(start, inner.end)
 

@@ -7,13 +7,15 @@ OpenVINO chooses bfloat16 where the CPU has it and float32 elsewhere: asking for
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import Any
+from typing import Any, Literal, TypeAlias
+from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +26,8 @@ from nornweave.embedding.runtime import import_openvino
 from nornweave.embedding.tokenizer import ModelTokenizer, rust_tokenizer
 from nornweave.errors import EncoderError
 
-Ids = NDArray[np.int64]
+Ids: TypeAlias = NDArray[np.int64]
+Hint: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
 
 WINDOW = 4_096
 """Texts that are tokenised, sorted by length and encoded together: bounds memory, loses nearly nothing to padding."""
@@ -55,7 +58,8 @@ class OpenVinoEncoder:
             serialized = (folder / TOKENIZER).read_text(encoding="utf-8")
             self.tokenizer = ModelTokenizer(serialized)
             self._tokenizer = rust_tokenizer(serialized, max_length=manifest.max_length)
-            self._runtime = _Runtime(folder / MODEL)
+            self._path = folder / MODEL
+            self._session: _Session | None = _Session(self._path)
         except (OSError, ValueError, RuntimeError) as error:
             raise EncoderError(
                 f"the converted model in {str(folder)!r} is broken ({error}); remove that folder"
@@ -80,11 +84,27 @@ class OpenVinoEncoder:
         """Encode one query; callers in several threads each get a request of their own."""
         ids = self._ids([text])
         try:
-            vector = self._runtime.answer(*_padded(ids, [0], self._manifest.pad_id))
+            vector = self._opened().answer(*_padded(ids, [0], self._manifest.pad_id))
         except RuntimeError as error:
             raise EncoderError(f"OpenVINO failed while encoding a query ({error})") from error
         row: Vectors = unit_rows(vector, source=self.version)[0]
         return row
+
+    def _opened(self) -> _Session:
+        with self._opening:
+            if self._session is None:
+                self._session = _Session(self._path)
+            return self._session
+
+    def _leave_session(self) -> None:
+        """Forget, in a forked child, the session of the parent; the next use opens another.
+
+        The parent's threads are not here: waiting for them hangs, and destroying what they work on hangs or crashes,
+        also when the child exits. An extra reference keeps it from ever being destroyed.
+        """
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self._session))
+        self._session = None
+        self._opening = Lock()
 
     def _encode_window(self, texts: Sequence[str], rows: Vectors) -> Iterator[int]:
         ids = [
@@ -94,7 +114,7 @@ class OpenVinoEncoder:
         ]
         batches = list(_batches(ids, self._batch_size))
         inputs = (_padded(ids, batch, self._manifest.pad_id) for batch in batches)
-        for batch, vectors in zip(batches, self._runtime.stream(inputs), strict=True):
+        for batch, vectors in zip(batches, self._opened().stream(inputs), strict=True):
             rows[batch] = vectors
             yield len(batch)
 
@@ -109,59 +129,42 @@ class OpenVinoEncoder:
         return [np.array(encoding.ids, dtype=np.int64) for encoding in encodings]
 
 
-class _Runtime:
-    """The compiled models and their requests, of the process that asks: none survives a fork."""
+class _Session:
+    """OpenVINO in one process: the compiled models and the idle requests."""
 
     def __init__(self, model: Path) -> None:
-        self._path = model
-        self._lock = Lock()
         self._openvino = import_openvino()
-        self._pid = -1
-        self._abandoned: list[object] = []
-        self._open()
-
-    def _open(self) -> None:
-        self._pid = os.getpid()
         self._core = self._openvino.Core()
-        self._model = self._core.read_model(self._path)
-        self._bulk: Any = None
-        self._query: Any = None
+        self._model = self._core.read_model(model)
+        self._lock = Lock()
+        self._compiled: dict[Hint, Any] = {}
         self._idle: SimpleQueue[Any] = SimpleQueue()
 
-    def _reopen_after_fork(self) -> None:
-        if self._pid != os.getpid():
-            # The parent's threads are not here: waiting for them, or destroying what belongs to them, hangs for ever.
-            self._abandoned.append((self._core, self._model, self._bulk, self._query, self._idle))
-            self._lock = Lock()
-            self._open()
+    def _compile(self, hint: Hint) -> Any:
+        with self._lock:
+            if hint not in self._compiled:
+                self._compiled[hint] = self._core.compile_model(self._model, "CPU", {"PERFORMANCE_HINT": hint})
+            return self._compiled[hint]
 
     def answer(self, ids: Ids, mask: Ids) -> Vectors:
         """Run one small batch as soon as possible."""
-        self._reopen_after_fork()
-        with self._lock:
-            if self._query is None:
-                self._query = self._core.compile_model(self._model, "CPU", {"PERFORMANCE_HINT": "LATENCY"})
+        compiled = self._compile("LATENCY")
         try:
             request = self._idle.get_nowait()
         except Empty:
-            request = self._query.create_infer_request()
+            request = compiled.create_infer_request()
         try:
             request.infer([ids, mask])
             return np.array(request.get_output_tensor(0).data, dtype=np.float32)
         finally:
             self._idle.put(request)
 
-    def stream(self, batches: Iterator[tuple[Ids, Ids]]) -> Iterator[Vectors]:
+    def stream(self, batches: Iterable[tuple[Ids, Ids]]) -> Iterator[Vectors]:
         """Run batches, several at once, and return their vectors in order."""
-        self._reopen_after_fork()
-        with self._lock:
-            if self._bulk is None:
-                self._bulk = self._core.compile_model(self._model, "CPU", {"PERFORMANCE_HINT": "THROUGHPUT"})
-        compiled, tensor = self._bulk, self._openvino.Tensor
-        idle = [
-            compiled.create_infer_request()
-            for _ in range(compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1)
-        ]
+        compiled, tensor = self._compile("THROUGHPUT"), self._openvino.Tensor
+        # One more than there are streams: the next batch waits ready while this thread copies the last one's vectors.
+        count = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1
+        idle = [compiled.create_infer_request() for _ in range(count)]
         running: deque[Any] = deque()
         try:
             for ids, mask in batches:
@@ -207,3 +210,15 @@ def _padded(ids: Sequence[Ids], batch: Sequence[int], pad_id: int) -> tuple[Ids,
         rows[row, :length] = ids[position]
         mask[row, :length] = 1
     return rows, mask
+
+
+_ENCODERS: WeakSet[OpenVinoEncoder] = WeakSet()
+
+
+def _leave_sessions() -> None:
+    for encoder in tuple(_ENCODERS):
+        encoder._leave_session()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_sessions)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.ingest.decode import check_size, decode
@@ -28,7 +28,9 @@ from nornweave.ingest.inbox_file import (
     sync_folder,
     write,
 )
+from nornweave.ingest.messages import MessagesSource, parse_messages
 from nornweave.ingest.paths import unsafe_path
+from nornweave.ingest.transcripts import TranscriptSource, parse_transcript
 from nornweave.types import (
     NO_METADATA,
     ContentHash,
@@ -126,7 +128,7 @@ class InboxSource:
     @property
     def version(self) -> str:
         """Changes when the same bytes may be parsed into another document."""
-        return f"inbox-1,{PARSE_VERSION}"
+        return ",".join(("inbox-1", PARSE_VERSION, MessagesSource.version, TranscriptSource.version))
 
     def list(self) -> Listing:
         """List the documents, by path; an inbox that nobody wrote to yet is empty.
@@ -178,15 +180,15 @@ class InboxSource:
         content = stored.get("content")
         if stored.get("source_path") != entry.path or not isinstance(content, str):
             raise DocumentError(f"{_BROKEN}: it does not hold this document; hand it in again")
-        document = read_document(
-            self.id,
-            self.domain,
-            entry,
-            content.encode("utf-8", "replace"),
-            is_dated=stored.get("source_updated_at") is not None,
-            is_handed_in=True,
-        )
+        is_dated = stored.get("source_updated_at") is not None
+        document = self._parse_content(entry, content.encode("utf-8", "replace"), is_dated=is_dated)
         return replace(document, content_hash=ContentHash(digest(raw)))
+
+    def _parse_content(self, entry: Entry, content: bytes, *, is_dated: bool) -> Document:
+        if self.domain is Domain.CONVERSATIONS:
+            is_transcript = PurePosixPath(entry.path.lower()).suffix in {".vtt", ".srt"}
+            return (parse_transcript if is_transcript else parse_messages)(self.id, entry, content)
+        return read_document(self.id, self.domain, entry, content, is_dated=is_dated, is_handed_in=True)
 
 
 def _entry(file: os.DirEntry[str]) -> Entry | None:

@@ -25,7 +25,7 @@ from nornweave.ingest.conversation_folder import FolderSource
 from nornweave.ingest.decode import decode
 from nornweave.ingest.speakers import split_speaker
 from nornweave.ingest.transcripts import date_of
-from nornweave.types import Document, Entry, Listing
+from nornweave.types import Document, Entry, Listing, SourceId
 
 SUFFIXES = (".txt", ".log", ".jsonl", ".ndjson", ".json")
 _LINES = (".jsonl", ".ndjson")
@@ -64,24 +64,29 @@ class MessagesSource(FolderSource):
         return self.folder.read(entry.path)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Build the document.
+        """Build the document; see ``parse_messages``."""
+        return parse_messages(self.id, entry, raw)
 
-        Raises:
-            DocumentError: broken JSON (line and column are named), or no message in it.
-        """
-        path = PurePosixPath(entry.path)
-        said = read_messages(raw, path)
-        if not said:
-            raise DocumentSkipped("no message in it says anything")
-        return conversation(
-            self.id,
-            entry,
-            raw,
-            gather_threads(said),
-            format="messages",
-            title=path.stem,
-            metadata={"source_type": "messages", "channel": path.stem},
-        )
+
+def parse_messages(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+    """Build the document of a file of messages.
+
+    Raises:
+        DocumentError: broken JSON (line and column are named), or no message in it.
+    """
+    path = PurePosixPath(entry.path)
+    said = read_messages(raw, path)
+    if not said:
+        raise DocumentSkipped("no message in it says anything")
+    return conversation(
+        source_id,
+        entry,
+        raw,
+        gather_threads(said),
+        format="messages",
+        title=path.stem,
+        metadata={"source_type": "messages", "channel": path.stem},
+    )
 
 
 def read_messages(raw: bytes, path: PurePosixPath) -> list[RawMessage]:

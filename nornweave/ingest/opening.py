@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from nornweave.errors import ConfigError
-from nornweave.ingest.files import FilesSource
+from nornweave.ingest.files import FilesSource, StackExchangeSource
 from nornweave.ingest.git import GitSource
 from nornweave.ingest.github import GithubDumpSource
 from nornweave.ingest.github_api import GithubApiSource
@@ -45,7 +45,7 @@ def open_source(settings: SourceSettings) -> Source:
         case SourceType.INBOX:
             return InboxSource(identity, settings.domain, root)
         case SourceType.STACKEXCHANGE:
-            return FilesSource(identity, settings.domain, root, include=include or ("**/*.json",), exclude=exclude)
+            return StackExchangeSource(identity, settings.domain, root, include=include, exclude=exclude)
         case SourceType.FILES:
             return FilesSource(
                 identity, settings.domain, root, include=include, exclude=exclude, metadata=settings.metadata

@@ -12,7 +12,7 @@ from nornweave.ingest.conversation import RawMessage, conversation
 from nornweave.ingest.conversation_folder import FolderSource
 from nornweave.ingest.cues import Said, parse_plain, parse_srt, parse_vtt
 from nornweave.ingest.decode import decode
-from nornweave.types import Document, Entry, Listing
+from nornweave.types import Document, Entry, Listing, SourceId
 
 _READERS = {".vtt": parse_vtt, ".srt": parse_srt, ".txt": parse_plain}
 # 2026-01-16-standup, standup_20260116, GMT20260116-143000_Recording, 2026-01-16T14-30 retro
@@ -44,26 +44,31 @@ class TranscriptSource(FolderSource):
         return self.folder.read(entry.path)
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Build the document; the date in the file's name, if any, gives its messages their times.
+        """Build the document; see ``parse_transcript``."""
+        return parse_transcript(self.id, entry, raw)
 
-        Raises:
-            DocumentError: binary, empty, or not what the file's name says; the message says what was expected.
-        """
-        text = decode(raw).replace("\r\n", "\n").replace("\r", "\n")
-        path = PurePosixPath(entry.path)
-        said = list(_READERS.get(path.suffix.lower(), parse_plain)(text))
-        if not said:
-            raise DocumentSkipped("nobody says anything in it; only cues without text")
-        began = date_of(path)
-        return conversation(
-            self.id,
-            entry,
-            raw,
-            list(_messages(said, began)),
-            format="transcript",
-            title=path.stem,
-            metadata={"source_type": "transcripts"},
-        )
+
+def parse_transcript(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+    """Build the document of a transcript; the date in the file's name, if any, gives its messages their times.
+
+    Raises:
+        DocumentError: binary, empty, or not what the file's name says; the message says what was expected.
+    """
+    text = decode(raw).replace("\r\n", "\n").replace("\r", "\n")
+    path = PurePosixPath(entry.path)
+    said = list(_READERS.get(path.suffix.lower(), parse_plain)(text))
+    if not said:
+        raise DocumentSkipped("nobody says anything in it; only cues without text")
+    began = date_of(path)
+    return conversation(
+        source_id,
+        entry,
+        raw,
+        list(_messages(said, began)),
+        format="transcript",
+        title=path.stem,
+        metadata={"source_type": "transcripts"},
+    )
 
 
 def _messages(said: Iterable[Said], began: datetime | None) -> Iterator[RawMessage]:

@@ -1,4 +1,4 @@
-"""Models beside the default one: converted where that gives the same vectors, run by sentence-transformers elsewhere."""
+"""Models beside the default one: converted where that gives the same vectors, else run by sentence-transformers."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_cuda_without_a_gpu_says_what_to_do(build: Build, tmp_path: Path) -> Non
 
     if torch.cuda.is_available():
         pytest.skip("this machine has a GPU")
-    with pytest.raises(EncoderError, match="set embedding.device"):
+    with pytest.raises(EncoderError, match=r"set embedding\.device"):
         load_encoder(str(build("tiny")), device="cuda", cache_dir=tmp_path)
     assert not list(tmp_path.iterdir())
 

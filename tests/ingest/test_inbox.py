@@ -316,3 +316,19 @@ def test_a_writer_that_is_killed_leaves_a_whole_document_and_keeps_nobody_waitin
     assert put(tmp_path, "b.md", "text").status is ACCEPTED
     assert [place for place in (tmp_path / ".incoming").iterdir() if place.name.startswith(digest("a.md"))] == []
     assert os.listdir(tmp_path / ".incoming") == []
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "said"),
+    [
+        ("chat.txt", "alice: any news?\nbob: deployed", [("alice", "any news?"), ("bob", "deployed")]),
+        ("chat.jsonl", '{"id": "7", "user": "alice", "text": "any news?"}', [("alice", "any news?")]),
+        ("call.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<v bob>deployed</v>\n", [("bob", "deployed")]),
+    ],
+)
+def test_conversations_that_are_handed_in_have_messages(
+    tmp_path: Path, path: str, content: str, said: list[tuple[str, str]]
+) -> None:
+    put(tmp_path, path, content)
+    messages = read(tmp_path, Domain.CONVERSATIONS)[path].messages
+    assert [(message.speaker, message.body) for message in messages] == said
