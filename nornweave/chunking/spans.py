@@ -45,7 +45,7 @@ class TokenIndex:
         return bisect_left(self._starts, span.end) - bisect_left(self._starts, span.start)
 
     def offset_after(self, start: int, tokens: int) -> int:
-        """Return the offset at which the token number ``tokens`` after ``start`` begins (the end of the text at most)."""
+        """Return where token number ``tokens`` after ``start`` begins, at most the end of the text."""
         position = bisect_left(self._starts, start) + tokens
         return self._starts[position] if position < len(self._starts) else len(self.text)
 

@@ -70,7 +70,7 @@ def test_the_hash_is_that_of_what_fetch_returns(tmp_path: Path) -> None:
         (Domain.DOCUMENTATION, "a", "text", "text"),
         (Domain.RESEARCH, "paper.pdf", "the text of the paper", "text"),
         (Domain.RESEARCH, "a.html", "<h1>A</h1>", "html"),
-        (Domain.CONVERSATIONS, "a.txt", "alice: hello", "text"),
+        (Domain.CONVERSATIONS, "a.txt", "alice: hello", "messages"),
     ],
 )
 def test_the_suffix_decides_as_it_does_for_files(
