@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import TracebackType
@@ -19,7 +18,6 @@ from typing import Self
 
 from nornweave import analysis
 from nornweave.chunking.chunker import Chunker
-from nornweave.chunking.spans import Lines, TokenIndex
 from nornweave.embedding import Encoder
 from nornweave.errors import (
     DocumentError,
@@ -28,13 +26,13 @@ from nornweave.errors import (
     SourceUnavailableError,
     TransientDocumentError,
 )
+from nornweave.indexing import index_chunks
 from nornweave.ingest.changes import Changes, Held, Look, Unavailable, diff
 from nornweave.ingest.source import Source
 from nornweave.reconcile import Invariant, reconcile
 from nornweave.store.port import (
     Batch,
     Candidate,
-    IndexedChunk,
     NotStored,
     Publication,
     Store,
@@ -42,10 +40,7 @@ from nornweave.store.port import (
     Writer,
 )
 from nornweave.types import (
-    Chunk,
-    ChunkId,
     ContentHash,
-    Document,
     Domain,
     Failure,
     Listing,
@@ -204,7 +199,8 @@ class DomainSync:
         changes = self.changes
         with self._timed("store"):
             removed = tuple(stored.document_id for stored in changes.removed)
-            self._writer.apply(Batch(removed=removed)) if removed else None
+            if removed:
+                self._writer.apply(Batch(removed=removed))
             self._tally.removed += sum(stored.content_hash is not None for stored in changes.removed)
             for batch in self._batches(changes.looks):
                 self._writer.apply(batch)
@@ -384,24 +380,14 @@ class DomainSync:
     def _progress(self, step: str, done: int, total: int) -> None:
         self._show(f"{self._parts.domain.value} {step}", done, total)
 
-    def _timed(self, step: str) -> _Timer:
-        return _Timer(self._tally.seconds, step)
-
-
-class _Timer:
-    """Adds the wall time of a block to a counter."""
-
-    def __init__(self, seconds: dict[str, float], step: str) -> None:
-        self._seconds = seconds
-        self._step = step
-
-    def __enter__(self) -> None:
-        self._started = time.perf_counter()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._seconds[self._step] = self._seconds.get(self._step, 0.0) + time.perf_counter() - self._started
+    @contextmanager
+    def _timed(self, step: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            seconds = self._tally.seconds
+            seconds[step] = seconds.get(step, 0.0) + time.perf_counter() - started
 
 
 def _list(source: Source) -> Listing | Unavailable:
@@ -419,25 +405,3 @@ def _join(batches: Sequence[Batch]) -> Batch:
         removed=tuple(one for batch in batches for one in batch.removed),
         touched=tuple(one for batch in batches for one in batch.touched),
     )
-
-
-def index_chunks(document: Document, chunker: Chunker, encoder: Encoder) -> Iterator[IndexedChunk]:
-    """Cut a document and prepare its chunks for the index, in order."""
-    index = TokenIndex(document.text, encoder.tokenizer)
-    lines = Lines(document.text)
-    seen: Counter[str] = Counter()
-    for chunk in chunker.chunk(document, index):
-        text_id = digest(chunk.content)
-        yield IndexedChunk(
-            chunk_id=ChunkId(digest(document.id, text_id, str(seen[text_id]))),
-            chunk=chunk,
-            embedding_key=digest(encoder.version, chunk.embedded_text),
-            terms=analysis.analyze(searched_text(document, chunk)),
-            lines=lines.range(chunk.span),
-        )
-        seen[text_id] += 1
-
-
-def searched_text(document: Document, chunk: Chunk) -> str:
-    """Return what BM25 sees of a chunk: what it says, what it is called, and where it stands."""
-    return "\n".join(filter(None, (document.path, document.title, chunk.section, chunk.title, chunk.content)))

@@ -28,7 +28,10 @@ _VOID = frozenset(
 )
 _SPACE = re.compile(r"\s+")
 _PERMALINKS = frozenset({"¶", "#", "§", "\u200b"})
-_REFERENCE = re.compile(r"&#?\w{1,32};?")
+# html.unescape's own pattern: what it resolves as a whole must resolve alike in parts.
+_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
+# Words with single blanks between them, which collapsing blank space does not move.
+_UNMOVED = re.compile(r"\S+(?:\s\S+)*\s*|\A\s+")
 _INDENT_BOUND = 8
 
 
@@ -64,8 +67,7 @@ class Readable:
         if position < 0:
             return 0
         run = self.runs[position]
-        inside = min(offset - run.start, run.length)
-        return run.source.start + inside * len(run.source) // max(1, run.length)
+        return run.source.start + min(offset - run.start, max(0, len(run.source) - 1))
 
 
 def _resolved(text: str, data: str, source: Span) -> list[tuple[str, Span]]:
@@ -80,6 +82,23 @@ def _resolved(text: str, data: str, source: Span) -> list[tuple[str, Span]]:
     if start < source.end:
         pieces.append((text[start : source.end], Span(start, source.end)))
     return pieces if "".join(piece for piece, _ in pieces) == data else [(data, source)]
+
+
+def _collapsed(text: str, source: Span) -> list[tuple[str, Span]]:
+    """Collapse blank space, in as many parts as it takes for each to start where its source does."""
+    whole = _SPACE.sub(" ", text)
+    if len(whole) == len(text) or len(source) != len(text):
+        return [(whole, source)]
+    return [
+        (_SPACE.sub(" ", part[0]), Span(source.start + part.start(), source.start + part.end()))
+        for part in _UNMOVED.finditer(text)
+    ]
+
+
+def _stripped(text: str, source: Span) -> tuple[str, Span]:
+    stripped = text.lstrip(" ")
+    same = len(text) == len(source)
+    return stripped, Span(source.end - len(stripped), source.end) if same else source
 
 
 class HtmlReader(HTMLParser):
@@ -159,18 +178,20 @@ class HtmlReader(HTMLParser):
         """Take a run of text; references are resolved already."""
         if self.skipping:
             return
-        at = self._at()
+        self._take(data, self._at())
+
+    def unknown_decl(self, data: str) -> None:
+        """Take the text of a CDATA section."""
+        if data.upper().startswith("CDATA[") and not self.skipping:
+            self._take(data[6:], self._at() + len("<![CDATA["))
+
+    def _take(self, data: str, at: int) -> None:
         if self.source.startswith(data, at):
             self._add(data, Span(at, at + len(data)))
             return
         end = self.source.find("<", at + 1)
         for piece, source in _resolved(self.source, data, Span(at, end if end > 0 else len(self.source))):
             self._add(piece, source)
-
-    def unknown_decl(self, data: str) -> None:
-        """Take the text of a CDATA section."""
-        if data.upper().startswith("CDATA["):
-            self.handle_data(data[6:])
 
     def _at(self) -> int:
         line, column = self.getpos()
@@ -255,12 +276,13 @@ class HtmlReader(HTMLParser):
         while not verbatim and len(pending) > 1 and not pending[-1][0].strip():
             pending = pending[:-1]
         for number, (text, source) in enumerate(pending, start=1):
-            piece = text if verbatim or text == "\n" else _SPACE.sub(" ", text)
-            piece = piece.lstrip(" ") if blank and not verbatim else piece
-            piece = piece.rstrip() if number == len(pending) else piece
-            if piece:
-                self._write(piece, source)
-                blank = piece[-1].isspace()
+            parts = [(text, source)] if verbatim or text == "\n" else _collapsed(text, source)
+            for part, part_source in parts:
+                run, run_source = _stripped(part, part_source) if blank and not verbatim else (part, part_source)
+                run = run.rstrip() if number == len(pending) and run_source.end == source.end else run
+                if run:
+                    self._write(run, run_source)
+                    blank = run[-1].isspace()
         return "".join(self._out[before:])
 
     def _write(self, text: str, source: Span) -> None:

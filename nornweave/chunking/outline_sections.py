@@ -93,7 +93,7 @@ def top_level(sections: Sequence[Section]) -> int:
 
 
 def limit_of(section: Section, top: int, h1_limit: int, limit: int, *, academic: bool) -> int:
-    """Return the tokens allowed for a chunk of ``section``; ``top`` is the deepest level that ``h1_limit`` holds for."""
+    """Return the tokens allowed for a chunk of ``section``; ``top`` is the deepest level with ``h1_limit``."""
     if academic and section.path:
         if _ABSTRACT.match(section.path[-1]):
             return limit

@@ -77,12 +77,12 @@ def _token_starts(readable: Readable, index: TokenIndex) -> list[int]:
     starts: list[int] = []
     for run in readable.runs:
         source = run.source
-        if not len(source) or index.text[source.start] == "&":
+        if not len(source) or (index.text[source.start] == "&" and run.length <= 2 < len(source)):
             sign = readable.text[run.start : run.start + run.length].strip()
             starts += [run.start] * (bool(sign) and not sign.isalnum())
             continue
         offsets = (index.offset_after(source.start, number) for number in range(index.count(source)))
-        starts += [run.start + (offset - source.start) * run.length // len(source) for offset in offsets]
+        starts += [run.start + min(offset - source.start, run.length - 1) for offset in offsets]
     return starts
 
 

@@ -17,26 +17,24 @@ import pyarrow as pa
 from nornweave.errors import StoreError
 from nornweave.settings import StorageSettings
 from nornweave.store.build import build_facts, build_generation, insert_publication
-from nornweave.store.connection import Connection, connect_writer, statement_file
+from nornweave.store.connection import Connection
 from nornweave.store.lock import WriterLock
 from nornweave.store.port import (
     Batch,
     Candidate,
     Counts,
-    NotStored,
     PendingText,
     Publication,
     Stored,
-    StoredDocument,
     Vectors,
 )
 from nornweave.store.publish import GenerationFiles
+from nornweave.store.rows import chunk_rows, document_rows, not_stored_rows
+from nornweave.store.working_file import open_working_file, read_meta
 from nornweave.types import DocumentId, Failure, GenerationId, canonical_json
 
 logger = logging.getLogger(__name__)
 
-# Changes when the tables do; a working file of another schema is rebuilt from the sources.
-SCHEMA = "1"
 # Publications are history for people; older ones than this are of no use to anybody.
 KEEP_PUBLICATIONS = 200
 
@@ -89,7 +87,7 @@ class DuckDBWriter:
             stack.enter_context(self._lock)
             self._files.folder.mkdir(parents=True, exist_ok=True)
             self._files.clear_builds()
-            self._connection = _open(self._file, self._dimensions)
+            self._connection = open_working_file(self._file, self._dimensions)
             stack.callback(self._close)
             self._resources = stack.pop_all()
         return self
@@ -152,9 +150,9 @@ class DuckDBWriter:
             for table in ("chunks", "documents"):
                 _delete(connection, table, [*stored_ids, *batch.removed])
             _delete(connection, "not_stored", [*looked_at, *(one.document_id for one in batch.not_stored)])
-            _insert(connection, "documents", _document_rows(batch.stored))
-            _insert(connection, "chunks", _chunk_rows(batch.stored))
-            _insert(connection, "not_stored", _not_stored_rows(batch.not_stored))
+            _insert(connection, "documents", document_rows(batch.stored))
+            _insert(connection, "chunks", chunk_rows(batch.stored))
+            _insert(connection, "not_stored", not_stored_rows(batch.not_stored))
             _touch(connection, batch.touched)
 
     def pending_count(self) -> int:
@@ -240,7 +238,7 @@ class DuckDBWriter:
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
         """Tell whether a generation built now, with these facts, would differ from the newest publication."""
-        if self._files.current() is None or _meta(self._connection).get("published_facts") != canonical_json(
+        if self._files.current() is None or read_meta(self._connection).get("published_facts") != canonical_json(
             self._facts(facts)
         ):
             return True
@@ -334,52 +332,6 @@ where now.version is distinct from was.version or now.stale is distinct from was
 """
 
 
-def _open(file: Path, dimensions: int) -> Connection:
-    connection = connect_writer(file)
-    try:
-        found = _meta(connection)
-        if found and found.get("schema") != SCHEMA:
-            logger.warning("%s has schema %s, this version needs %s: rebuilding it from the sources", file,
-                           found.get("schema"), SCHEMA)  # fmt: skip
-            connection.close()
-            file.unlink()
-            connection, found = connect_writer(file), {}
-        if not found:
-            _create(connection, dimensions)
-        elif int(found["dimensions"]) != dimensions:
-            _replace_embeddings(connection, dimensions)
-    except duckdb.Error as error:
-        connection.close()
-        raise StoreError(
-            f"{file}: is damaged ({error}); remove it: the next sync rebuilds it from the sources"
-        ) from error
-    return connection
-
-
-def _meta(connection: Connection) -> dict[str, str]:
-    exists = connection.execute("select 1 from duckdb_tables() where table_name = 'meta'").fetchone()
-    return dict(connection.execute("select key, value from meta").fetchall()) if exists else {}
-
-
-def _create(connection: Connection, dimensions: int) -> None:
-    connection.begin()
-    connection.execute(statement_file("working"))
-    connection.execute("insert into meta values ('schema', ?)", [SCHEMA])
-    connection.commit()
-    _replace_embeddings(connection, dimensions)
-
-
-def _replace_embeddings(connection: Connection, dimensions: int) -> None:
-    """Start the vectors afresh: those of another model are of no use, and their size differs."""
-    connection.begin()
-    connection.execute(
-        f"create or replace table embeddings (embedding_key varchar, vector float[{dimensions:d}], orphaned_in integer)"
-    )
-    connection.execute("delete from meta where key = 'dimensions'")
-    connection.execute("insert into meta values ('dimensions', ?)", [str(dimensions)])
-    connection.commit()
-
-
 def _roll_back(connection: Connection) -> None:
     try:
         connection.rollback()
@@ -419,109 +371,3 @@ def _age_vectors(connection: Connection, generation: GenerationId, keep: int) ->
         [number],
     )
     connection.execute("delete from embeddings where orphaned_in <= ?", [number - keep])
-
-
-_TIMESTAMP = pa.timestamp("us", tz="UTC")
-
-_DOCUMENT_SCHEMA = pa.schema(
-    [
-        *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "content_hash", "pipeline",
-                                           "format", "title")),
-        ("updated_at", _TIMESTAMP),
-        *((name, pa.string()) for name in ("revision", "url", "metadata", "text")),
-        ("stored_at", _TIMESTAMP),
-    ]
-)  # fmt: skip
-
-
-def _document_rows(stored: Sequence[StoredDocument]) -> pa.Table:
-    now = datetime.now(UTC)
-    rows = [
-        {
-            "document_id": one.document.id,
-            "source_id": one.document.source_id,
-            "path": one.document.path,
-            "gate": one.gate,
-            "content_hash": one.document.content_hash,
-            "pipeline": one.pipeline,
-            "format": one.document.format,
-            "title": one.document.title,
-            "updated_at": one.document.updated_at,
-            "revision": one.document.revision,
-            "url": one.document.url,
-            "metadata": canonical_json(one.document.metadata),
-            "text": one.document.text,
-            "stored_at": now,
-        }
-        for one in stored
-    ]
-    return pa.Table.from_pylist(rows, schema=_DOCUMENT_SCHEMA)
-
-
-_CHUNK_SCHEMA = pa.schema(
-    [
-        ("chunk_id", pa.string()),
-        ("document_id", pa.string()),
-        *((name, pa.int32()) for name in ("position", "char_start", "char_end", "line_start", "line_end", "page")),
-        *((name, pa.string()) for name in ("content", "context", "title", "section")),
-        ("message_ids", pa.list_(pa.string())),
-        ("token_count", pa.int32()),
-        ("metadata", pa.string()),
-        ("embedding_key", pa.string()),
-        ("terms", pa.list_(pa.string())),
-        ("frequencies", pa.list_(pa.uint16())),
-    ]
-)
-
-
-def _chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
-    rows = [
-        {
-            "chunk_id": indexed.chunk_id,
-            "document_id": one.document.id,
-            "position": position,
-            "char_start": indexed.chunk.span.start,
-            "char_end": indexed.chunk.span.end,
-            "line_start": indexed.lines[0],
-            "line_end": indexed.lines[1],
-            "page": indexed.chunk.page,
-            "content": indexed.chunk.content,
-            "context": indexed.chunk.context,
-            "title": indexed.chunk.title,
-            "section": indexed.chunk.section,
-            "message_ids": indexed.chunk.message_ids,
-            "token_count": indexed.chunk.token_count,
-            "metadata": canonical_json(indexed.chunk.metadata),
-            "embedding_key": indexed.embedding_key,
-            "terms": list(indexed.terms),
-            "frequencies": [min(count, 65535) for count in indexed.terms.values()],
-        }
-        for one in stored
-        for position, indexed in enumerate(one.chunks)
-    ]
-    return pa.Table.from_pylist(rows, schema=_CHUNK_SCHEMA)
-
-
-def _not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
-    now = datetime.now(UTC)
-    schema = pa.schema(
-        [
-            *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "pipeline", "reason")),
-            ("outcome", pa.string()),
-            ("looked_at", _TIMESTAMP),
-        ]
-    )
-    rows = [
-        {
-            "document_id": one.document_id,
-            "source_id": one.source_id,
-            "path": one.path,
-            "gate": one.gate,
-            "pipeline": one.pipeline,
-            "reason": one.reason,
-            "outcome": one.outcome,
-            "looked_at": now,
-        }
-        for one in documents
-    ]
-    return pa.Table.from_pylist(rows, schema=schema)

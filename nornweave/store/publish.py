@@ -1,7 +1,8 @@
 """Generation files and the pointer at the published one.
 
 ``.build-N.duckdb`` is being built; ``gen-N.duckdb`` is complete and never changes; ``CURRENT`` names the one that
-readers open. Every step is a rename: a reader sees the old generation or the new one, a killed writer leaves the pointer valid.
+readers open. Every step is a rename: a reader sees the old generation or the new one, a killed writer leaves the
+pointer valid.
 A generation never takes the name of another: DuckDB keeps an instance per path, so a reused name would serve old data.
 """
 

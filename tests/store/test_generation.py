@@ -35,7 +35,7 @@ def opened(parts: DomainParts) -> Generation:
 
 
 def test_bm25_is_the_formula(tmp_path: Path) -> None:
-    """Documents hold 4, 3 and 5 terms, their paths (``a``, ``b``, ``c``) included; "cat" stands twice, in one of three."""
+    """Documents hold 4, 3 and 5 terms, their paths (``a``, ``b``, ``c``) included; "cat" stands twice in one."""
     with opened(small_corpus(tmp_path)) as generation:
         hits = generation.sparse(["cat"], 10)
         everything = generation.sparse(["cat", "dog", "bird"], 10)

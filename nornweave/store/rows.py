@@ -1,0 +1,119 @@
+"""Records → Arrow tables, which DuckDB inserts some fifty times as fast as bound lists."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from nornweave.store.port import NotStored, StoredDocument
+from nornweave.types import canonical_json
+
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+_DOCUMENT_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "content_hash", "pipeline",
+                                           "format", "title")),
+        ("updated_at", _TIMESTAMP),
+        *((name, pa.string()) for name in ("revision", "url", "metadata", "text")),
+        ("stored_at", _TIMESTAMP),
+    ]
+)  # fmt: skip
+
+
+def document_rows(stored: Sequence[StoredDocument]) -> pa.Table:
+    """Return one row a document."""
+    now = datetime.now(UTC)
+    rows = [
+        {
+            "document_id": one.document.id,
+            "source_id": one.document.source_id,
+            "path": one.document.path,
+            "gate": one.gate,
+            "content_hash": one.document.content_hash,
+            "pipeline": one.pipeline,
+            "format": one.document.format,
+            "title": one.document.title,
+            "updated_at": one.document.updated_at,
+            "revision": one.document.revision,
+            "url": one.document.url,
+            "metadata": canonical_json(one.document.metadata),
+            "text": one.document.text,
+            "stored_at": now,
+        }
+        for one in stored
+    ]
+    return pa.Table.from_pylist(rows, schema=_DOCUMENT_SCHEMA)
+
+
+_CHUNK_SCHEMA = pa.schema(
+    [
+        ("chunk_id", pa.string()),
+        ("document_id", pa.string()),
+        *((name, pa.int32()) for name in ("position", "char_start", "char_end", "line_start", "line_end", "page")),
+        *((name, pa.string()) for name in ("content", "context", "title", "section")),
+        ("message_ids", pa.list_(pa.string())),
+        ("token_count", pa.int32()),
+        ("metadata", pa.string()),
+        ("embedding_key", pa.string()),
+        ("terms", pa.list_(pa.string())),
+        ("frequencies", pa.list_(pa.uint16())),
+    ]
+)
+
+
+def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
+    """Return one row a chunk, numbered within its document."""
+    rows = [
+        {
+            "chunk_id": indexed.chunk_id,
+            "document_id": one.document.id,
+            "position": position,
+            "char_start": indexed.chunk.span.start,
+            "char_end": indexed.chunk.span.end,
+            "line_start": indexed.lines[0],
+            "line_end": indexed.lines[1],
+            "page": indexed.chunk.page,
+            "content": indexed.chunk.content,
+            "context": indexed.chunk.context,
+            "title": indexed.chunk.title,
+            "section": indexed.chunk.section,
+            "message_ids": indexed.chunk.message_ids,
+            "token_count": indexed.chunk.token_count,
+            "metadata": canonical_json(indexed.chunk.metadata),
+            "embedding_key": indexed.embedding_key,
+            "terms": list(indexed.terms),
+            "frequencies": [min(count, 65535) for count in indexed.terms.values()],
+        }
+        for one in stored
+        for position, indexed in enumerate(one.chunks)
+    ]
+    return pa.Table.from_pylist(rows, schema=_CHUNK_SCHEMA)
+
+
+def not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
+    """Return one row a document that was looked at and not stored."""
+    now = datetime.now(UTC)
+    schema = pa.schema(
+        [
+            *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "pipeline", "reason")),
+            ("outcome", pa.string()),
+            ("looked_at", _TIMESTAMP),
+        ]
+    )
+    rows = [
+        {
+            "document_id": one.document_id,
+            "source_id": one.source_id,
+            "path": one.path,
+            "gate": one.gate,
+            "pipeline": one.pipeline,
+            "reason": one.reason,
+            "outcome": one.outcome,
+            "looked_at": now,
+        }
+        for one in documents
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)

@@ -1,0 +1,72 @@
+"""Open a working file: create it, or start it afresh when it is another version's or another model's."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import duckdb
+
+from nornweave.errors import StoreError
+from nornweave.store.connection import Connection, connect_writer, statement_file
+
+logger = logging.getLogger(__name__)
+
+# Changes when the tables do; a working file of another schema is rebuilt from the sources.
+SCHEMA = "1"
+
+
+def open_working_file(file: Path, dimensions: int) -> Connection:
+    """Open a domain's working file for writing.
+
+    Args:
+        file: created when it is not there; replaced when it has another schema.
+        dimensions: of the vectors; those of another size are forgotten.
+
+    Raises:
+        StoreError: the file is damaged; the message says what to do.
+    """
+    connection = connect_writer(file)
+    try:
+        found = read_meta(connection)
+        if found and found.get("schema") != SCHEMA:
+            logger.warning("%s has schema %s, this version needs %s: rebuilding it from the sources", file,
+                           found.get("schema"), SCHEMA)  # fmt: skip
+            connection.close()
+            file.unlink()
+            connection, found = connect_writer(file), {}
+        if not found:
+            _create(connection, dimensions)
+        elif int(found["dimensions"]) != dimensions:
+            _replace_embeddings(connection, dimensions)
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(
+            f"{file}: is damaged ({error}); remove it: the next sync rebuilds it from the sources"
+        ) from error
+    return connection
+
+
+def read_meta(connection: Connection) -> dict[str, str]:
+    """Return the file's facts about itself, none when it is new."""
+    exists = connection.execute("select 1 from duckdb_tables() where table_name = 'meta'").fetchone()
+    return dict(connection.execute("select key, value from meta").fetchall()) if exists else {}
+
+
+def _create(connection: Connection, dimensions: int) -> None:
+    connection.begin()
+    connection.execute(statement_file("working"))
+    connection.execute("insert into meta values ('schema', ?)", [SCHEMA])
+    connection.commit()
+    _replace_embeddings(connection, dimensions)
+
+
+def _replace_embeddings(connection: Connection, dimensions: int) -> None:
+    """Start the vectors afresh: those of another model are of no use, and their size differs."""
+    connection.begin()
+    connection.execute(
+        f"create or replace table embeddings (embedding_key varchar, vector float[{dimensions:d}], orphaned_in integer)"
+    )
+    connection.execute("delete from meta where key = 'dimensions'")
+    connection.execute("insert into meta values ('dimensions', ?)", [str(dimensions)])
+    connection.commit()

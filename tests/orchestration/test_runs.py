@@ -1,0 +1,295 @@
+"""The document path through Dagster: real runs over real files, recorded in a real instance."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+import dagster as dg
+import duckdb
+import pytest
+from conftest import HASHED, Configure
+
+from nornweave.reconcile import INVARIANTS
+from nornweave.settings import Settings
+from nornweave.status import read_status
+from nornweave.store.lock import WriterLock
+from nornweave.sync import Progress, SyncOptions, SyncReport, no_progress
+from nornweave.types import Domain
+from nornweave.workspace import domain_folder, store_of
+from orchestration.assets.domain import STEPS, asset_key, domain_keys
+from orchestration.automation import SYNC_JOB
+from orchestration.definitions import build_definitions
+from orchestration.instance import DOMAIN_TAG
+from orchestration.resources import run_config
+from orchestration.runs import materialize
+
+BOTH = (Domain.CODE, Domain.DOCUMENTATION)
+
+
+def sync(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    *domains: Domain,
+    progress: Progress = no_progress,
+    **options: bool,
+) -> Mapping[Domain, SyncReport | str]:
+    return materialize(settings, domains or BOTH, SyncOptions(wait_s=0, **options), progress, instance)
+
+
+def metadata_of(instance: dg.DagsterInstance, domain: Domain, step: str) -> dict[str, object]:
+    event = instance.get_latest_materialization_event(asset_key(domain, step))
+    assert event and event.asset_materialization
+    return {name: value.value for name, value in event.asset_materialization.metadata.items()}
+
+
+def last_run(instance: dg.DagsterInstance) -> dg.DagsterRun:
+    return instance.get_runs(limit=1)[0]
+
+
+def events_of(instance: dg.DagsterInstance, run_id: str, kind: dg.DagsterEventType) -> list[dg.DagsterEvent]:
+    entries = instance.all_logs(run_id, of_type=kind)
+    return [entry.dagster_event for entry in entries if entry.dagster_event]
+
+
+def generation_files(settings: Settings, domain: Domain) -> set[str]:
+    folder = domain_folder(settings, domain) / "generations"
+    return {file.name for file in folder.iterdir()} if folder.exists() else set()
+
+
+def test_a_run_publishes_every_domain_and_says_what_it_did(settings: Settings, instance: dg.DagsterInstance) -> None:
+    outcomes = sync(settings, instance)
+
+    assert list(outcomes) == list(BOTH)
+    for domain, report in outcomes.items():
+        assert isinstance(report, SyncReport)
+        assert (report.published, report.added, report.failed) == (True, 2, ())
+        assert store_of(settings, domain).current() == report.generation
+        assert read_status(domain_folder(settings, domain))["latest"]["generation"] == report.generation
+    run = last_run(instance)
+    assert (run.job_name, run.status) == (SYNC_JOB, dg.DagsterRunStatus.SUCCESS)
+    assert all(isinstance(report, SyncReport) and report.run_id == run.run_id for report in outcomes.values())
+
+
+def test_what_the_assets_say_is_numbers_that_plot(settings: Settings, instance: dg.DagsterInstance) -> None:
+    sync(settings, instance)
+
+    documents = metadata_of(instance, Domain.CODE, "documents")
+    chunks = metadata_of(instance, Domain.CODE, "chunks")
+    index = metadata_of(instance, Domain.CODE, "index")
+    generation = metadata_of(instance, Domain.CODE, "generation")
+    assert {name: documents[name] for name in ("listed", "to_read", "to_remove", "held_removals")} == {
+        "listed": 2,
+        "to_read": 2,
+        "to_remove": 0,
+        "held_removals": 0,
+    }
+    assert (chunks["added"], chunks["failed"]) == (2, 0)
+    assert index["vectors"] == index["chunks"] == chunks["chunks"]
+    assert metadata_of(instance, Domain.CODE, "embeddings")["embedded"] == index["vectors"]
+    assert (generation["published"], generation["new_generations"], generation["added"]) == (True, 1, 2)
+    for step in STEPS:
+        seconds = metadata_of(instance, Domain.CODE, step)["sync_seconds" if step == "generation" else "seconds"]
+        assert isinstance(seconds, float)
+
+
+def test_a_second_run_publishes_nothing_and_writes_no_generation(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    sync(settings, instance)
+    before = {domain: generation_files(settings, domain) for domain in BOTH}
+
+    outcomes = sync(settings, instance)
+
+    assert [report.published for report in outcomes.values() if isinstance(report, SyncReport)] == [False, False]
+    assert {domain: generation_files(settings, domain) for domain in BOTH} == before
+    assert metadata_of(instance, Domain.CODE, "index")["built"] == 0
+    assert metadata_of(instance, Domain.CODE, "generation")["published"] is False
+    assert last_run(instance).status is dg.DagsterRunStatus.SUCCESS
+
+
+def test_every_invariant_is_a_check_that_passed(settings: Settings, instance: dg.DagsterInstance) -> None:
+    sync(settings, instance)
+
+    evaluations = [
+        event.asset_check_evaluation_data
+        for event in events_of(instance, last_run(instance).run_id, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    ]
+    found = {(one.asset_key.path[0], one.check_name): one for one in evaluations}
+    assert set(found) == {(domain.value, name) for domain in BOTH for name in INVARIANTS}
+    assert all(one.passed and one.blocking for one in evaluations)
+    vectors = found["code", "vectors_match_chunks"].metadata
+    assert vectors["found"].value == vectors["expected"].value > 0
+
+
+def test_a_failing_invariant_stops_the_publication_of_its_domain_only(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    first = sync(settings, instance)
+    for folder in ("code", "docs"):
+        (settings.file.parent / folder / "new.md").write_text("# New\n\nSomething else.\n", encoding="utf-8")
+        (settings.file.parent / folder / "new.py").write_text("def new(): return 1\n", encoding="utf-8")
+    files = generation_files(settings, Domain.CODE)
+
+    def lose_a_vector(step: str, done: int, total: int) -> None:
+        if (step, done) == ("code build", 0):
+            with duckdb.connect(domain_folder(settings, Domain.CODE) / "working.duckdb") as connection:
+                lost = "(select embedding_key from vectors order by embedding_key limit 1)"
+                connection.execute(f"delete from vectors where embedding_key in {lost}")
+
+    outcomes = sync(settings, instance, progress=lose_a_vector)
+
+    error = outcomes[Domain.CODE]
+    assert isinstance(error, str)
+    assert "texts_embedded" in error
+    assert store_of(settings, Domain.CODE).current() == first[Domain.CODE].generation  # type: ignore[union-attr]
+    assert generation_files(settings, Domain.CODE) == files, "the candidate is removed"
+    other = outcomes[Domain.DOCUMENTATION]
+    assert isinstance(other, SyncReport)
+    assert other.published
+    run = last_run(instance)
+    assert run.status is dg.DagsterRunStatus.FAILURE
+    skipped = {event.step_key for event in events_of(instance, run.run_id, dg.DagsterEventType.STEP_SKIPPED)}
+    assert skipped == {"code__generation"}
+    assert read_status(domain_folder(settings, Domain.CODE))["runs"][0]["error"] == error
+
+    healed = sync(settings, instance, Domain.CODE)[Domain.CODE]
+    assert isinstance(healed, SyncReport)
+    assert (healed.published, healed.embedded) == (True, 1)
+
+
+def test_a_model_that_does_not_exist_stops_its_domain_only(configure: Configure) -> None:
+    settings = configure(code={"embedding": {"model": "./no/such/model"}})
+    with dg.DagsterInstance.ephemeral() as instance:
+        outcomes = sync(settings, instance)
+
+    assert isinstance(outcomes[Domain.CODE], str)
+    assert "no/such/model" in outcomes[Domain.CODE]
+    assert isinstance(outcomes[Domain.DOCUMENTATION], SyncReport)
+    assert read_status(domain_folder(settings, Domain.CODE))["runs"][0]["error"] == outcomes[Domain.CODE]
+
+
+def test_a_busy_domain_is_an_error_at_the_command_line(settings: Settings, instance: dg.DagsterInstance) -> None:
+    lock = WriterLock(domain_folder(settings, Domain.CODE) / "writer.lock", purpose="test")
+    with lock:
+        outcomes = sync(settings, instance)
+
+    assert isinstance(outcomes[Domain.CODE], str)
+    assert "is being written: test" in outcomes[Domain.CODE]
+    assert isinstance(outcomes[Domain.DOCUMENTATION], SyncReport)
+    assert not events_of(instance, last_run(instance).run_id, dg.DagsterEventType.STEP_UP_FOR_RETRY)
+
+
+def test_a_busy_domain_is_tried_again_in_the_background(settings: Settings, instance: dg.DagsterInstance) -> None:
+    config = run_config(SyncOptions(wait_s=0), retries=8)
+    config["resources"]["syncs"]["config"]["retry_delay_s"] = 0.05
+    job = build_definitions(settings).resolve_job_def(SYNC_JOB)
+    lock = WriterLock(domain_folder(settings, Domain.CODE) / "writer.lock", purpose="test")
+    lock.__enter__()
+    threading.Timer(0.5, lock.__exit__, (None, None, None)).start()
+
+    result = job.execute_in_process(
+        config, instance=instance, asset_selection=domain_keys(Domain.CODE), raise_on_error=False
+    )
+
+    assert result.success
+    assert events_of(instance, result.run_id, dg.DagsterEventType.STEP_UP_FOR_RETRY)
+    assert store_of(settings, Domain.CODE).current()
+
+
+def test_a_generation_that_is_materialized_alone_publishes_what_is_stored(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    job = build_definitions(settings).resolve_job_def(SYNC_JOB)
+    first, last = domain_keys(Domain.CODE)[:3], domain_keys(Domain.CODE)[4:]
+    assert job.execute_in_process(run_config(), instance=instance, asset_selection=first).success
+    assert store_of(settings, Domain.CODE).current() is None
+
+    assert job.execute_in_process(run_config(), instance=instance, asset_selection=last).success
+
+    assert store_of(settings, Domain.CODE).current() is not None
+
+
+def test_an_index_without_its_generation_leaves_nothing_behind(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    job = build_definitions(settings).resolve_job_def(SYNC_JOB)
+
+    result = job.execute_in_process(run_config(), instance=instance, asset_selection=domain_keys(Domain.CODE)[:4])
+
+    assert result.success
+    assert generation_files(settings, Domain.CODE) == set()
+    assert isinstance(sync(settings, instance, Domain.CODE)[Domain.CODE], SyncReport), "the lock is free"
+
+
+def test_one_domain_is_synced_alone_under_its_tag(settings: Settings, instance: dg.DagsterInstance) -> None:
+    sync(settings, instance, Domain.DOCUMENTATION)
+
+    assert last_run(instance).tags[DOMAIN_TAG] == "documentation"
+    assert store_of(settings, Domain.DOCUMENTATION).current()
+    assert store_of(settings, Domain.CODE).current() is None
+
+
+def test_a_domain_without_sources_of_its_own_can_be_named(settings: Settings, instance: dg.DagsterInstance) -> None:
+    hashed = settings.model_copy(
+        update={"domains": {**settings.domains, Domain.RESEARCH: settings.domains[Domain.DOCUMENTATION]}}
+    )
+
+    report = sync(hashed, instance, Domain.RESEARCH)[Domain.RESEARCH]
+
+    assert isinstance(report, SyncReport)
+    assert (report.published, report.generation) == (False, None)
+
+
+def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    def interrupt(step: str, done: int, total: int) -> None:
+        if step == "code store":
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        sync(settings, instance, progress=interrupt)
+
+    assert last_run(instance).status is dg.DagsterRunStatus.FAILURE
+    assert "interrupted" in read_status(domain_folder(settings, Domain.CODE))["runs"][0]["error"]
+    assert all(isinstance(report, SyncReport) for report in sync(settings, instance).values())
+
+
+def test_progress_is_told_for_each_domain_and_step(settings: Settings, instance: dg.DagsterInstance) -> None:
+    told: set[str] = set()
+
+    sync(settings, instance, progress=lambda step, done, total: told.add(step))
+
+    assert told == {f"{domain} {step}" for domain in ("code", "documentation") for step in ("store", "embed", "build")}
+
+
+def test_failed_documents_are_shown_with_their_reasons(settings: Settings, instance: dg.DagsterInstance) -> None:
+    (settings.file.parent / "docs" / "broken.md").write_bytes(b"# T\n\n\x00\x00|<b>`\x00")
+
+    report = sync(settings, instance)[Domain.DOCUMENTATION]
+
+    assert isinstance(report, SyncReport)
+    metadata = metadata_of(instance, Domain.DOCUMENTATION, "chunks")
+    named = [*report.failed, *report.skipped]
+    assert len(named) == 1
+    shown = "failed documents" if report.failed else "left out on purpose"
+    assert metadata["failed" if report.failed else "left_out"] == 1
+    assert named[0].reason[:20] in str(metadata[shown])
+
+
+def test_the_hash_encoder_of_the_tests_is_configured_like_any_other(settings: Settings) -> None:
+    assert settings.domains[Domain.CODE].embedding.model == HASHED["embedding"]["model"]
+
+
+def test_the_history_survives_the_process(settings: Settings, instance: dg.DagsterInstance, tmp_path: Path) -> None:
+    sync(settings, instance)
+    run_id = last_run(instance).run_id
+    instance.dispose()
+
+    with dg.DagsterInstance.from_config(str(tmp_path / "var" / "dagster")) as opened:
+        assert opened.get_run_by_id(run_id)
+        assert opened.get_latest_materialization_event(asset_key(Domain.CODE, "generation"))
