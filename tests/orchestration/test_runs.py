@@ -6,16 +6,17 @@ import os
 import signal
 import threading
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
-import duckdb
 import pytest
 from conftest import HASHED, Configure
 
 from nornweave.reconcile import INVARIANTS
 from nornweave.settings import Settings
 from nornweave.status import read_status
+from nornweave.store.connection import connect_writer
 from nornweave.store.lock import WriterLock
 from nornweave.sync import Progress, SyncOptions, SyncReport, no_progress
 from nornweave.types import Domain
@@ -136,7 +137,7 @@ def test_a_failing_invariant_stops_the_publication_of_its_domain_only(
 
     def lose_a_vector(step: str, done: int, total: int) -> None:
         if (step, done) == ("code build", 0):
-            with duckdb.connect(domain_folder(settings, Domain.CODE) / "working.duckdb") as connection:
+            with closing(connect_writer(domain_folder(settings, Domain.CODE) / "working.duckdb")) as connection:
                 lost = "(select embedding_key from vectors order by embedding_key limit 1)"
                 connection.execute(f"delete from vectors where embedding_key in {lost}")
 
@@ -244,9 +245,7 @@ def test_a_domain_without_sources_of_its_own_can_be_named(settings: Settings, in
     assert (report.published, report.generation) == (False, None)
 
 
-def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(
-    settings: Settings, instance: dg.DagsterInstance
-) -> None:
+def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(settings: Settings, instance: dg.DagsterInstance) -> None:
     def interrupt(step: str, done: int, total: int) -> None:
         if step == "code store":
             os.kill(os.getpid(), signal.SIGINT)
