@@ -25,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 # Tables keep their columns on narrow terminals and in pipes: a wrapped line can be read, a cropped number cannot.
-NARROWEST = 110
+NARROWEST = 120
 output = Console(width=max(NARROWEST, Console().width))
 messages = Console(stderr=True)
 

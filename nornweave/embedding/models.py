@@ -60,7 +60,7 @@ def locate(model: str) -> ModelFolder:
 
         return _opened(MINILM, Path(get_model_path()))
     folder = Path(model).expanduser()
-    if folder.is_dir():
+    if model.strip() and folder.is_dir():
         return _opened(folder.resolve().name, folder)
     if not model.strip() or model.startswith((".", "~", "/")) or model.count("/") > 1:
         raise EncoderError(

@@ -64,6 +64,8 @@ class OpenVinoEncoder:
             raise EncoderError(
                 f"the converted model in {str(folder)!r} is broken ({error}); remove that folder"
             ) from error
+        self._opening = Lock()
+        _ENCODERS.add(self)
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Encode passages, longest first within a window; see ``Encoder.encode``."""

@@ -17,6 +17,8 @@ from nornweave.errors import EncoderError
 if TYPE_CHECKING:
     from nornweave.chunking.spans import Tokenizer
 
+# What transformers raises for files that are missing, broken, or want code of their own.
+LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError)
 WINDOW = 1_024
 """Texts between two reports of progress; sentence-transformers sorts them by length among themselves."""
 UNLIMITED = 8_192
@@ -76,6 +78,7 @@ class SentenceTransformerEncoder:
 def _load(folder: ModelFolder, device: str) -> Any:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import torch
+    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
     if device == "cuda" and not torch.cuda.is_available():
@@ -87,7 +90,7 @@ def _load(folder: ModelFolder, device: str) -> Any:
         return SentenceTransformer(
             str(folder.path), device=device, local_files_only=True, trust_remote_code=False
         ).eval()
-    except (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError) as error:
+    except (*LOAD_ERRORS, SafetensorError) as error:
         reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
         raise EncoderError(
             f"embedding model {folder.name!r} does not load ({type(error).__name__}: {reason[0]}); "

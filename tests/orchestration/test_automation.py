@@ -1,0 +1,185 @@
+"""When domains are synced by themselves: the schedule and the sensors, evaluated over real folders."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from conftest import Configure
+
+from nornweave.ingest.files import FilesSource
+from nornweave.settings import Settings
+from nornweave.types import Domain, SourceId
+from nornweave.workspace import INBOX
+from orchestration.automation import look_at
+from orchestration.definitions import build_definitions
+from orchestration.instance import DOMAIN_TAG
+
+TAGS = {"code", "documentation"}
+
+
+def tick(settings: Settings, instance: dg.DagsterInstance, name: str, cursor: str | None = None) -> dg.SensorResult:
+    """Evaluate a sensor as the daemon does."""
+    definitions = build_definitions(settings)
+    context = dg.build_sensor_context(
+        instance=instance, cursor=cursor, repository_def=definitions.get_repository_def(), sensor_name=name
+    )
+    result = definitions.resolve_sensor_def(name).evaluate_tick(context)
+    return dg.SensorResult(
+        run_requests=result.run_requests, cursor=result.cursor, skip_reason=result.skip_message or None
+    )
+
+
+def domains_of(result: dg.SensorResult) -> set[str]:
+    return {request.tags[DOMAIN_TAG] for request in result.run_requests or ()}
+
+
+def queued_run(instance: dg.DagsterInstance, domain: Domain) -> None:
+    @dg.op
+    def nothing() -> None: ...
+
+    @dg.job
+    def idle() -> None:
+        nothing()
+
+    instance.create_run_for_job(idle, tags={DOMAIN_TAG: domain.value}, status=dg.DagsterRunStatus.QUEUED)
+
+
+def test_the_schedule_asks_for_a_run_per_domain(settings: Settings, instance: dg.DagsterInstance) -> None:
+    schedule = build_definitions(settings).resolve_schedule_def("corpus_refresh")
+    requests = schedule.evaluate_tick(dg.build_schedule_context(instance=instance)).run_requests
+
+    assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
+    assert {request.tags[DOMAIN_TAG] for request in requests} == TAGS
+    assert all(
+        {key.path[0] for key in request.asset_selection or ()} == {request.tags[DOMAIN_TAG]} for request in requests
+    )
+
+
+def test_the_schedule_leaves_a_domain_alone_whose_run_has_not_ended(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    schedule = build_definitions(settings).resolve_schedule_def("corpus_refresh")
+    queued_run(instance, Domain.CODE)
+    assert [
+        request.tags[DOMAIN_TAG]
+        for request in schedule.evaluate_tick(dg.build_schedule_context(instance=instance)).run_requests
+    ] == ["documentation"]
+
+    queued_run(instance, Domain.DOCUMENTATION)
+    result = schedule.evaluate_tick(dg.build_schedule_context(instance=instance))
+    assert result.run_requests == []
+    assert "has not ended" in (result.skip_message or "")
+
+
+def test_the_cron_expression_can_be_set(settings: Settings) -> None:
+    schedule = build_definitions(settings, refresh_cron="*/5 * * * *").resolve_schedule_def("corpus_refresh")
+    assert schedule.cron_schedule == "*/5 * * * *"
+
+
+@pytest.mark.parametrize(("name", "interval"), [("source_changes", 60), ("inbox_sensor", 30)])
+def test_sensors_are_on_and_do_not_hurry(settings: Settings, name: str, interval: int) -> None:
+    sensor = build_definitions(settings).resolve_sensor_def(name)
+    assert sensor.default_status is dg.DefaultSensorStatus.RUNNING
+    assert sensor.minimum_interval_seconds == interval
+
+
+def test_the_first_look_asks_for_every_domain_and_the_next_for_none(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    first = tick(settings, instance, "source_changes")
+    second = tick(settings, instance, "source_changes", first.cursor)
+
+    assert domains_of(first) == TAGS
+    assert domains_of(second) == set()
+    assert "looked at 4 documents of 2 sources: no change" in str(second.skip_reason)
+
+
+@pytest.mark.parametrize("change", ["added", "changed", "removed"])
+def test_a_change_asks_for_its_domain_only(settings: Settings, instance: dg.DagsterInstance, change: str) -> None:
+    before = tick(settings, instance, "source_changes")
+    folder = settings.file.parent / "code"
+    match change:
+        case "added":
+            (folder / "new.py").write_text("x = 1\n")
+        case "changed":
+            (folder / "ledger.py").write_text("x = 1\n")
+        case "removed":
+            (folder / "ledger.py").unlink()
+
+    after = tick(settings, instance, "source_changes", before.cursor)
+
+    assert domains_of(after) == {"code"}
+    assert domains_of(tick(settings, instance, "source_changes", after.cursor)) == set()
+
+
+def test_a_change_during_a_run_is_seen_after_it(settings: Settings, instance: dg.DagsterInstance) -> None:
+    before = tick(settings, instance, "source_changes")
+    queued_run(instance, Domain.CODE)
+    (settings.file.parent / "code" / "new.py").write_text("x = 1\n")
+
+    during = tick(settings, instance, "source_changes", before.cursor)
+    assert domains_of(during) == set()
+    assert "1 domains that are being synced" in str(during.skip_reason)
+
+    instance.delete_run(instance.get_runs()[0].run_id)
+    assert domains_of(tick(settings, instance, "source_changes", during.cursor)) == {"code"}
+
+
+def test_a_source_that_cannot_be_listed_fails_nothing(configure: Configure, instance: dg.DagsterInstance) -> None:
+    settings = configure()
+    before = tick(settings, instance, "source_changes")
+    code = settings.file.parent / "code"
+    code.rename(code.with_name("elsewhere"))
+    (settings.file.parent / "docs" / "new.md").write_text("# New\n")
+
+    after = tick(settings, instance, "source_changes", before.cursor)
+    assert domains_of(after) == {"documentation"}
+    quiet = tick(settings, instance, "source_changes", after.cursor)
+    assert "code/payments:" in str(quiet.skip_reason)
+
+    code.with_name("elsewhere").rename(code)
+    assert domains_of(tick(settings, instance, "source_changes", quiet.cursor)) == set(), "it is what it was"
+
+
+def test_a_document_in_the_inbox_asks_for_its_domain(settings: Settings, instance: dg.DagsterInstance) -> None:
+    empty = tick(settings, instance, "inbox_sensor")
+    assert domains_of(tick(settings, instance, "inbox_sensor", empty.cursor)) == set()
+    inbox = settings.data_dir / "inbox" / "documentation"
+    inbox.mkdir(parents=True)
+    (inbox / f"{'0' * 32}.json").write_text("{}")
+
+    after = tick(settings, instance, "inbox_sensor", empty.cursor)
+
+    assert domains_of(after) == {"documentation"}
+    assert domains_of(tick(settings, instance, "inbox_sensor", after.cursor)) == set()
+
+
+def test_what_is_looked_at_too_late_keeps_its_mark(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n")
+
+    def source() -> FilesSource:
+        return FilesSource(SourceId("docs"), Domain.DOCUMENTATION, tmp_path)
+
+    openers = {Domain.DOCUMENTATION: {"docs": source}}
+    seen = {"documentation/docs": "before"}
+
+    sight = look_at(openers, seen, deadline=time.monotonic() - 1)
+
+    assert (sight.marks, sight.changed) == (seen, [])
+    assert "too long" in sight.problems[0]
+
+
+def test_sources_that_were_never_seen_come_first(tmp_path: Path) -> None:
+    order: list[str] = []
+
+    def source(name: str) -> FilesSource:
+        order.append(name)
+        return FilesSource(SourceId(name), Domain.CODE, tmp_path)
+
+    openers = {Domain.CODE: {name: lambda name=name: source(name) for name in ("old", INBOX)}}
+    look_at(openers, {"code/old": "seen"}, deadline=time.monotonic() + 60)
+
+    assert order == [INBOX, "old"]

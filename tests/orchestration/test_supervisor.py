@@ -1,0 +1,209 @@
+"""``nornweave up``: starts, says where, stops everything, leaves nothing behind."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from nornweave.settings import Settings
+from nornweave.supervisor import Child, PortInUseError, children_of, supervise
+
+# Generous: CI machines are slow. What matters is that it ends by itself.
+START_S, STOP_S = 90.0, 15.0
+
+SERVER = """
+import http.server, subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRequestHandler).serve_forever()
+"""
+STUBBORN = "import signal\nfor s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)\n" + SERVER
+SUPERVISOR = """
+import sys
+from nornweave.supervisor import Child, supervise
+program, port = sys.argv[1:]
+child = Child(name="server", command=(sys.executable, "-c", program, port), host="127.0.0.1", port=int(port))
+sys.exit(supervise([child], lambda line: print(line, flush=True)))
+"""
+UP = """
+import sys
+from pathlib import Path
+from nornweave.settings import load_settings
+from nornweave.supervisor import up
+sys.exit(up(load_settings(Path(sys.argv[1]), {}), dagster_port=int(sys.argv[2])))
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def until(condition: Callable[[], bool], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return condition()
+
+
+def answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start supervisors; whatever survives a test is ended after it."""
+    supervisors: list[subprocess.Popen[str]] = []
+    families: list[psutil.Process] = []
+
+    def start(program: str, *arguments: object, ready: int) -> subprocess.Popen[str]:
+        log = (tmp_path / "log").open("w")
+        command = [sys.executable, "-c", program, *map(str, arguments)]
+        supervisor = subprocess.Popen(command, stdout=log, stderr=log, text=True, cwd=tmp_path)
+        log.close()
+        supervisors.append(supervisor)
+        assert until(lambda: answers(ready), START_S), (tmp_path / "log").read_text()
+        families.extend(psutil.Process(supervisor.pid).children(recursive=True))
+        return supervisor
+
+    yield start
+    for supervisor in supervisors:
+        supervisor.kill()
+        supervisor.wait()
+    for process in families:
+        if process.is_running():
+            process.kill()
+
+
+def family(supervisor: subprocess.Popen[str]) -> list[psutil.Process]:
+    return psutil.Process(supervisor.pid).children(recursive=True)
+
+
+def all_gone(processes: list[psutil.Process]) -> bool:
+    return not [one for one in processes if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_stops_the_child_and_its_children(
+    started: Callable[..., subprocess.Popen[str]], number: signal.Signals, tmp_path: Path
+) -> None:
+    port = free_port()
+    supervisor = started(SUPERVISOR, SERVER, port, ready=port)
+    processes = family(supervisor)
+    assert len(processes) == 2
+    assert until(lambda: f"http://127.0.0.1:{port}" in (tmp_path / "log").read_text(), 5)
+
+    supervisor.send_signal(number)
+
+    assert supervisor.wait(STOP_S) == 0
+    assert all_gone(processes)
+    assert (tmp_path / "log").read_text().endswith("stopped\n")
+
+
+@pytest.mark.slow
+def test_a_child_that_ignores_signals_is_ended(started: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
+    port = free_port()
+    supervisor = started(SUPERVISOR, STUBBORN, port, ready=port)
+    processes = family(supervisor)
+
+    supervisor.terminate()
+
+    assert supervisor.wait(STOP_S) == 0
+    assert all_gone(processes)
+    assert "does not stop by itself" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="PR_SET_PDEATHSIG is Linux's")
+def test_a_killed_supervisor_takes_its_child_along(started: Callable[..., subprocess.Popen[str]]) -> None:
+    port = free_port()
+    supervisor = started(SUPERVISOR, SERVER, port, ready=port)
+    child = psutil.Process(supervisor.pid).children()
+
+    supervisor.kill()
+    supervisor.wait()
+
+    assert until(lambda: all_gone(child), STOP_S)
+
+
+def test_a_child_that_ends_by_itself_stops_everything(tmp_path: Path) -> None:
+    said: list[str] = []
+    lives = Child(name="lives", command=(sys.executable, "-c", SERVER, str(free_port())), host="127.0.0.1", port=0)
+    dies = Child(name="dies", command=(sys.executable, "-c", "raise SystemExit(3)"), host="127.0.0.1", port=0)
+
+    assert supervise([lives, dies], said.append) == 1
+
+    assert "dies ended by itself with exit code 3" in said[-1]
+    assert not psutil.Process().children(recursive=True)
+
+
+def test_signal_handlers_are_put_back() -> None:
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    supervise([Child(name="dies", command=(sys.executable, "-c", ""), host="127.0.0.1", port=0)], lambda line: None)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)] == before
+
+
+def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        marker = tmp_path / "started"
+        program = f"open({str(marker)!r}, 'w').close()"
+        first = Child(name="first", command=(sys.executable, "-c", program), host="127.0.0.1", port=0)
+        second = Child(name="second", command=(sys.executable, "-c", ""), host="127.0.0.1", port=port)
+
+        with pytest.raises(PortInUseError, match=f"second: port {port} on 127.0.0.1 is in use"):
+            supervise([first, second], lambda line: None)
+
+        assert not marker.exists()
+
+
+def test_the_dagster_ui_listens_on_this_machine_only(settings: Settings) -> None:
+    children = children_of(settings, host="0.0.0.0", port=8082, dagster_port=3000)
+    ui = next(child for child in children if child.name == "Dagster UI")
+    assert ui.host == "127.0.0.1"
+    assert ui.environment["NORNWEAVE_CONFIG"] == str(settings.file)
+
+
+def test_the_supervisor_does_not_load_dagster() -> None:
+    script = "import sys, nornweave.supervisor; sys.exit('dagster' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="killing the supervisor needs PR_SET_PDEATHSIG")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_dagster_ui_starts_and_leaves_no_process(
+    settings: Settings, started: Callable[..., subprocess.Popen[str]], number: signal.Signals, tmp_path: Path
+) -> None:
+    port = free_port()
+    supervisor = started(UP, settings.file, port, ready=port)
+    processes = family(supervisor)
+    assert len(processes) >= 4, "dagster dev, webserver, daemon, code server"
+
+    os.kill(supervisor.pid, number)
+
+    code = supervisor.wait(STOP_S)
+    assert until(lambda: all_gone(processes), STOP_S), [one.cmdline() for one in processes if one.is_running()]
+    if number is signal.SIGTERM:
+        assert code == 0
+        assert f"Dagster UI: http://127.0.0.1:{port}" in (tmp_path / "log").read_text()
