@@ -239,7 +239,7 @@ class DomainSync:
         if candidate:
             broken = [invariant for invariant in self.reconcile(candidate) if not invariant.holds]
             if broken:
-                self._writer.discard(candidate)
+                self.discard(candidate)
                 raise ReconciliationError("; ".join(str(invariant) for invariant in broken))
         return candidate
 
@@ -265,6 +265,10 @@ class DomainSync:
         with self._timed("publish"):
             self._published = self._writer.publish(candidate)
         return self._published
+
+    def discard(self, candidate: Candidate) -> None:
+        """Remove a candidate that must not be published."""
+        self._writer.discard(candidate)
 
     def report(self) -> SyncReport:
         """Say what this run did."""

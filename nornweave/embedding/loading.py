@@ -92,4 +92,10 @@ def _fast(folder: ModelFolder, cache_dir: Path, batch_size: int) -> Encoder:
     target, manifest = converted(folder, cache_dir)
     from nornweave.embedding.openvino import OpenVinoEncoder
 
-    return OpenVinoEncoder(target, manifest, version=folder.version, batch_size=batch_size)
+    try:
+        encoder = OpenVinoEncoder(target, manifest, version=folder.version, batch_size=batch_size)
+        encoder.encode_query("probe")
+    except EncoderError as error:
+        # Converted on another CPU, perhaps, or damaged since: there is still a way to serve.
+        raise FastPathRefusedError(str(error)) from error
+    return encoder

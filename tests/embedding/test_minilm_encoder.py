@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import random
 import subprocess
@@ -227,10 +228,10 @@ def test_no_connection_is_opened_and_nothing_is_left_in_the_home_folder(tmp_path
     site.mkdir()
     (site / "sitecustomize.py").write_text(
         "import socket, os\n"
-        "def refuse(self, address, *rest):\n"
+        "def refuse(*address, **options):\n"
         f"    open({str(tmp_path / 'connections')!r}, 'a').write(repr(address) + chr(10))\n"
         "    raise OSError('no network in this test')\n"
-        "socket.socket.connect = refuse\n"
+        "socket.socket.connect = socket.getaddrinfo = refuse\n"
         f"open({str(tmp_path / 'processes')!r}, 'a').write(str(os.getpid()) + chr(10))\n"
     )
     # Telemetry stays silent on CI machines by itself: this one must look like none.
@@ -278,3 +279,21 @@ def test_a_forked_process_encodes_and_ends(minilm: Encoder, cache: Path, encodes
         TOKENIZERS_PARALLELISM="false",
     )
     assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+@pytest.mark.slow
+def test_a_cpu_without_bfloat16_gives_the_same_vectors_in_float32(minilm: Encoder, cache: Path) -> None:
+    done = _run(
+        """
+        import json
+        print(encoder._session._compile("LATENCY").get_property("INFERENCE_PRECISION_HINT").to_string())
+        print(json.dumps(encoder.encode(texts).tolist()))
+        """,
+        cache,
+        OV_CPU_MAX_ISA="AVX2",  # as OpenVINO's CPU plugin reads it
+    )
+    assert done.returncode == 0, done.stderr
+    precision, vectors = done.stdout.splitlines()
+    assert precision == "f32"
+    texts = ["refund a payment " * count for count in range(1, 40)]
+    assert _cosines(np.array(json.loads(vectors), dtype=np.float32), minilm.encode(texts)).min() > 0.9999

@@ -167,6 +167,18 @@ def test_a_torn_model_is_converted_again(build: Build, tmp_path: Path) -> None:
     assert (folder / "model.bin").stat().st_size == manifest.weights_size
 
 
+def test_a_converted_model_that_does_not_run_is_stood_in_for(
+    build: Build, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = build("tiny")
+    target, _ = converted(locate(str(folder)), tmp_path)
+    (target / "model.xml").write_text("<net/>")
+    encoder = load_encoder(str(folder), dimensions=32, cache_dir=tmp_path)
+    assert type(encoder).__name__ == "SentenceTransformerEncoder"
+    assert "remove that folder" in caplog.text
+    assert np.allclose(encoder.encode(TEXTS), _original(folder, TEXTS), atol=1e-5)
+
+
 def test_a_conversion_past_its_deadline_is_given_up_and_not_remembered(build: Build, tmp_path: Path) -> None:
     model = locate(str(build("tiny")))
     with pytest.raises(FastPathRefusedError, match=r"more than 0\.2 s"):

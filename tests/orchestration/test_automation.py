@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
 import pytest
-from conftest import Configure
+from workspace_support import Configure
 
 from nornweave.ingest.files import FilesSource
 from nornweave.settings import Settings
@@ -18,6 +19,7 @@ from orchestration.definitions import build_definitions
 from orchestration.instance import DOMAIN_TAG
 
 TAGS = {"code", "documentation"}
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 def tick(settings: Settings, instance: dg.DagsterInstance, name: str, cursor: str | None = None) -> dg.SensorResult:
@@ -36,7 +38,7 @@ def domains_of(result: dg.SensorResult) -> set[str]:
     return {request.tags[DOMAIN_TAG] for request in result.run_requests or ()}
 
 
-def queued_run(instance: dg.DagsterInstance, domain: Domain) -> None:
+def unfinished_run(instance: dg.DagsterInstance, domain: Domain) -> None:
     @dg.op
     def nothing() -> None: ...
 
@@ -44,12 +46,14 @@ def queued_run(instance: dg.DagsterInstance, domain: Domain) -> None:
     def idle() -> None:
         nothing()
 
-    instance.create_run_for_job(idle, tags={DOMAIN_TAG: domain.value}, status=dg.DagsterRunStatus.QUEUED)
+    instance.create_run_for_job(idle, tags={DOMAIN_TAG: domain.value})
 
 
 def test_the_schedule_asks_for_a_run_per_domain(settings: Settings, instance: dg.DagsterInstance) -> None:
     schedule = build_definitions(settings).resolve_schedule_def("corpus_refresh")
-    requests = schedule.evaluate_tick(dg.build_schedule_context(instance=instance)).run_requests
+    requests = schedule.evaluate_tick(
+        dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON)
+    ).run_requests
 
     assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
     assert {request.tags[DOMAIN_TAG] for request in requests} == TAGS
@@ -62,14 +66,16 @@ def test_the_schedule_leaves_a_domain_alone_whose_run_has_not_ended(
     settings: Settings, instance: dg.DagsterInstance
 ) -> None:
     schedule = build_definitions(settings).resolve_schedule_def("corpus_refresh")
-    queued_run(instance, Domain.CODE)
+    unfinished_run(instance, Domain.CODE)
     assert [
         request.tags[DOMAIN_TAG]
-        for request in schedule.evaluate_tick(dg.build_schedule_context(instance=instance)).run_requests
+        for request in schedule.evaluate_tick(
+            dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON)
+        ).run_requests
     ] == ["documentation"]
 
-    queued_run(instance, Domain.DOCUMENTATION)
-    result = schedule.evaluate_tick(dg.build_schedule_context(instance=instance))
+    unfinished_run(instance, Domain.DOCUMENTATION)
+    result = schedule.evaluate_tick(dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON))
     assert result.run_requests == []
     assert "has not ended" in (result.skip_message or "")
 
@@ -117,7 +123,7 @@ def test_a_change_asks_for_its_domain_only(settings: Settings, instance: dg.Dags
 
 def test_a_change_during_a_run_is_seen_after_it(settings: Settings, instance: dg.DagsterInstance) -> None:
     before = tick(settings, instance, "source_changes")
-    queued_run(instance, Domain.CODE)
+    unfinished_run(instance, Domain.CODE)
     (settings.file.parent / "code" / "new.py").write_text("x = 1\n")
 
     during = tick(settings, instance, "source_changes", before.cursor)
@@ -146,6 +152,7 @@ def test_a_source_that_cannot_be_listed_fails_nothing(configure: Configure, inst
 
 def test_a_document_in_the_inbox_asks_for_its_domain(settings: Settings, instance: dg.DagsterInstance) -> None:
     empty = tick(settings, instance, "inbox_sensor")
+    assert domains_of(empty) == set(), "an empty inbox is no reason to run"
     assert domains_of(tick(settings, instance, "inbox_sensor", empty.cursor)) == set()
     inbox = settings.data_dir / "inbox" / "documentation"
     inbox.mkdir(parents=True)
@@ -168,7 +175,7 @@ def test_what_is_looked_at_too_late_keeps_its_mark(tmp_path: Path) -> None:
 
     sight = look_at(openers, seen, deadline=time.monotonic() - 1)
 
-    assert (sight.marks, sight.changed) == (seen, [])
+    assert (sight.marks, sight.changed) == (seen, set())
     assert "too long" in sight.problems[0]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from conftest import HASHED, Configure
+from workspace_support import HASHED, Configure
 
 from nornweave.errors import ConfigError
 from nornweave.reconcile import INVARIANTS

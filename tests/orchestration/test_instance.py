@@ -150,6 +150,7 @@ def test_a_run_can_be_followed_while_it_writes(settings: Settings, instance: dg.
     assert seen
 
 
+@pytest.mark.slow
 def test_two_processes_share_the_history(settings: Settings, instance: dg.DagsterInstance) -> None:
     materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
     script = (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
-from conftest import HASHED, Configure
+from workspace_support import Configure
 
 from nornweave.reconcile import INVARIANTS
 from nornweave.settings import Settings
@@ -281,10 +281,6 @@ def test_failed_documents_are_shown_with_their_reasons(settings: Settings, insta
     shown = "failed documents" if report.failed else "left out on purpose"
     assert metadata["failed" if report.failed else "left_out"] == 1
     assert named[0].reason[:20] in str(metadata[shown])
-
-
-def test_the_hash_encoder_of_the_tests_is_configured_like_any_other(settings: Settings) -> None:
-    assert settings.domains[Domain.CODE].embedding.model == HASHED["embedding"]["model"]
 
 
 def test_the_history_survives_the_process(settings: Settings, instance: dg.DagsterInstance, tmp_path: Path) -> None:

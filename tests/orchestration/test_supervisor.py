@@ -199,6 +199,7 @@ def test_the_dagster_ui_starts_and_leaves_no_process(
     supervisor = started(UP, settings.file, port, ready=port)
     processes = family(supervisor)
     assert len(processes) >= 4, "dagster dev, webserver, daemon, code server"
+    assert until(lambda: f"Dagster UI: http://127.0.0.1:{port}" in (tmp_path / "log").read_text(), STOP_S)
 
     os.kill(supervisor.pid, number)
 
@@ -206,4 +207,3 @@ def test_the_dagster_ui_starts_and_leaves_no_process(
     assert until(lambda: all_gone(processes), STOP_S), [one.cmdline() for one in processes if one.is_running()]
     if number is signal.SIGTERM:
         assert code == 0
-        assert f"Dagster UI: http://127.0.0.1:{port}" in (tmp_path / "log").read_text()

@@ -1,0 +1,146 @@
+"""The assets of a domain: documents → chunks → embeddings → index → generation.
+
+The bodies only say when; what happens is ``nornweave.sync``. The steps of a run share the domain's open sync; a step
+that runs alone, in a process of its own, finds by looking what is missing.
+"""
+
+# No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from nornweave import analysis
+from nornweave.errors import DomainBusyError, EncoderError
+from nornweave.settings import DomainSettings, Settings
+from nornweave.types import Domain, digest
+from nornweave.workspace import chunker_of
+from orchestration import metadata
+from orchestration.checks import check_results, invariant_checks
+from orchestration.resources import DomainSyncs
+
+STEPS = ("documents", "chunks", "embeddings", "index", "generation")
+OWNERS = ("team:nornweave",)
+
+if TYPE_CHECKING:
+    Result = dg.MaterializeResult[Any]
+else:
+    Result = dg.MaterializeResult  # Dagster knows the bare class only
+
+
+def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinition]:
+    """Return the five assets of ``domain``."""
+    versions = code_versions(settings.domains[domain])
+
+    @_step(domain, "documents", versions, _DOCUMENTS, kinds={"filesystem"})
+    def documents(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
+        with syncs.step(context, domain) as opened:
+            changes = opened.sync.changes
+            return dg.MaterializeResult(metadata=metadata.documents_metadata(changes, opened.seconds))
+
+    @_step(domain, "chunks", versions, _CHUNKS, kinds={"duckdb"})
+    def chunks(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
+        with syncs.step(context, domain) as opened:
+            opened.sync.store_changes()
+            return dg.MaterializeResult(metadata=metadata.chunks_metadata(opened.sync.report(), opened.seconds))
+
+    @_step(domain, "embeddings", versions, _EMBEDDINGS, kinds={"duckdb"})
+    def embeddings(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
+        # A model behind a network may answer the next time; the vectors so far are stored.
+        with syncs.step(context, domain, may_pass=(EncoderError, DomainBusyError)) as opened:
+            embedded = opened.sync.embed()
+            return dg.MaterializeResult(metadata=metadata.embeddings_metadata(embedded, opened.seconds))
+
+    index_key = asset_key(domain, "index")
+
+    @_step(domain, "index", versions, _INDEX, kinds={"duckdb"}, checks=invariant_checks(index_key))
+    def index(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
+        with syncs.step(context, domain) as opened:
+            candidate = opened.build()
+            described = metadata.index_metadata(candidate, opened.seconds)
+            if opened.broken:
+                syncs.refuse(domain)
+            checks = check_results(index_key, opened.invariants)
+            return dg.MaterializeResult(metadata=described, check_results=checks)
+
+    @_step(domain, "generation", versions, _GENERATION, kinds={"duckdb"})
+    def generation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
+        with syncs.step(context, domain) as opened:
+            publication = opened.publish()
+            report = syncs.finish(domain)
+            return dg.MaterializeResult(metadata=metadata.generation_metadata(publication, report))
+
+    return [documents, chunks, embeddings, index, generation]
+
+
+def asset_key(domain: Domain, step: str) -> dg.AssetKey:
+    """Return the key of a domain's asset; a ``StrEnum`` inside a key validates, and fails when it is materialised."""
+    return dg.AssetKey([domain.value, step])
+
+
+def domain_keys(domain: Domain) -> list[dg.AssetKey]:
+    """Return the keys of a domain's assets, first to last."""
+    return [asset_key(domain, step) for step in STEPS]
+
+
+def code_versions(configured: DomainSettings) -> dict[str, str]:
+    """Return a version per step: it changes when the same input may give another output.
+
+    Nothing is loaded for that: an encoder is known by its settings here, and by its weights inside a sync.
+    """
+    chunker, embedding = chunker_of(configured).version, configured.embedding
+    encoder = f"{embedding.model}/{embedding.dimensions}"
+    storage = configured.storage.model_dump_json()
+    parts = {
+        "documents": (chunker, encoder, analysis.VERSION),  # what counts as changed follows from all three
+        "chunks": (chunker, encoder, analysis.VERSION),
+        "embeddings": (encoder,),
+        "index": (analysis.VERSION, encoder, storage),
+        "generation": (analysis.VERSION, encoder, storage),
+    }
+    return {step: digest(*values)[:12] for step, values in parts.items()}
+
+
+def _step(
+    domain: Domain,
+    step: str,
+    versions: Mapping[str, str],
+    description: str,
+    *,
+    kinds: set[str],
+    checks: Sequence[dg.AssetCheckSpec] = (),
+) -> Callable[[Callable[..., Any]], dg.AssetsDefinition]:
+    position = STEPS.index(step)
+    return dg.asset(
+        key=asset_key(domain, step),
+        deps=[asset_key(domain, STEPS[position - 1])] if position else [],
+        group_name=domain.value,
+        description=description,
+        kinds=kinds,
+        owners=OWNERS,
+        code_version=versions[step],
+        tags={"domain": domain.value},
+        # A domain that has begun is finished first, so that its lock and its memory are given back.
+        op_tags={"dagster/priority": str(position)},
+        check_specs=checks,
+    )
+
+
+_DOCUMENTS = (
+    "What the domain's sources list, compared with the manifest: what to read, what to remove, what the mass-delete "
+    "brake holds, which sources cannot be listed. Nothing is read yet."
+)
+_CHUNKS = (
+    "Changed documents are read, parsed, cut into chunks and stored in the domain's working file; old chunks go in the "
+    "same transaction. A document that fails is listed with its reason and does not stop the others."
+)
+_EMBEDDINGS = "Every text without a vector gets one; equal texts share it, unchanged ones keep it."
+_INDEX = (
+    "A candidate generation, built aside: numbered chunks, vectors, BM25 tables and, for large domains, an HNSW index. "
+    "Its checks reconcile what is listed, stored, embedded and indexed; one that fails stops the publication."
+)
+_GENERATION = (
+    "The published generation: readers are pointed at the candidate, atomically. When nothing changed, the published "
+    "one stays and nothing is written."
+)

@@ -1,0 +1,193 @@
+"""When domains are synced by themselves: every hour, and soon after something changes.
+
+All of it is on by default: whoever starts Dagster beside the index expects the index to follow its sources.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+import dagster as dg
+
+from nornweave.errors import ConfigError, NornWeaveError
+from nornweave.ingest.inbox import InboxSource
+from nornweave.ingest.opening import open_source
+from nornweave.ingest.source import Source
+from nornweave.settings import Settings
+from nornweave.types import Domain, digest
+from nornweave.workspace import INBOX
+from orchestration.assets.domain import domain_keys
+from orchestration.instance import DOMAIN_TAG, UNFINISHED
+from orchestration.resources import run_config
+
+SYNC_JOB = "sync"
+# The sensors see what changes in folders and repositories; the hour is for what they do not look at (remote sources),
+# and for what failed and may pass.
+DEFAULT_CRON = "0 * * * *"
+SOURCES_INTERVAL_S = 60
+INBOX_INTERVAL_S = 30
+# Dagster gives a tick 60 s; a source on a slow disk must not keep the others from being looked at.
+DEADLINE_S = 30.0
+
+Opener = Callable[[], Source]
+Openers = Mapping[Domain, Mapping[str, Opener]]
+
+
+def automation(
+    settings: Settings, job: dg.UnresolvedAssetJobDefinition, cron: str
+) -> tuple[dg.ScheduleDefinition, list[dg.SensorDefinition]]:
+    """Return the schedule and the sensors.
+
+    Raises:
+        ConfigError: ``cron`` is no cron expression.
+    """
+    return corpus_refresh(settings, job, cron), [
+        change_sensor(
+            "inbox_sensor",
+            job,
+            {domain: {INBOX: _inbox(settings, domain)} for domain in settings.served_domains},
+            interval_s=INBOX_INTERVAL_S,
+            description="Syncs a domain soon after documents were handed in over HTTP.",
+        ),
+        change_sensor(
+            "source_changes",
+            job,
+            {domain: _local_sources(settings, domain) for domain in settings.served_domains},
+            interval_s=SOURCES_INTERVAL_S,
+            description="Syncs a domain soon after a file or a commit changed in one of its local sources.",
+        ),
+    ]
+
+
+def corpus_refresh(
+    settings: Settings, job: dg.UnresolvedAssetJobDefinition, cron: str = DEFAULT_CRON
+) -> dg.ScheduleDefinition:
+    """Return the schedule that syncs every domain, each in a run of its own."""
+
+    def refresh(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
+        idle = [domain for domain in settings.served_domains if not has_unfinished_run(context.instance, domain)]
+        if not idle:
+            yield dg.SkipReason("every domain still has a run that has not ended")
+        for domain in idle:
+            yield run_request(domain, run_key=f"{domain.value}@{context.scheduled_execution_time.isoformat()}")
+
+    try:
+        return dg.ScheduleDefinition(
+            name="corpus_refresh",
+            job=job,
+            cron_schedule=cron,
+            execution_fn=refresh,
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description="Syncs every domain, changed or not, each in a run of its own.",
+        )
+    except dg.DagsterInvalidDefinitionError as error:
+        raise ConfigError(
+            f"NORNWEAVE_REFRESH_CRON: {cron!r} is no cron expression; five fields are expected, like {DEFAULT_CRON!r}"
+        ) from error
+
+
+def change_sensor(
+    name: str, job: dg.UnresolvedAssetJobDefinition, openers: Openers, *, interval_s: int, description: str
+) -> dg.SensorDefinition:
+    """Return a sensor that asks for a run of each domain whose sources list something else than they did."""
+
+    def look(context: dg.SensorEvaluationContext) -> dg.SensorResult:
+        seen: dict[str, str] = json.loads(context.cursor) if context.cursor else {}
+        sight = look_at(openers, seen, deadline=time.monotonic() + DEADLINE_S)
+        waiting = {domain for domain in sight.changed if has_unfinished_run(context.instance, domain)}
+        cursor = {key: mark for key, mark in sight.marks.items() if Domain(key.partition("/")[0]) not in waiting}
+        # What changed while a run is under way is not taken note of: the next tick after that run sees it again.
+        cursor |= {key: mark for key, mark in seen.items() if Domain(key.partition("/")[0]) in waiting}
+        requests = [run_request(domain) for domain in openers if domain in sight.changed - waiting]
+        return dg.SensorResult(
+            run_requests=requests,
+            skip_reason=None if requests else sight.summary(len(waiting)),
+            cursor=json.dumps(cursor, sort_keys=True),
+        )
+
+    return dg.SensorDefinition(
+        name=name,
+        job=job,
+        evaluation_fn=look,
+        minimum_interval_seconds=interval_s,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description=description,
+    )
+
+
+@dataclass(slots=True)
+class Sight:
+    """What a look at the sources found.
+
+    Attributes:
+        marks: ``domain/source`` → digest of its listing; what was not looked at keeps its old mark.
+        changed: domains with another listing than last time.
+        entries: how many documents were listed.
+        problems: sources that could not be listed, or not in time.
+    """
+
+    marks: dict[str, str] = field(default_factory=dict)
+    changed: set[Domain] = field(default_factory=set)
+    entries: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    def summary(self, waiting: int) -> str:
+        """Say what was looked at."""
+        said = f"looked at {self.entries:,} documents of {len(self.marks)} sources: no change"
+        if waiting:
+            said += f" but in {waiting} domains that are being synced"
+        return "; ".join([said, *self.problems])
+
+
+def look_at(openers: Openers, seen: Mapping[str, str], *, deadline: float) -> Sight:
+    """List the sources, those that were never seen first; never raises for a source."""
+    sight = Sight()
+    pairs = [(domain, name, opener) for domain, named in openers.items() for name, opener in named.items()]
+    for domain, name, opener in sorted(pairs, key=lambda pair: f"{pair[0].value}/{pair[1]}" in seen):
+        key = f"{domain.value}/{name}"
+        if key in seen:
+            sight.marks[key] = seen[key]
+        if time.monotonic() > deadline:
+            sight.problems.append(f"{key}: not looked at, the others took too long")
+            continue
+        try:
+            listing = opener().list()
+        except NornWeaveError as error:
+            sight.problems.append(f"{key}: {error}")
+            continue
+        mark = digest(*(part for entry in listing.entries for part in (entry.path, entry.gate)))
+        # A source that is empty when it is first seen has nothing to sync.
+        if mark != seen.get(key) and (listing.entries or key in seen):
+            sight.changed.add(domain)
+        sight.entries += len(listing.entries)
+        sight.marks[key] = mark
+    return sight
+
+
+def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
+    """Ask for a run of one domain; once only for a ``run_key``."""
+    return dg.RunRequest(
+        run_key=run_key,
+        asset_selection=domain_keys(domain),
+        tags={DOMAIN_TAG: domain.value},
+        run_config=run_config(),
+    )
+
+
+def has_unfinished_run(instance: dg.DagsterInstance, domain: Domain) -> bool:
+    """Tell whether a run of the domain is queued or under way: another one would only wait for it."""
+    filters = dg.RunsFilter(statuses=list(UNFINISHED), tags={DOMAIN_TAG: domain.value})
+    return instance.get_runs_count(filters) > 0
+
+
+def _local_sources(settings: Settings, domain: Domain) -> Mapping[str, Opener]:
+    """Return the sources that may be listed every minute: those on this machine."""
+    return {source.id: partial(open_source, source) for source in settings.sources_of(domain) if not source.repository}
+
+
+def _inbox(settings: Settings, domain: Domain) -> Opener:
+    return lambda: InboxSource(INBOX, domain, settings.data_dir / "inbox" / domain.value)

@@ -1,0 +1,192 @@
+"""The Dagster instance: where runs, events and ticks are kept (``data_dir/dagster``, or PostgreSQL)."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from collections.abc import Mapping, MutableMapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import psutil
+import yaml
+
+# ``InstanceRef`` is not public; there is no other way to say where the instance lives without ``DAGSTER_HOME``.
+from dagster._core.instance.ref import InstanceRef
+
+from nornweave.errors import ConfigError
+from nornweave.settings import Settings
+
+POSTGRES_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
+DOMAIN_TAG = "nornweave/domain"
+COMMAND_TAG = "nornweave/command"
+PROCESS_TAG = ".dagster/nornweave-process"
+"""Process id, host and start time of the process that executes a run; the UI hides tags that begin like this."""
+
+# What workspace.yaml at the top of the repository says; an installed package has no such file beside it.
+WORKSPACE = {
+    "load_from": [{"python_module": {"module_name": "orchestration.definitions", "location_name": "nornweave"}}]
+}
+# SQLite serves two writers well; PostgreSQL is for more.
+MAX_CONCURRENT_RUNS = 2
+KEEP_TICKS_DAYS = 7
+KEEP_RUNS_DAYS = 90
+CLOCK_TOLERANCE_S = 10
+RUNNING = (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING)
+UNFINISHED = (
+    *RUNNING,
+    dg.DagsterRunStatus.QUEUED,
+    dg.DagsterRunStatus.NOT_STARTED,
+    dg.DagsterRunStatus.STARTING,
+)
+FINISHED = (dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED)
+
+
+def home_of(settings: Settings) -> Path:
+    """Return the folder that ``DAGSTER_HOME`` names."""
+    return settings.data_dir / "dagster"
+
+
+def write_instance(settings: Settings, environment: MutableMapping[str, str] | None = None) -> Path:
+    """Write ``dagster.yaml`` (and ``workspace.yaml``) as settings and environment want it; return their folder.
+
+    The address of a PostgreSQL server stays in the environment: it holds a password.
+
+    Raises:
+        ConfigError: the address is none.
+    """
+    environment = os.environ if environment is None else environment
+    home = home_of(settings)
+    home.mkdir(parents=True, exist_ok=True)
+    if address := environment.get(POSTGRES_VARIABLE):
+        environment[POSTGRES_VARIABLE] = postgres_url(address)
+    _write(home / "dagster.yaml", instance_config(home, postgres=bool(address)))
+    _write(home / "workspace.yaml", WORKSPACE)
+    return home
+
+
+def _write(file: Path, content: Mapping[str, Any]) -> None:
+    """Write a file whole, and only when it says something else: other processes may be reading it."""
+    text = yaml.safe_dump(content, sort_keys=False)
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        temporary = file.with_name(f".{file.name}.{os.getpid()}")
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(file)
+
+
+def open_instance(settings: Settings) -> dg.DagsterInstance:
+    """Open the instance to run something in this process; a context manager.
+
+    What a run prints is not captured: capturing redirects this process's own stderr, where people look at it.
+    """
+    home = write_instance(settings)
+    silent = {
+        "compute_logs": {"module": "dagster._core.storage.noop_compute_log_manager", "class": "NoOpComputeLogManager"}
+    }
+    instance = dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(home), overrides=silent))
+    fail_abandoned_runs(instance)
+    return instance
+
+
+def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
+    """Return the contents of ``dagster.yaml``."""
+    return {
+        "telemetry": {"enabled": False},
+        "nux": {"enabled": False},
+        **(_POSTGRES if postgres else _sqlite(home)),
+        "concurrency": {
+            "runs": {
+                "max_concurrent_runs": MAX_CONCURRENT_RUNS,
+                # Queued runs of one domain wait for each other. This is politeness: what protects the domain is the
+                # writer's lock, which runs outside the queue (the command line) respect as well.
+                "tag_concurrency_limits": [
+                    {"key": DOMAIN_TAG, "value": {"applyLimitPerUniqueValue": True}, "limit": 1}
+                ],
+            }
+        },
+        # A run whose process died is tried once more; what a step retries is the step's own business.
+        "run_retries": {"enabled": True, "max_retries": 1, "retry_on_asset_or_op_failure": False},
+        "run_monitoring": {"enabled": True, "start_timeout_seconds": 180, "cancel_timeout_seconds": 60},
+        "retention": {
+            "schedule": {"purge_after_days": KEEP_TICKS_DAYS},
+            "sensor": {
+                "purge_after_days": {
+                    "skipped": 1,
+                    "success": KEEP_TICKS_DAYS,
+                    "failure": KEEP_TICKS_DAYS,
+                    "started": KEEP_TICKS_DAYS,
+                }
+            },
+        },
+    }
+
+
+_POSTGRES: Mapping[str, Any] = {"storage": {"postgres": {"postgres_url": {"env": POSTGRES_VARIABLE}}}}
+
+
+def _sqlite(home: Path) -> dict[str, Any]:
+    def storage(module: str, name: str, folder: str) -> dict[str, Any]:
+        return {"module": module, "class": name, "config": {"base_dir": str(home / folder)}}
+
+    return {
+        "run_storage": storage("orchestration.storage", "KeptRunStorage", "runs"),
+        "event_log_storage": storage("orchestration.storage", "KeptEventLogStorage", "events"),
+        "schedule_storage": storage("dagster._core.storage.schedules", "SqliteScheduleStorage", "schedules"),
+    }
+
+
+def postgres_url(address: str) -> str:
+    """Return an address as SQLAlchemy takes it: ``postgres://`` is what hosts hand out, and it knows it no more.
+
+    Raises:
+        ConfigError: it is no PostgreSQL address; the message does not repeat it, for it may hold a password.
+    """
+    scheme, separator, rest = address.strip().partition("://")
+    if not separator or not re.fullmatch(r"postgres(ql)?(\+psycopg2)?", scheme):
+        raise ConfigError(f"{POSTGRES_VARIABLE}: expected postgresql://user:password@host:port/database")
+    return f"postgresql+psycopg2://{rest}"
+
+
+def process_mark() -> str:
+    """Identify this process beyond its life: ids are used again, ids with host and start time are not."""
+    process = psutil.Process()
+    return f"{process.pid}@{socket.gethostname()}@{process.create_time():.0f}"
+
+
+def fail_abandoned_runs(instance: dg.DagsterInstance) -> int:
+    """Mark the runs whose process is gone as failed; return how many.
+
+    A killed process cannot say that its run is over, and a run that never ends keeps its domain's queue shut.
+    """
+    runs = instance.get_runs(dg.RunsFilter(statuses=list(RUNNING)))
+    abandoned = [run for run in runs if _is_gone(run.tags.get(PROCESS_TAG, ""))]
+    for run in abandoned:
+        instance.report_run_failed(run, message="Its process is gone: it was killed, or the machine went down.")
+    return len(abandoned)
+
+
+def _is_gone(mark: str) -> bool:
+    pid, _, rest = mark.partition("@")
+    host, _, started = rest.rpartition("@")
+    if host != socket.gethostname() or not (pid.isdecimal() and started.isdecimal()):
+        return False  # nothing is known of other machines
+    try:
+        # The start time is derived from the clock, which may have been set meanwhile.
+        return abs(psutil.Process(int(pid)).create_time() - int(started)) > CLOCK_TOLERANCE_S
+    except psutil.NoSuchProcess:
+        return True
+
+
+def forget_old_runs(instance: dg.DagsterInstance, *, now: datetime | None = None) -> int:
+    """Delete runs that ended before ``KEEP_RUNS_DAYS``, with their events; return how many.
+
+    Without this the history grows for ever: an hourly refresh is 35,000 runs a year.
+    """
+    before = (now or datetime.now(UTC)) - timedelta(days=KEEP_RUNS_DAYS)
+    runs = instance.get_runs(dg.RunsFilter(statuses=list(FINISHED), created_before=before), limit=1000)
+    for run in runs:
+        instance.delete_run(run.run_id)
+    return len(runs)

@@ -1,0 +1,142 @@
+"""What the assets say of themselves: numbers, which the UI plots over time, and tables for people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+import dagster as dg
+
+from nornweave.ingest.changes import Changes
+from nornweave.store.port import Candidate, Publication
+from nornweave.sync import SyncReport
+from nornweave.types import Failure
+
+Metadata: TypeAlias = Mapping[str, int | float | str | bool | dg.MarkdownMetadataValue | dg.TextMetadataValue]
+
+# Metadata is read by people and kept for every run.
+SHOWN = 50
+CELL_CHARACTERS = 300
+
+
+def documents_metadata(changes: Changes, seconds: float) -> Metadata:
+    """Describe what the sources list, against what is stored."""
+    numbers: Metadata = {
+        "listed": changes.listed,
+        "to_read": len(changes.looks),
+        "to_remove": len(changes.removed),
+        "unchanged": changes.unchanged,
+        "held_removals": sum(len(one.paths) for one in changes.held),
+        "unavailable_sources": len(changes.unavailable),
+        "seconds": seconds,
+    }
+    tables = {
+        "held removals (confirm: nornweave sync --confirm-deletes)": table(
+            ("source", "removals", "why"), [(one.source_id, str(len(one.paths)), one.reason) for one in changes.held]
+        ),
+        "unavailable sources (their documents stay)": table(("source", "why"), sorted(changes.unavailable.items())),
+    }
+    return {**numbers, **_filled(tables)}
+
+
+def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
+    """Describe what was read, cut and stored, what failed, and what was left out on purpose."""
+    return {
+        "added": report.added,
+        "changed": report.changed,
+        "removed": report.removed,
+        "unchanged": report.unchanged,
+        "failed": len(report.failed),
+        "failed_with_older_version": sum(failure.stale for failure in report.failed),
+        "left_out": len(report.skipped),
+        "chunks": report.chunks,
+        "seconds": seconds,
+        **_filled(
+            {
+                "failed documents": failures_table(report.failed),
+                "left out on purpose": reasons_table(skip.reason for skip in report.skipped),
+            }
+        ),
+    }
+
+
+def embeddings_metadata(embedded: int, seconds: float) -> Metadata:
+    """Describe how many vectors were computed."""
+    speed = {"embedded_per_second": round(embedded / seconds, 1)} if embedded and seconds else {}
+    return {"embedded": embedded, "seconds": seconds, **speed}
+
+
+def index_metadata(candidate: Candidate | None, seconds: float) -> Metadata:
+    """Describe the candidate, or say that there is none."""
+    if candidate is None:
+        return {"built": 0, "seconds": seconds, "summary": "nothing changed since the published generation"}
+    return {
+        "built": 1,
+        "documents": candidate.counts.documents,
+        "chunks": candidate.counts.chunks,
+        "vectors": candidate.counts.vectors,
+        "size_bytes": candidate.size_bytes,
+        "seconds": seconds,
+        "candidate": candidate.generation,
+        "vector_index": candidate.vector_index,
+    }
+
+
+def generation_metadata(publication: Publication | None, report: SyncReport) -> Metadata:
+    """Describe the publication, or what stays published."""
+    numbers: Metadata = {
+        "published": publication is not None,
+        "new_generations": int(publication is not None),
+        "chunks": report.chunks,
+        "vectors_computed": report.embedded,
+        "vectors_reused": report.reused,
+        "added": len(publication.added) if publication else 0,
+        "changed": len(publication.changed) if publication else 0,
+        "removed": len(publication.removed) if publication else 0,
+        "sync_seconds": report.seconds,
+        "generation": report.generation or "none: nothing was ever ingested",
+    }
+    if publication is None:
+        return numbers
+    rows = [
+        (what, path)
+        for what, paths in (
+            ("added", publication.added),
+            ("changed", publication.changed),
+            ("removed", publication.removed),
+        )
+        for path in paths
+    ]
+    return {**numbers, **_filled({"documents in this publication": table(("what", "document"), rows)})}
+
+
+def failures_table(failures: Sequence[Failure]) -> str:
+    """Return the failed documents with their reasons."""
+    rows = [(f"{one.source_id}/{one.path}", one.reason, "yes" if one.stale else "no") for one in failures]
+    return table(("document", "why", "older version answers"), rows)
+
+
+def reasons_table(reasons: Iterable[str]) -> str:
+    """Return how often each reason was given, most frequent first."""
+    counts = sorted(Counter(reasons).items(), key=lambda item: (-item[1], item[0]))
+    return table(("documents", "why"), [(str(count), reason) for reason, count in counts])
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table of the first rows, or nothing without rows."""
+    if not rows:
+        return ""
+    lines = [header, ["---"] * len(header), *([_cell(cell) for cell in row] for row in rows[:SHOWN])]
+    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    return f"{text}\n\n… and {len(rows) - SHOWN} more" if len(rows) > SHOWN else text
+
+
+def _cell(text: str) -> str:
+    """Keep what a document says about itself from breaking out of its cell."""
+    line = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
+    return line if len(line) <= CELL_CHARACTERS else line[: CELL_CHARACTERS - 1] + "…"
+
+
+def _filled(tables: Mapping[str, str]) -> Metadata:
+    return {name: dg.MetadataValue.md(text) for name, text in tables.items() if text}
