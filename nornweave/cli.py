@@ -155,7 +155,7 @@ def up(
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     dagster_port: Annotated[int, typer.Option(help="Port of the Dagster UI.")] = 3000,
 ) -> None:
-    """Start the Dagster UI, its schedule and its sensors, until Ctrl-C."""
+    """Start the Dagster UI with its schedule and its sensors (and the API, once there is one), until Ctrl-C."""
     from nornweave.supervisor import up as supervise
 
     sys.exit(supervise(_settings(context), host=host, dagster_port=dagster_port))

@@ -9,7 +9,7 @@ import sys
 
 from nornweave.errors import NornWeaveError
 from orchestration.definitions import settings_from_environment
-from orchestration.instance import forget_old_runs, open_instance, write_instance
+from orchestration.instance import open_instance, write_instance
 
 
 def main() -> None:
@@ -22,8 +22,8 @@ def main() -> None:
     try:
         settings = settings_from_environment()
         home = write_instance(settings)
-        with open_instance(settings) as instance:
-            forget_old_runs(instance)
+        with open_instance(settings):
+            pass  # makes its tables before several processes need them, and ends what was abandoned
     except NornWeaveError as error:
         sys.exit(str(error))
     command = [sys.executable, "-m", "dagster", "dev", "-w", str(home / "workspace.yaml")]

@@ -21,8 +21,7 @@ from nornweave.settings import Settings
 from nornweave.types import Domain, digest
 from nornweave.workspace import INBOX
 from orchestration.assets.domain import domain_keys
-from orchestration.instance import DOMAIN_TAG, UNFINISHED
-from orchestration.resources import run_config
+from orchestration.instance import DOMAIN_TAG, UNFINISHED, forget_old_runs
 
 SYNC_JOB = "sync"
 # The sensors see what changes in folders and repositories; the hour is for what they do not look at (remote sources),
@@ -66,9 +65,10 @@ def automation(
 def corpus_refresh(
     settings: Settings, job: dg.UnresolvedAssetJobDefinition, cron: str = DEFAULT_CRON
 ) -> dg.ScheduleDefinition:
-    """Return the schedule that syncs every domain, each in a run of its own."""
+    """Return the schedule that syncs every domain, each in a run of its own; it also forgets old runs."""
 
     def refresh(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
+        forget_old_runs(context.instance)
         idle = [domain for domain in settings.served_domains if not has_unfinished_run(context.instance, domain)]
         if not idle:
             yield dg.SkipReason("every domain still has a run that has not ended")
@@ -174,7 +174,6 @@ def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
         run_key=run_key,
         asset_selection=domain_keys(domain),
         tags={DOMAIN_TAG: domain.value},
-        run_config=run_config(),
     )
 
 

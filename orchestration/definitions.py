@@ -14,7 +14,7 @@ from nornweave.sync import Progress
 from nornweave.types import Domain
 from orchestration.assets.domain import domain_assets
 from orchestration.automation import DEFAULT_CRON, SYNC_JOB, automation
-from orchestration.resources import RESOURCE, Outcomes, domain_syncs, run_config
+from orchestration.resources import RESOURCE, Outcomes, domain_syncs
 
 CONFIG_VARIABLE = "NORNWEAVE_CONFIG"
 CRON_VARIABLE = "NORNWEAVE_REFRESH_CRON"
@@ -44,7 +44,6 @@ def build_definitions(
     job = dg.define_asset_job(
         SYNC_JOB,
         selection=dg.AssetSelection.groups(*(domain.value for domain in domains)),
-        config=run_config(),
         description="Bring domains up to date with their sources and publish them.",
     )
     schedule, sensors = automation(settings, job, refresh_cron)

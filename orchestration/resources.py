@@ -217,21 +217,18 @@ def domain_syncs(
     return syncs
 
 
-def run_config(
-    options: SyncOptions | None = None, *, retries: int = RETRIES, console_level: str = "WARNING"
-) -> dict[str, Any]:
-    """Return the configuration of a run.
+def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: str = "INFO") -> dict[str, Any]:
+    """Return the configuration of a run that is not the default one.
 
     Args:
         options: ``run_id`` plays no part, the run has its own.
         retries: how often to try again what may pass.
         console_level: what a run also says on stderr; all of its events are in the UI in any case.
     """
-    chosen = options or SyncOptions()
     config = {
-        "full": chosen.full,
-        "confirm_deletes": chosen.confirm_deletes,
-        "wait_s": float(chosen.wait_s),
+        "full": options.full,
+        "confirm_deletes": options.confirm_deletes,
+        "wait_s": float(options.wait_s),
         "retries": retries,
     }
     return {

@@ -39,6 +39,8 @@ def materialize(
     Raises:
         KeyboardInterrupt: Ctrl-C; what was stored stays, the locks are released, the run is marked as failed.
     """
+    if not domains:
+        return {}
     outcomes: dict[Domain, SyncReport | str] = {}
     definitions = build_definitions(settings, domains=domains, progress=progress, outcomes=outcomes)
     result = definitions.resolve_job_def(SYNC_JOB).execute_in_process(

@@ -209,10 +209,10 @@ def test_a_generation_that_is_materialized_alone_publishes_what_is_stored(
 ) -> None:
     job = build_definitions(settings).resolve_job_def(SYNC_JOB)
     first, last = domain_keys(Domain.CODE)[:3], domain_keys(Domain.CODE)[4:]
-    assert job.execute_in_process(run_config(), instance=instance, asset_selection=first).success
+    assert job.execute_in_process(instance=instance, asset_selection=first).success
     assert store_of(settings, Domain.CODE).current() is None
 
-    assert job.execute_in_process(run_config(), instance=instance, asset_selection=last).success
+    assert job.execute_in_process(instance=instance, asset_selection=last).success
 
     assert store_of(settings, Domain.CODE).current() is not None
 
@@ -222,7 +222,7 @@ def test_an_index_without_its_generation_leaves_nothing_behind(
 ) -> None:
     job = build_definitions(settings).resolve_job_def(SYNC_JOB)
 
-    result = job.execute_in_process(run_config(), instance=instance, asset_selection=domain_keys(Domain.CODE)[:4])
+    result = job.execute_in_process(instance=instance, asset_selection=domain_keys(Domain.CODE)[:4])
 
     assert result.success
     assert generation_files(settings, Domain.CODE) == set()
