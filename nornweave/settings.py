@@ -171,11 +171,15 @@ class Settings(_Settings):
         """Return the domain's sources in the order of the file."""
         return tuple(source for source in self.sources if source.domain is domain)
 
+    def inbox(self, domain: Domain) -> Path:
+        """Return the folder of documents handed in for ``domain``; every domain has one, nobody needs to name it."""
+        return self.data_dir / "inbox" / domain.value
+
     @property
     def served_domains(self) -> tuple[Domain, ...]:
-        """Return the domains that have a source, in the order of the enumeration; all four without any source."""
+        """Return the domains with a source or an inbox, in the order of the enumeration; all four without any."""
         named = {source.domain for source in self.sources}
-        return tuple(domain for domain in Domain if domain in named) or tuple(Domain)
+        return tuple(domain for domain in Domain if domain in named or self.inbox(domain).is_dir()) or tuple(Domain)
 
 
 class _File(_Settings):

@@ -24,7 +24,7 @@ def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
     encoder = encoder_of(settings, configured)
     sources = [open_source(source) for source in settings.sources_of(domain)]
     if INBOX not in {source.id for source in sources}:
-        sources.append(InboxSource(INBOX, domain, settings.data_dir / "inbox" / domain.value))
+        sources.append(InboxSource(INBOX, domain, settings.inbox(domain)))
     return DomainParts(
         domain=domain,
         sources=tuple(sources),

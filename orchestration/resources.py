@@ -98,7 +98,7 @@ class OpenDomain:
         """Remove what was not published and release the domain."""
         with self.resources:
             if self.candidate:
-                self.sync._writer.discard(self.candidate)
+                self.sync.discard(self.candidate)
                 self.candidate = None
 
 

@@ -33,6 +33,12 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
     assert settings.served_domains == (Domain.CODE, Domain.CONVERSATIONS)
 
 
+def test_a_domain_with_an_inbox_is_served(tmp_path: Path) -> None:
+    settings = load_settings(write(tmp_path, GOOD), {})
+    settings.inbox(Domain.RESEARCH).mkdir(parents=True)
+    assert settings.served_domains == (Domain.CODE, Domain.CONVERSATIONS, Domain.RESEARCH)
+
+
 def test_a_domain_override_keeps_the_rest_of_the_domain_file(tmp_path: Path) -> None:
     code = load_settings(write(tmp_path, GOOD), {}).domains[Domain.CODE]
     assert (code.chunking.max_chunk_tokens, code.chunking.strategy) == (256, "SYNTAX_AWARE")
