@@ -95,6 +95,7 @@ def domain_status(settings: Settings, domain: Domain) -> dict[str, Any]:
         "generation": store.current(),
         "generations": list(store.generations()),
         "checked_at": recorded.get("checked_at"),
+        "documents": latest.get("documents", 0),
         "chunks": latest.get("chunks", 0),
         "failed": latest.get("failed", []),
         "held": latest.get("held", []),
@@ -108,7 +109,18 @@ def domain_status(settings: Settings, domain: Domain) -> dict[str, Any]:
 def print_status(console: Console, statuses: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the domains' status for people."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("domain", "generation", "kept", "chunks", "failed", "held", "skipped", "checked", "last run"):
+    for name in (
+        "domain",
+        "generation",
+        "kept",
+        "documents",
+        "chunks",
+        "failed",
+        "held",
+        "skipped",
+        "checked",
+        "last run",
+    ):
         table.add_column(name, no_wrap=True)
     for domain, status in statuses.items():
         last = status["runs"][0] if status["runs"] else {}
@@ -116,6 +128,7 @@ def print_status(console: Console, statuses: Mapping[str, Mapping[str, Any]]) ->
             domain,
             status["generation"] or "none",
             str(len(status["generations"])),
+            f"{status['documents']:,}",
             f"{status['chunks']:,}",
             str(len(status["failed"])),
             str(sum(len(held["paths"]) for held in status["held"])),

@@ -165,6 +165,8 @@ class Settings(_Settings):
     data_dir: Path
     sources: tuple[SourceSettings, ...]
     domains: Mapping[Domain, DomainSettings]
+    webhook: str | None
+    """Where each publication's event is posted."""
     file: Path
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
@@ -188,6 +190,7 @@ class _File(_Settings):
     data_dir: Path = Path("var")
     sources: tuple[SourceSettings, ...] = ()
     domains: Mapping[Domain, dict[str, Any]] = {}
+    webhook: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+")] | None = None
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
@@ -211,6 +214,7 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
         data_dir=_below(base, parsed.data_dir),
         sources=tuple(_with_absolute_paths(source, base) for source in parsed.sources),
         domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
+        webhook=parsed.webhook,
         file=file.resolve(),
     )
 

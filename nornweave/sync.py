@@ -112,6 +112,7 @@ class SyncReport:
     """What a sync of one domain did (contract §3); counts are documents unless said otherwise.
 
     Attributes:
+        documents: all stored documents of the domain after this run.
         chunks: all chunks of the domain after this run.
         embedded: vectors computed in this run.
         reused: chunks whose vector was there already, or is another chunk's of the same text.
@@ -120,6 +121,7 @@ class SyncReport:
     """
 
     generation: str | None
+    documents: int
     added: int
     changed: int
     removed: int
@@ -276,6 +278,7 @@ class DomainSync:
         tally, changes = self._tally, self.changes
         return SyncReport(
             generation=self._writer.current(),
+            documents=counts.documents,
             added=tally.added,
             changed=tally.changed,
             removed=tally.removed,
@@ -370,7 +373,7 @@ class DomainSync:
 
     def _not_stored(self, source: Source, look: Look, error: DocumentError, outcome: str) -> NotStored:
         if outcome != "skipped":
-            logger.warning("%s/%s: %s", source.id, look.entry.path, error)
+            logger.info("%s/%s: %s", source.id, look.entry.path, error)
         return NotStored(
             document_id=document_id(source.id, look.entry.path),
             source_id=source.id,
@@ -398,7 +401,7 @@ def _list(source: Source) -> Listing | Unavailable:
     try:
         return source.list()
     except SourceUnavailableError as error:
-        logger.error("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
+        logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
         return Unavailable(str(error))
 
 

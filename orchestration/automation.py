@@ -189,4 +189,4 @@ def _local_sources(settings: Settings, domain: Domain) -> Mapping[str, Opener]:
 
 
 def _inbox(settings: Settings, domain: Domain) -> Opener:
-    return lambda: InboxSource(INBOX, domain, settings.data_dir / "inbox" / domain.value)
+    return lambda: InboxSource(INBOX, domain, settings.inbox(domain))

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import dagster as dg
 
 from nornweave.errors import DomainBusyError, NornWeaveError, ReconciliationError
+from nornweave.events import publication_event, send
 from nornweave.reconcile import Invariant
 from nornweave.settings import Settings
 from nornweave.status import record_failure, record_run
@@ -144,8 +145,10 @@ class DomainSyncs:
             self._give_up(domain, f"{type(error).__name__}: {error}")
             raise
 
-    def finish(self, domain: Domain) -> SyncReport:
-        """Record a domain's run as done and release the domain."""
+    def finish(self, domain: Domain, publication: Publication | None) -> SyncReport:
+        """Record a domain's run as done, tell the webhook what it published, and release the domain."""
+        if publication and self.settings.webhook:
+            send(self.settings.webhook, publication_event(domain, publication))
         report = self._open[domain].sync.report()
         self.outcomes[domain] = report
         record_run(domain_folder(self.settings, domain), report)

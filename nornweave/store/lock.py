@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import logging
 import os
 import socket
 import sys
@@ -17,6 +18,8 @@ from types import TracebackType
 from typing import Self
 
 from nornweave.errors import DomainBusyError
+
+logger = logging.getLogger(__name__)
 
 POLL_S = 0.1
 
@@ -56,12 +59,16 @@ class WriterLock:
 
     def _acquire(self, descriptor: int) -> None:
         deadline = time.monotonic() + self._wait_s
+        told = False
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 if time.monotonic() >= deadline:
                     raise DomainBusyError(_describe_holder(descriptor, self._file)) from error
+                if not told:
+                    told = True
+                    logger.warning("waiting up to %g s: %s", self._wait_s, _describe_holder(descriptor, self._file))
                 time.sleep(POLL_S)
             else:
                 return

@@ -68,7 +68,7 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
     def generation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
         with syncs.step(context, domain) as opened:
             publication = opened.publish()
-            report = syncs.finish(domain)
+            report = syncs.finish(domain, publication)
             return dg.MaterializeResult(metadata=metadata.generation_metadata(publication, report))
 
     return [documents, chunks, embeddings, index, generation]
