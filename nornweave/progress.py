@@ -19,7 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-UNITS = {"store": "documents", "embed": "chunks", "build": "generation"}
+UNITS = {"load": "model", "store": "documents", "embed": "chunks", "build": "generation"}
 
 
 class _Speed(ProgressColumn):

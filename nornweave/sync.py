@@ -323,16 +323,15 @@ class DomainSync:
         for done, look in enumerate(looks, 1):
             one = self._look(sources[look.source_id], look)  # type: ignore[index]
             collected.append(one)
+            self._progress("store", done, len(looks))
             documents += 1
             chunks += sum(len(stored.chunks) for stored in one.stored)
             characters += sum(len(stored.document.text) for stored in one.stored)
             if documents >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS or characters >= BATCH_CHARACTERS:
                 yield _join(collected)
                 collected, documents, chunks, characters = [], 0, 0, 0
-                self._progress("store", done, len(looks))
         if collected:
             yield _join(collected)
-            self._progress("store", len(looks), len(looks))
 
     def _look(self, source: Source, look: Look) -> Batch:
         """Read one document and decide what becomes of it; its failure is its own."""

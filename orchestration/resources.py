@@ -168,7 +168,11 @@ class DomainSyncs:
         if domain not in self._open:
             resources = ExitStack()
             progress = self.progress or logged_progress(context.log)
-            sync = DomainSync(domain_parts(self.settings, domain), self.options, progress)
+            # The first sync of an installation converts the model for this machine, which takes a while.
+            progress(f"{domain.value} load", 0, 1)
+            parts = domain_parts(self.settings, domain)
+            progress(f"{domain.value} load", 1, 1)
+            sync = DomainSync(parts, self.options, progress)
             self._open[domain] = OpenDomain(resources.enter_context(sync), resources)
         self._open[domain].started = time.perf_counter()
         return self._open[domain]

@@ -266,7 +266,9 @@ def test_progress_is_told_for_each_domain_and_step(settings: Settings, instance:
 
     sync(settings, instance, progress=lambda step, done, total: told.add(step))
 
-    assert told == {f"{domain} {step}" for domain in ("code", "documentation") for step in ("store", "embed", "build")}
+    assert told == {
+        f"{domain} {step}" for domain in ("code", "documentation") for step in ("load", "store", "embed", "build")
+    }
 
 
 def test_failed_documents_are_shown_with_their_reasons(settings: Settings, instance: dg.DagsterInstance) -> None:
