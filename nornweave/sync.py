@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 from types import TracebackType
 from typing import Self
@@ -20,42 +21,30 @@ from nornweave import analysis
 from nornweave.chunking.chunker import Chunker
 from nornweave.embedding import Encoder
 from nornweave.errors import (
-    DocumentError,
-    DocumentSkipped,
     ReconciliationError,
     SourceUnavailableError,
-    TransientDocumentError,
 )
-from nornweave.indexing import index_chunks
-from nornweave.ingest.changes import Changes, Held, Look, Unavailable, diff
+from nornweave.ingest.changes import Changes, Held, Unavailable, diff
 from nornweave.ingest.source import Source
+from nornweave.intake import Fate, Intake
 from nornweave.reconcile import Invariant, reconcile
 from nornweave.store.port import (
     Batch,
     Candidate,
-    NotStored,
     Publication,
     Store,
-    StoredDocument,
     Writer,
 )
 from nornweave.types import (
-    ContentHash,
     Domain,
     Failure,
     Listing,
     Skip,
-    canonical_json,
     digest,
-    document_id,
 )
 
 logger = logging.getLogger(__name__)
 
-# A transaction is worth its overhead from about this much on, and small enough to hold in memory.
-BATCH_DOCUMENTS = 256
-BATCH_CHUNKS = 2048
-BATCH_CHARACTERS = 8_000_000
 # Texts that are sorted by length and encoded together: long enough for even batches, short enough to lose little.
 EMBEDDING_WINDOW = 2048
 
@@ -93,18 +82,6 @@ class SyncOptions:
     confirm_deletes: bool = False
     wait_s: float = 60
     run_id: str = ""
-
-
-@dataclass(slots=True)
-class Tally:
-    """What happened to documents so far in this run."""
-
-    added: int = 0
-    changed: int = 0
-    removed: int = 0
-    unchanged: int = 0
-    embedded: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +141,9 @@ class DomainSync:
         self._parts = parts
         self._options = options
         self._show = progress
-        self._tally = Tally()
+        self._fates: Counter[Fate] = Counter()
+        self._embedded = 0
+        self._seconds: dict[str, float] = {}
         self._published: Publication | None = None
         self._resources = ExitStack()
         self._listed: dict[str, Listing | Unavailable] = {}
@@ -193,20 +172,33 @@ class DomainSync:
                 full=self._options.full,
                 confirm_deletes=self._options.confirm_deletes,
             )
-        self._tally.unchanged = changes.unchanged
+        self._fates["unchanged"] += changes.unchanged
         return changes
 
-    def store_changes(self) -> Tally:
+    def store_changes(self) -> None:
         """Read, chunk and store what changed; remove what is gone."""
         changes = self.changes
+        intake = Intake(
+            sources={source.id: source for source in self._parts.sources},
+            pipelines=self._pipelines,
+            chunker=self._parts.chunker,
+            encoder=self._parts.encoder,
+            full=self._options.full,
+        )
+        looked_at = 0
+
+        def done(fate: Fate) -> None:
+            nonlocal looked_at
+            looked_at += 1
+            self._fates[fate] += 1
+            self._progress("store", looked_at, len(changes.looks))
+
         with self._timed("store"):
-            removed = tuple(stored.document_id for stored in changes.removed)
-            if removed:
-                self._writer.apply(Batch(removed=removed))
-            self._tally.removed += sum(stored.content_hash is not None for stored in changes.removed)
-            for batch in self._batches(changes.looks):
+            if changes.removed:
+                self._writer.apply(Batch(removed=tuple(stored.document_id for stored in changes.removed)))
+                self._fates["removed"] += sum(stored.content_hash is not None for stored in changes.removed)
+            for batch in intake.batches(changes.looks, done):
                 self._writer.apply(batch)
-        return self._tally
 
     def embed(self) -> int:
         """Embed every text that has no vector; return how many."""
@@ -225,7 +217,7 @@ class DomainSync:
                 self._writer.add_vectors([pending.embedding_key for pending in window], vectors)
                 done += len(window)
                 self._progress("embed", done, total)
-        self._tally.embedded += total
+        self._embedded += total
         return total
 
     def build(self) -> Candidate | None:
@@ -275,24 +267,24 @@ class DomainSync:
     def report(self) -> SyncReport:
         """Say what this run did."""
         counts = self._writer.counts()
-        tally, changes = self._tally, self.changes
+        changes, fates = self.changes, self._fates
         return SyncReport(
             generation=self._writer.current(),
             documents=counts.documents,
-            added=tally.added,
-            changed=tally.changed,
-            removed=tally.removed,
-            unchanged=tally.unchanged,
+            added=fates["added"],
+            changed=fates["changed"],
+            removed=fates["removed"],
+            unchanged=fates["unchanged"],
             failed=self._writer.failures(),
             chunks=counts.chunks,
-            embedded=tally.embedded,
-            reused=max(0, counts.chunks - tally.embedded),
+            embedded=self._embedded,
+            reused=max(0, counts.chunks - self._embedded),
             seconds=round(time.perf_counter() - self._started, 3),
             published=self._published is not None,
             skipped=self._skips(),
             held=changes.held,
             unavailable=changes.unavailable,
-            step_seconds={step: round(seconds, 3) for step, seconds in tally.seconds.items()},
+            step_seconds={step: round(seconds, 3) for step, seconds in self._seconds.items()},
             run_id=self._options.run_id,
         )
 
@@ -316,73 +308,6 @@ class DomainSync:
             "chunker": self._parts.chunker.version,
         }
 
-    def _batches(self, looks: Sequence[Look]) -> Iterator[Batch]:
-        sources = {source.id: source for source in self._parts.sources}
-        collected: list[Batch] = []
-        documents = chunks = characters = 0
-        for done, look in enumerate(looks, 1):
-            one = self._look(sources[look.source_id], look)  # type: ignore[index]
-            collected.append(one)
-            self._progress("store", done, len(looks))
-            documents += 1
-            chunks += sum(len(stored.chunks) for stored in one.stored)
-            characters += sum(len(stored.document.text) for stored in one.stored)
-            if documents >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS or characters >= BATCH_CHARACTERS:
-                yield _join(collected)
-                collected, documents, chunks, characters = [], 0, 0, 0
-        if collected:
-            yield _join(collected)
-
-    def _look(self, source: Source, look: Look) -> Batch:
-        """Read one document and decide what becomes of it; its failure is its own."""
-        stored_before = look.stored is not None and look.stored.content_hash is not None
-        try:
-            result = self._read(source, look)
-        except DocumentSkipped as skip:
-            self._tally.removed += stored_before
-            removed = (look.stored.document_id,) if look.stored and stored_before else ()
-            return Batch(not_stored=(self._not_stored(source, look, skip, "skipped"),), removed=removed)
-        except TransientDocumentError as error:
-            return Batch(not_stored=(self._not_stored(source, look, error, "transient"),))
-        except DocumentError as error:
-            return Batch(not_stored=(self._not_stored(source, look, error, "failed"),))
-        if result is None:
-            self._tally.unchanged += 1
-            assert look.stored is not None
-            return Batch(touched=((look.stored.document_id, look.entry.gate),))
-        if stored_before:
-            self._tally.changed += 1
-        else:
-            self._tally.added += 1
-        return Batch(stored=(result,))
-
-    def _read(self, source: Source, look: Look) -> StoredDocument | None:
-        """Read and chunk a document; ``None`` when it is the one that is stored."""
-        raw = source.fetch(look.entry)
-        content_hash = ContentHash(digest(raw, canonical_json(look.entry.metadata)))
-        pipeline = self._pipelines[source.id]
-        known = look.stored
-        if known and not self._options.full and (known.content_hash, known.pipeline) == (content_hash, pipeline):
-            return None
-        document = replace(source.parse(look.entry, raw), content_hash=content_hash)
-        chunks = tuple(index_chunks(document, self._parts.chunker, self._parts.encoder))
-        if not chunks:
-            raise DocumentError("empty: nothing in it can be indexed; add text or exclude it")
-        return StoredDocument(document=document, gate=look.entry.gate, pipeline=pipeline, chunks=chunks)
-
-    def _not_stored(self, source: Source, look: Look, error: DocumentError, outcome: str) -> NotStored:
-        if outcome != "skipped":
-            logger.info("%s/%s: %s", source.id, look.entry.path, error)
-        return NotStored(
-            document_id=document_id(source.id, look.entry.path),
-            source_id=source.id,
-            path=look.entry.path,
-            gate=look.entry.gate,
-            pipeline=self._pipelines[source.id],
-            reason=str(error),
-            outcome=outcome,  # type: ignore[arg-type]
-        )
-
     def _progress(self, step: str, done: int, total: int) -> None:
         self._show(f"{self._parts.domain.value} {step}", done, total)
 
@@ -392,8 +317,7 @@ class DomainSync:
         try:
             yield
         finally:
-            seconds = self._tally.seconds
-            seconds[step] = seconds.get(step, 0.0) + time.perf_counter() - started
+            self._seconds[step] = self._seconds.get(step, 0.0) + time.perf_counter() - started
 
 
 def _list(source: Source) -> Listing | Unavailable:
@@ -402,12 +326,3 @@ def _list(source: Source) -> Listing | Unavailable:
     except SourceUnavailableError as error:
         logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
         return Unavailable(str(error))
-
-
-def _join(batches: Sequence[Batch]) -> Batch:
-    return Batch(
-        stored=tuple(one for batch in batches for one in batch.stored),
-        not_stored=tuple(one for batch in batches for one in batch.not_stored),
-        removed=tuple(one for batch in batches for one in batch.removed),
-        touched=tuple(one for batch in batches for one in batch.touched),
-    )

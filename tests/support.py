@@ -19,6 +19,7 @@ from nornweave.types import ContentHash, Document, Domain, Entry, Listing, Sourc
 BROKEN = "\0broken"
 SKIPPED = "\0skipped"
 LOCKED = "\0locked"
+DEFECT = "\0defect"
 
 
 @dataclass
@@ -54,6 +55,8 @@ class MemorySource:
             raise DocumentError("broken; mend it")
         if text == SKIPPED:
             raise DocumentSkipped("generated")
+        if text == DEFECT:
+            raise KeyError("nobody thought of this")
         return Document(
             id=document_id(self.id, entry.path),
             domain=self.domain,

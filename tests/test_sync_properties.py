@@ -10,7 +10,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from support import BROKEN, LOCKED, SKIPPED, MemorySource, found_by_words, memory_parts, published_texts, sync
+from support import BROKEN, DEFECT, LOCKED, SKIPPED, MemorySource, found_by_words, memory_parts, published_texts, sync
 
 from nornweave.embedding.hashing import HashEncoder
 from nornweave.sync import DomainSync, SyncOptions, run
@@ -213,6 +213,22 @@ def test_a_failed_document_keeps_answering_marked_stale_until_it_is_mended(
     mended = sync(parts)
     assert (mended.failed, mended.changed) == ((), 1)
     assert found_by_words(parts, "mended") == {"00.txt"}
+
+
+def test_a_defect_of_a_parser_costs_its_document_only(tmp_path: Path, source: MemorySource) -> None:
+    source.write("00.txt", DEFECT)
+    report = sync(memory_parts(tmp_path, source))
+    assert (report.added, [failure.path for failure in report.failed]) == (29, ["00.txt"])
+    assert "KeyError" in report.failed[0].reason
+
+
+def test_a_full_sync_reads_everything_and_calls_only_what_changed_changed(tmp_path: Path, source: MemorySource) -> None:
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+    source.write("00.txt", "something else")
+    report = sync(parts, full=True)
+    assert (report.added, report.changed, report.unchanged) == (0, 1, 29)
+    assert (report.embedded, report.published) == (1, True)
 
 
 def test_what_may_pass_is_tried_at_every_sync(tmp_path: Path, source: MemorySource) -> None:

@@ -14,14 +14,16 @@ from evals.bench import encoding, syncing
 def main(
     shared: Annotated[Path, typer.Option(help="Judged sets, if there are any.")] = Path("../shared/evals"),
     documents: Annotated[int, typer.Option(help="Files of the installed packages to sync.")] = 600,
-    only: Annotated[str, typer.Option(help="encoding or sync; everything if left out.")] = "",
+    only: Annotated[str, typer.Option(help="encoding, sync or memory; everything if left out.")] = "",
 ) -> None:
     """Print the benchmark tables; takes about 15 minutes on two cores."""
     if only in {"", "encoding"}:
         encoding.main()
-    if only in {"", "sync"}:
-        with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as work:
-            syncing.main(shared, Path(work), documents)
+    with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as folder:
+        if only in {"", "sync"}:
+            syncing.print_syncs(shared, Path(folder), documents)
+        if only in {"", "memory"}:
+            syncing.print_memory(Path(folder))
 
 
 if __name__ == "__main__":

@@ -65,6 +65,11 @@ def bench_corpus(corpus: Corpus, folder: Path, models: Path) -> tuple[Run, Run, 
     return cold, same, _sync(config, corpus)
 
 
+def _models(work: Path) -> Path:
+    load_encoder("sentence-transformers/all-MiniLM-L6-v2", cache_dir=work / "models")
+    return work / "models"
+
+
 def _sync(config: Path, corpus: Corpus) -> Run:
     started = time.perf_counter()
     command = [sys.executable, "-m", "nornweave.cli", "--config", str(config), "sync", "--json"]
@@ -87,20 +92,18 @@ def _change(corpus: Corpus) -> None:
             stream.write("\n# changed for the benchmark\n")
 
 
-def main(shared: Path, work: Path, documents: int) -> None:
-    """Print the tables."""
+def print_syncs(shared: Path, work: Path, documents: int) -> None:
+    """Print the table of cold, unchanged and slightly changed syncs."""
     table = Table(title="nornweave sync, files, 2 cores", title_justify="left")
     for name in ("corpus", "documents", "chunks", "cold s", "encoder share", "rest, chunks/s", "same again s",
                  "1 % changed / cold", "peak MB"):  # fmt: skip
         table.add_column(name, justify="left" if name == "corpus" else "right")
-    models = work / "models"
-    load_encoder("sentence-transformers/all-MiniLM-L6-v2", cache_dir=models)
+    models = _models(work)
     corpora = [*judged_sets(shared, work), packages_corpus(work, documents)]
     for corpus in corpora:
         cold, same, changed = bench_corpus(corpus, work / f"{corpus.name}-index", models)
         table.add_row(corpus.name, *_figures(cold, same, changed))
     Console(width=140).print(table)
-    _print_memory(work, models)
 
 
 def _figures(cold: Run, same: Run, changed: Run) -> tuple[str, ...]:
@@ -117,7 +120,9 @@ def _figures(cold: Run, same: Run, changed: Run) -> tuple[str, ...]:
     )
 
 
-def _print_memory(work: Path, models: Path) -> None:
+def print_memory(work: Path) -> None:
+    """Print the table of peak memory by number of documents."""
+    models = _models(work)
     table = Table(title="peak memory of a cold sync", title_justify="left")
     for name in ("documents", "chunks", "peak MB", "ratio"):
         table.add_column(name, justify="right")

@@ -163,7 +163,7 @@ def test_whatever_json_a_file_holds_only_document_errors_come_out(content: list[
         found = parsed(f"a{suffix}", text)
     except DocumentError:
         return
-    found.text.encode("utf-8")
+    assert found.text.encode("utf-8").decode("utf-8") == found.text
 
 
 @settings(max_examples=100, deadline=None)

@@ -184,8 +184,8 @@ def test_clocks() -> None:
 
 def test_long_lines_do_not_make_patterns_backtrack() -> None:
     for line in ("a " * 500_000, " " * 1_000_000, "<" * 1_000_000, "0:" * 500_000, "[" * 1_000_000, "a:" * 500_000):
-        list(parse_plain(line))
-        list(parse_vtt(f"WEBVTT\n\n00:01.000 --> 00:02.000\n{line}"))
+        assert len(list(parse_plain(line))) <= 1
+        assert len(list(parse_vtt(f"WEBVTT\n\n00:01.000 --> 00:02.000\n{line}"))) <= 1
 
 
 @settings(max_examples=200, deadline=None)

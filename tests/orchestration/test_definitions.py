@@ -27,7 +27,9 @@ def specs_of(settings: Settings) -> dict[str, dg.AssetSpec]:
 
 
 def test_the_definitions_are_valid(settings: Settings) -> None:
-    dg.Definitions.validate_loadable(build_definitions(settings))
+    definitions = build_definitions(settings)
+    dg.Definitions.validate_loadable(definitions)
+    assert definitions.resolve_job_def("sync").name == "sync"
 
 
 def test_each_served_domain_is_a_group_of_five_assets_in_line(settings: Settings) -> None:
