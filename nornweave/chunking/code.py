@@ -17,10 +17,9 @@ from nornweave.chunking.spans import Lines, TokenIndex, pack, split, strip_lines
 from nornweave.chunking.symbols import Symbol
 from nornweave.types import Chunk, Document, Span, freeze
 
-VERSION = "code-1"
+VERSION = "code-2"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
-CONTEXT_PATH = 64
 CONTEXT_SIGNATURE = 72
 
 _WORDS = re.compile(r"[\w$]+")
@@ -235,14 +234,16 @@ class _Writer:
         )
 
     def _context(self, piece: _Piece, content: str) -> str:
-        """Name the file, the class around a method, and what a piece goes on with."""
-        lines = [_short_path(self.document.path)]
+        """Name the class around a method, and what a piece goes on with.
+
+        The path stays out: a moved file would be embedded again (docs/decisions/0003-embedded-text.md).
+        """
         symbol = piece.symbol
-        if symbol is not None:
-            around = [symbol.class_signature] if symbol.class_signature is not None else []
-            wanted = [*around, symbol.signature] if piece.continues else around
-            lines += [line[:CONTEXT_SIGNATURE] for line in wanted if line not in content]
-        return "\n".join(lines)
+        if symbol is None:
+            return ""
+        around = [symbol.class_signature] if symbol.class_signature is not None else []
+        wanted = [*around, symbol.signature] if piece.continues else around
+        return "\n".join(line[:CONTEXT_SIGNATURE] for line in wanted if line not in content)
 
     def _imports_used(self, span: Span, content: str) -> tuple[str, ...] | None:
         """Name what the chunk uses of what the file imports; mentions in comments and strings do not count."""
@@ -255,11 +256,3 @@ class _Writer:
                 if node is not None and ("identifier" in node.type or node.type in _IDENTIFIERS):
                     used.add(match[0])
         return tuple(sorted(used)) or None
-
-
-def _short_path(path: str) -> str:
-    """Shorten a long path to its last parts."""
-    if len(path) <= CONTEXT_PATH:
-        return path
-    tail = path[-CONTEXT_PATH:]
-    return tail.partition("/")[2] or tail

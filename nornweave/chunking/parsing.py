@@ -22,6 +22,10 @@ READ_BYTES = 1 << 16
 # ``class TORCH_API Holder : public Base {``: tree-sitter does not expand macros and takes such a class for a function.
 _EXPORT_MACRO = re.compile(rb"\b(class|struct) ([A-Z][A-Z0-9_]{3,60})(?= \w{1,120}(?: final)?[ ]?[:{\n])")
 
+# Only a parse that reads through a callback can be given a deadline, and tree_sitter 0.26 never frees what the callback
+# returned. Error recovery is quadratic at worst; up to this size that is half a second.
+UNTIMED_BYTES = 128 * 1024
+
 
 @lru_cache(maxsize=32)
 def _language(name: str) -> Language:
@@ -45,6 +49,8 @@ def parse(grammar: Grammar, source: bytes) -> Tree | None:
     if grammar.name == "cpp":
         source = _EXPORT_MACRO.sub(lambda match: match[1] + b" " * (len(match[0]) - len(match[1])), source)
     parser = Parser(_language(grammar.name))
+    if len(source) <= UNTIMED_BYTES:
+        return parser.parse(source)
     deadline = time.thread_time() + SECONDS_AT_LEAST + SECONDS_PER_MEGABYTE * len(source) / 1e6
 
     def give_up(_offset: int, _has_error: bool) -> bool:

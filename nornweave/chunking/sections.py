@@ -19,7 +19,7 @@ from nornweave.chunking.section_parts import Part, cut_section
 from nornweave.chunking.spans import TokenIndex, strip
 from nornweave.types import Chunk, Document, Domain, JsonValue, Span, freeze
 
-VERSION = "sections-1"
+VERSION = "sections-2"
 
 _OUTLINES: Mapping[str, Callable[[str], Sequence[Block]]] = {
     "markdown": outline_markdown,
@@ -124,7 +124,7 @@ def _chunk(document: Document, part: Part, span: Span, index: TokenIndex) -> Chu
 def _context(document: Document, path: tuple[str, ...]) -> str:
     title = document.title
     above = (title,) if title and not (path and _same(title, path[0])) else ()
-    return " > ".join((*above, *path)) or document.path
+    return " > ".join((*above, *path))
 
 
 def _same(title: str, heading: str) -> bool:

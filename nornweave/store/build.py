@@ -8,7 +8,7 @@ from typing import Literal
 
 from nornweave.errors import StoreError
 from nornweave.settings import StorageSettings
-from nornweave.store.connection import Connection, load_vss, quote, statement_file
+from nornweave.store.connection import Connection, attach, load_vss, statement_file
 from nornweave.store.port import Candidate, GenerationCounts, Publication
 
 # Saturation and length normalisation of BM25: the customary values.
@@ -37,7 +37,7 @@ def build_generation(
         duckdb.Error: the disk is full, or the working file is damaged.
     """
     file.unlink(missing_ok=True)
-    connection.execute(f"attach {quote(str(file))} as generation")
+    attach(connection, file, "generation")
     try:
         _fill(connection)
         vector_index = _vector_index(connection, settings)

@@ -139,7 +139,7 @@ def test_the_title_of_the_document_leads_the_context_unless_it_is_the_heading() 
     text = "# A\na\n## B\nb\n"
     assert [chunk.context for chunk in chunks(text, title="T")] == ["T > A", "T > A > B"]
     assert [chunk.context for chunk in chunks(text, title="a")] == ["A", "A > B"]
-    assert chunks("just text", path="docs/x.md")[0].context == "docs/x.md"
+    assert chunks("just text", path="docs/x.md")[0].context == ""
 
 
 def test_limits_by_level() -> None:
