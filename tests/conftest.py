@@ -1,1 +1,9 @@
-"""Put ``tests/`` on the path, so that test modules can import ``support``."""
+"""Settings of the whole suite; beside, this file puts ``tests/`` on the path, for ``support``."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+
+# The same examples every time: a test that fails fails for everybody, and no run depends on the clock of a busy machine.
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")
