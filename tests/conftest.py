@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-# The same examples every time: a test that fails fails for everybody, and no run depends on the clock of a busy machine.
+# The same examples every time: what fails fails for everybody, and nothing depends on the clock of a busy machine.
 settings.register_profile("repeatable", derandomize=True, deadline=None)
 settings.load_profile("repeatable")

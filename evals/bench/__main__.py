@@ -18,7 +18,7 @@ def main(
 ) -> None:
     """Print the benchmark tables; takes about 15 minutes on two cores."""
     if only in {"", "encoding"}:
-        encoding.main()
+        encoding.print_encoding()
     with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as folder:
         if only in {"", "sync"}:
             syncing.print_syncs(shared, Path(folder), documents)

@@ -1,4 +1,4 @@
-"""How fast chunks are encoded, against ``SentenceTransformer.encode``: ``python -m evals.bench.encoding``.
+"""How fast chunks are encoded, against ``SentenceTransformer.encode``: ``python -m evals.bench --only encoding``.
 
 Both encode the same chunks in the same run, in turns, since the speed of a shared machine drifts by a factor of two
 within minutes: the ratio is the result, chunks per second are not. Targets: ratio ≥ 3.5, cosine ≥ .999.
@@ -6,7 +6,6 @@ within minutes: the ratio is the result, chunks per second are not. Targets: rat
 
 from __future__ import annotations
 
-import argparse
 import statistics
 import sysconfig
 import tempfile
@@ -130,23 +129,12 @@ def _table(outcome: Outcome) -> Table:
     return table
 
 
-def main() -> None:
-    """Measure and print a table."""
-    parser = argparse.ArgumentParser(prog="python -m evals.bench.encoding", description=__doc__)
-    parser.add_argument("--chunks", type=int, default=192)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--model", default=MINILM)
-    parser.add_argument("--texts", type=Path, help="folder of text files (default: this project, then site-packages)")
-    arguments = parser.parse_args()
+def print_encoding(chunks: int = 192, rounds: int = 3, model: str = MINILM) -> None:
+    """Print the table of one run: ``chunks`` real texts, through both, ``rounds`` times in turn."""
     warnings.simplefilter("ignore", FutureWarning)
     with tempfile.TemporaryDirectory() as cache:
-        encoder = load_encoder(arguments.model, cache_dir=Path(cache))
+        encoder = load_encoder(model, cache_dir=Path(cache))
         own, installed = Path(__file__).parents[2], Path(sysconfig.get_path("purelib"))
-        folders = [arguments.texts] if arguments.texts else [own, installed]
-        chunks = texts_under(folders, encoder.tokenizer, arguments.chunks)
-        outcome = measure(encoder, _original(arguments.model), chunks, arguments.rounds)
+        texts = texts_under([own, installed], encoder.tokenizer, chunks)
+        outcome = measure(encoder, _original(model), texts, rounds)
     Console().print(_table(outcome))
-
-
-if __name__ == "__main__":
-    main()
