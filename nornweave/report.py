@@ -57,7 +57,8 @@ def print_sync(console: Console, outcomes: Outcomes) -> None:
                 f"{report.seconds:.1f}",
                 f"{report.generation or '-'} {'published' if report.published else '(no change)'}",
             )
-    console.print(table)
+    if table.row_count:
+        console.print(table)
 
 
 def sync_failed(console: Console, outcomes: Outcomes) -> bool:
