@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,15 +73,28 @@ def _models(work: Path) -> Path:
 def _sync(config: Path, corpus: Corpus) -> Run:
     started = time.perf_counter()
     command = [sys.executable, "-m", "nornweave.cli", "--config", str(config), "sync", "--json"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        output = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+    with tempfile.TemporaryFile() as output, subprocess.Popen(command, stdout=output) as process:
+        peak_mb = _peak_memory(process)
         if process.returncode:
-            assert process.stderr is not None
-            raise RuntimeError(process.stderr.read().decode())
-    return Run(json.loads(output)[corpus.domain], time.perf_counter() - started, usage.ru_maxrss / 1024)
+            raise RuntimeError(f"nornweave sync ended with exit code {process.returncode}")
+        output.seek(0)
+        report = json.load(output)[corpus.domain]
+    return Run(report, time.perf_counter() - started, peak_mb)
+
+
+def _peak_memory(process: subprocess.Popen[bytes]) -> float:
+    """Wait for a process; return the most memory it held, in MB.
+
+    Asked of the process while it runs (``VmHWM``): what ``wait4`` says begins with the size of the forking parent.
+    """
+    status = Path(f"/proc/{process.pid}/status")
+    peak = 0.0
+    while process.poll() is None:
+        for line in status.read_text(encoding="ascii").splitlines():
+            if line.startswith("VmHWM:"):
+                peak = float(line.split()[1]) / 1024
+        time.sleep(0.05)
+    return peak
 
 
 def _change(corpus: Corpus) -> None:

@@ -52,6 +52,9 @@ class ModelTokenizer:
 
     def token_starts(self, text: str) -> Sequence[int]:
         """Return the character offset at which each token starts."""
+        if len(text) <= PIECE:  # most documents; a batch of one costs a fifth more
+            encoding = self._tokenizer.encode(encodable(text), add_special_tokens=False)
+            return array("q", [start for start, _ in encoding.offsets])
         starts = array("q")
         pieces = list(_pieces(encodable(text)))
         for first in range(0, len(pieces), PIECES_AT_ONCE):

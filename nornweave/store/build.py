@@ -10,6 +10,7 @@ from nornweave.errors import StoreError
 from nornweave.settings import StorageSettings
 from nornweave.store.connection import Connection, attach, load_vss, statement_file
 from nornweave.store.port import Candidate, GenerationCounts, Publication
+from nornweave.store.rows import publication_row
 
 # Saturation and length normalisation of BM25: the customary values.
 BM25_K1 = 1.2
@@ -80,17 +81,10 @@ def build_facts(settings: StorageSettings, dimensions: int) -> dict[str, str]:
 
 def insert_publication(connection: Connection, table: str, publication: Publication) -> None:
     """Append the event to ``table`` (a constant of the caller)."""
-    connection.execute(
-        f"insert into {table} values (?, ?, ?, ?, ?, ?)",
-        [
-            publication.generation,
-            publication.run_id,
-            publication.created_at,
-            list(publication.added),
-            list(publication.changed),
-            list(publication.removed),
-        ],
-    )
+    row = publication_row(publication)
+    connection.register("publication_row", row)
+    connection.execute(f"insert into {table} by name from publication_row")
+    connection.unregister("publication_row")
 
 
 def _fill(connection: Connection) -> None:

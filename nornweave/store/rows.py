@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from nornweave.store.port import NotStored, StoredDocument
+from nornweave.store.port import NotStored, Publication, StoredDocument
 from nornweave.types import canonical_json
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -117,3 +118,19 @@ def not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
         for one in documents
     ]
     return pa.Table.from_pylist(rows, schema=schema)
+
+
+def publication_row(publication: Publication) -> pa.Table:
+    """Return the event of a publication; its lists may be as long as the corpus."""
+    names = pa.list_(pa.string())
+    schema = pa.schema(
+        [
+            ("generation", pa.string()),
+            ("run_id", pa.string()),
+            ("created_at", _TIMESTAMP),
+            ("added", names),
+            ("changed", names),
+            ("removed", names),
+        ]
+    )
+    return pa.Table.from_pylist([dataclasses.asdict(publication)], schema=schema)
