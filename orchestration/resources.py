@@ -157,7 +157,8 @@ class DomainSyncs:
 
     def refuse(self, domain: Domain) -> None:
         """Record that a domain's checks failed, remove its candidate and release the domain."""
-        self._give_up(domain, f"nothing is published: {self._open[domain].broken}")
+        advice = "`nornweave sync --full` stores everything afresh"
+        self._give_up(domain, f"nothing is published: {self._open[domain].broken}; {advice}")
 
     def close(self) -> None:
         """Release every domain, also those of which only some steps were asked for."""
