@@ -7,7 +7,6 @@ from pathlib import Path
 
 from nornweave.chunking.chunker import Chunker
 from nornweave.embedding import Encoder, load_encoder
-from nornweave.errors import ConfigError
 from nornweave.ingest.inbox import InboxSource
 from nornweave.ingest.opening import open_source
 from nornweave.settings import DomainSettings, EmbeddingSettings, Settings
@@ -66,15 +65,3 @@ def _load(embedding: EmbeddingSettings, cache_dir: Path) -> Encoder:
         batch_size=embedding.batch_size,
         cache_dir=cache_dir,
     )
-
-
-def parse_domain(name: str) -> Domain:
-    """Return the domain called ``name``.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    try:
-        return Domain(name)
-    except ValueError as error:
-        raise ConfigError(f"unknown domain {name!r}; allowed: {', '.join(Domain)}") from error

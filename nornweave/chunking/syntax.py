@@ -14,7 +14,6 @@ MAX_WRAPPERS = 12
 """How many wrappers (``export default @decorated …``) are looked through before a node counts as a statement."""
 MAX_SIGNATURE = 120
 
-_RECEIVER_NAMES = {"self", "cls", "this"}
 _REQUIRE = re.compile(r"=\s*(?:await\s+)?(?:require|import)\s*\(")
 _RUBY_REQUIRE = re.compile(r"(?:require|require_relative|load|autoload)\b")
 _PHP_INCLUDE = re.compile(r"(?:require|include)(?:_once)?\b")

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PREFIXES = ("litellm:", "litellm/")
 ATTEMPTS = 4
 """One call and three repetitions."""
 FIRST_PAUSE = 0.5
