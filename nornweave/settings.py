@@ -110,13 +110,47 @@ class EmbeddingSettings(_Settings):
         return values
 
 
+class HeuristicSettings(_Settings):
+    """What a candidate gains for what is known about it; 0 turns a heuristic off (AGENTS, "Domain heuristics")."""
+
+    symbol_match_bonus: float = Field(0, ge=0, le=1)
+    path_match_bonus: float = Field(0, ge=0, le=1)
+    heading_match_bonus: float = Field(0, ge=0, le=1)
+    recency_bonus_max: float = Field(0, ge=0, le=1)
+    recency_decay: Literal["linear", "exponential"] = "linear"
+    recency_days: float = Field(90, ge=1, le=36_500)
+    """Age at which nothing is left of a linear bonus, and a share of 1/e of an exponential one."""
+    engagement_bonus_max: float = Field(0, ge=0, le=1)
+    engagement_full_at: int = Field(10, ge=1, le=1_000_000)
+    """Reactions that earn the whole bonus."""
+    accepted_answer_bonus: float = Field(0, ge=0, le=1)
+    citation_bonus_max: float = Field(0, ge=0, le=1)
+    citation_bonus_step: float = Field(0.02, ge=0, le=1)
+    """Bonus per power of ten of citations."""
+
+
+class RerankingWeights(_Settings):
+    """How much relevance and each kind of bonus count; a kind without a weight of its own takes ``heuristic``."""
+
+    model: float = Field(0.7, gt=0, le=1)
+    """Of the cross-encoder's score, or of the combined score that takes its place."""
+    heuristic: float = Field(0.3, ge=0, le=1)
+    symbol: float | None = Field(None, ge=0, le=1)
+    path: float | None = Field(None, ge=0, le=1)
+    heading: float | None = Field(None, ge=0, le=1)
+    recency: float | None = Field(None, ge=0, le=1)
+    engagement: float | None = Field(None, ge=0, le=1)
+    authority: float | None = Field(None, ge=0, le=1)
+
+
 class RerankingSettings(_Settings):
     """How candidates are reranked; used by recall."""
 
-    model: str | None = None
+    model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = None
+    """A cross-encoder's name or folder; null reranks without."""
     overfetch_factor: int = Field(3, ge=1, le=20)
-    heuristics: Mapping[str, float] = {}
-    weights: Mapping[str, float] = {}
+    heuristics: HeuristicSettings = HeuristicSettings()
+    weights: RerankingWeights = RerankingWeights()
 
 
 class StorageSettings(_Settings):
@@ -137,11 +171,39 @@ class FilterSettings(_Settings):
     column: str
 
 
-class PlanSettings(_Settings):
-    """A domain's tuned weights: how its retrieval sources are combined."""
+class SourceWeights(_Settings):
+    """What each retrieval source counts for; only their proportion matters."""
 
-    dense: float = Field(0.7, ge=0, le=1)
-    sparse: float = Field(0.3, ge=0, le=1)
+    dense: float = Field(0.4, ge=0, le=1)
+    sparse: float = Field(0.4, ge=0, le=1)
+    fulltext: float = Field(0.15, ge=0, le=1)
+    structured: float = Field(0.05, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _count_for_something(self) -> SourceWeights:
+        if not self.dense + self.sparse + self.fulltext + self.structured:
+            message = "all weights are 0; at least one retrieval source must count"
+            raise ValueError(message)
+        return self
+
+
+class PlanSettings(_Settings):
+    """How a domain answers: what evaluations tune (docs/recall.md has the measurements)."""
+
+    combine: Literal["convex", "rrf"] = "convex"
+    weights: SourceWeights = SourceWeights()
+    literal_weights: SourceWeights = SourceWeights(dense=0.2, sparse=0.4, fulltext=0.25, structured=0.15)
+    """For queries that quote: an identifier, a path, an error message, words in quotation marks."""
+    document_share: float = Field(0.1, ge=0, le=1)
+    """Share of a term's BM25 weight that a chunk takes from where its document says it best."""
+    function_words: float = Field(0.3, ge=0, le=1)
+    """What "how", "the" and the like count for beside other terms of the same rarity."""
+    expand: bool = False
+    """Whether ``expand: auto`` may add variants of the query."""
+    rerank: bool = False
+    """Whether ``rerank: auto`` uses the domain's cross-encoder, which is looked for at start then."""
+    heuristics: bool = False
+    """Whether the domain's heuristics reorder without a cross-encoder."""
 
 
 class DomainSettings(_Settings):

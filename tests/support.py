@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from nornweave import analysis
 from nornweave.chunking.chunker import Chunker
 from nornweave.embedding import Encoder
@@ -13,6 +15,7 @@ from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableEr
 from nornweave.settings import StorageSettings
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.generation import Generation
+from nornweave.store.hits import found
 from nornweave.sync import DomainParts, SyncOptions, SyncReport, run
 from nornweave.types import ContentHash, Document, Domain, Entry, Listing, SourceId, digest, document_id
 
@@ -88,7 +91,7 @@ def sync(parts: DomainParts, **options: bool) -> SyncReport:
 def published_texts(parts: DomainParts) -> dict[str, str]:
     """Return the published documents' texts by path, put together from their chunks."""
     with Generation(parts.store.files.path(parts.store.current())) as generation:
-        chunks = generation.chunks(range(generation.chunk_count))
+        chunks = generation.chunks(np.arange(generation.chunk_count, dtype=np.int32))
     texts: dict[str, list[tuple[int, str]]] = {}
     for chunk in chunks.values():
         texts.setdefault(f"{chunk.source_id}/{chunk.path}", []).append((chunk.char_range[0], chunk.content))
@@ -98,5 +101,5 @@ def published_texts(parts: DomainParts) -> dict[str, str]:
 def found_by_words(parts: DomainParts, words: str) -> set[str]:
     """Return the paths whose chunks hold any of ``words``, as BM25 finds them."""
     with Generation(parts.store.files.path(parts.store.current())) as generation:
-        hits = generation.sparse(analysis.query_terms(words), 1000)
-        return {chunk.path for chunk in generation.chunks([hit.chunk_no for hit in hits]).values()}
+        scores = generation.sparse(dict.fromkeys(analysis.query_terms(words), 1.0))
+        return {chunk.path for chunk in generation.chunks(found(scores, 1000).numbers).values()}

@@ -108,8 +108,7 @@ def _read_until(folder: str, stop: multiprocessing.Event, failures: multiprocess
     while not stop.is_set():
         try:
             with Generation(parts.store.files.path(parts.store.current())) as generation:
-                hits = generation.sparse(analysis.query_terms("version"), 10)
-                if not hits or len(generation.chunks([hits[0].chunk_no])) != 1:
+                if len(generation.chunks(generation.holding(analysis.query_terms("version")))) != 1:
                     failures.put("a published document was not found")
             reads += 1
         except StoreError as error:

@@ -18,7 +18,7 @@ BM25_B = 0.75
 # An HNSW index costs 94 % of the build; below this many chunks exact search over a matrix is as fast (facts: 5-8 ms at
 # 100k) and finds everything.
 HNSW_FROM_CHUNKS = 200_000
-GENERATION_SCHEMA = "1"
+GENERATION_SCHEMA = "2"
 
 
 def build_generation(
@@ -88,7 +88,7 @@ def insert_publication(connection: Connection, table: str, publication: Publicat
 
 
 def _fill(connection: Connection) -> None:
-    for statement in connection.extract_statements(statement_file("generation")):
+    for statement in connection.extract_statements(statement_file("generation") + statement_file("facets")):
         needed = statement.named_parameters
         values = {"k1": BM25_K1, "b": BM25_B}
         connection.execute(statement, {name: values[name] for name in needed})

@@ -1,35 +1,35 @@
-"""Read one generation: dense and sparse candidates, and the chunks behind them."""
+"""Read one generation: what its retrieval sources find, and the chunks behind it.
+
+What a query touches is in memory: vectors, BM25 postings, word pairs and names. Texts stay in the file.
+"""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from nornweave.errors import StoreError
+from nornweave.store.build import BM25_K1, GENERATION_SCHEMA
+from nornweave.store.conditions import Condition, select_chunks
 from nornweave.store.connection import Connection, connect_reader, load_vss
-from nornweave.store.port import Vectors
-from nornweave.types import ChunkId, Metadata, freeze
+from nornweave.store.hits import Hits
+from nornweave.store.inverted import load_names, load_pairs, load_terms
+from nornweave.store.port import Mask, Numbers, Scores, Vectors
+from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
+from nornweave.types import ChunkId, DocumentId, Metadata, freeze
 
-# vss 1.5.5 crashes the process when more HNSW searches run at once than there are CPUs; two is safe everywhere.
-_HNSW_SEARCHES = threading.BoundedSemaphore(2)
-_MATRIX_ROWS = 8192
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A chunk that a retrieval source found; higher scores are better."""
-
-    chunk_no: int
-    score: float
+# A term counts for at most this much of its idf in a chunk, however often it stands there.
+MAX_TERM_WEIGHT = BM25_K1 + 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +38,7 @@ class StoredChunk:
 
     chunk_no: int
     chunk_id: ChunkId
+    document_id: DocumentId
     content: str
     source_id: str
     path: str
@@ -68,15 +69,41 @@ class Generation:
         self._threads = threading.local()
         try:
             self.meta: Mapping[str, str] = dict(self._connection.execute("select key, value from meta").fetchall())
-            self.chunk_count = self._count()
-            self._matrix: Vectors | None = None
-            if self.meta.get("built_with") == "hnsw":
-                load_vss(self._connection)
-            else:
-                self._matrix = self._load_matrix()
-        except duckdb.Error as error:
+            self._check_schema(file)
+            self._load()
+        except (duckdb.Error, KeyError, ValueError) as error:
             self._connection.close()
-            raise StoreError(f"{file}: cannot be read, roll back or sync again: {error}") from error
+            raise StoreError(f"{file}: cannot be read ({error}); roll back, or sync again") from error
+        except StoreError:
+            self._connection.close()
+            raise
+
+    def _check_schema(self, file: Path) -> None:
+        if self.meta.get("generation_schema") != GENERATION_SCHEMA:
+            raise StoreError(
+                f"{file}: has schema {self.meta.get('generation_schema')!r}, this version reads "
+                f"{GENERATION_SCHEMA!r}; run `nornweave sync`"
+            )
+
+    def _load(self) -> None:
+        numbers = self._connection.execute("select document_no from chunks order by chunk_no").fetchnumpy()
+        self.chunk_count = len(numbers["document_no"])
+        self._documents: NDArray[np.int32] = numbers["document_no"].astype(np.int32)
+        self._terms = load_terms(self._connection)
+        self._pairs = load_pairs(self._connection)
+        self._names = load_names(self._connection)
+        dimensions = int(self.meta["dimensions"])
+        self._vectors: VectorIndex
+        if self.meta["built_with"] == "hnsw":
+            load_vss(self._connection)
+            self._vectors = load_hnsw(self._connection, self.chunk_count, dimensions)
+        else:
+            self._vectors = load_matrix(self._connection, self.chunk_count, dimensions)
+
+    @property
+    def document_count(self) -> int:
+        """Count the documents that have chunks."""
+        return int(self._documents[-1]) + 1 if self.chunk_count else 0
 
     def __enter__(self) -> Self:
         return self
@@ -90,83 +117,97 @@ class Generation:
         """Close the file."""
         self._connection.close()
 
-    def dense(self, query: Vectors, k: int) -> list[Hit]:
-        """Return the ``k`` chunks of highest cosine similarity, in [-1, 1], best first, ties by number.
+    def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
+        """Return the ``k`` chunks of highest cosine similarity, in [-1, 1].
 
         Args:
             query: normalised vector of shape ``(dimensions,)``.
             k: how many.
+            within: which chunks may be found; the answer is exact then.
         """
-        if self._matrix is None:
-            return self._dense_hnsw(query, k)
-        scores = self._matrix @ query
-        k = min(k, len(scores))
-        if not k:
-            return []
-        best = np.argpartition(-scores, k - 1)[:k]
-        return [Hit(int(number), float(scores[number])) for number in sorted(best, key=lambda n: (-scores[n], n))]
+        return self._vectors.search(query, k, within)
 
-    def sparse(self, terms: Sequence[str], k: int) -> list[Hit]:
-        """Return the ``k`` chunks of highest BM25 score, ≥ 0, best first, ties by number."""
+    def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
+        """Return the cosine similarity of some chunks, in their order."""
+        return self._vectors.similarities(query, numbers)
+
+    def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        """Count the chunks that hold each term."""
+        return {term: self._terms.frequency(term) for term in terms}
+
+    def sparse(self, weights: Mapping[str, float], document_share: float = 0) -> Scores:
+        """Return ``Σ weight(term) · tf(term, chunk)`` for every chunk: BM25 when the weights are the terms' idf.
+
+        Args:
+            weights: term → what it counts for.
+            document_share: in [0, 1]; this share of a term's part comes from where the chunk's document says it best,
+                so that a passage of a document about the subject need not repeat the subject.
+        """
+        scores = np.zeros(self.chunk_count, np.float32)
+        documents = np.zeros(self.document_count, np.float32)
+        for term, weight in weights.items():
+            chunks, frequencies = self._terms.weighted(term)
+            if not len(chunks):
+                continue
+            scores[chunks] += (weight * (1 - document_share)) * frequencies
+            if document_share:
+                found_in, highest = self._best_of_documents(chunks, frequencies)
+                documents[found_in] += (weight * document_share) * highest
+        return scores + documents[self._documents] if document_share else scores
+
+    def paired(self, weights: Mapping[int, float]) -> Scores:
+        """Return ``Σ weight(pair)`` over the word pairs that each chunk holds."""
+        scores = np.zeros(self.chunk_count, np.float32)
+        for pair, weight in weights.items():
+            scores[self._pairs.chunks(pair)] += weight
+        return scores
+
+    def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
+        """Return the chunks that can be looked up by each key; keys that none has are left out."""
+        found = {key: self._names.chunks(key) for key in keys}
+        return {key: chunks for key, chunks in found.items() if len(chunks)}
+
+    def holding(self, terms: Iterable[str]) -> Numbers:
+        """Return the chunks that hold all of the terms, ascending."""
+        held: Numbers | None = None
+        for chunks in sorted((self._terms.chunks(term) for term in terms), key=len):
+            held = chunks if held is None else np.intersect1d(held, chunks, assume_unique=True)
+        return np.empty(0, np.int32) if held is None else held
+
+    def within(self, conditions: Sequence[Condition]) -> Mask:
+        """Return which chunks meet all conditions."""
+        return select_chunks(self._cursor(), conditions, self.chunk_count)
+
+    def contents(self, numbers: Numbers) -> dict[int, str]:
+        """Return the texts of chunks, by number."""
         rows = self._cursor().execute(
-            """
-            select chunk_no, sum(weight) as score
-            from postings
-            where term_id in (select term_id from terms where term in (select unnest(?)))
-            group by chunk_no
-            order by score desc, chunk_no
-            limit ?
-            """,
-            [list(terms), k],
+            "select chunk_no, content from chunks where chunk_no in (select unnest(?::integer[]))", [_literal(numbers)]
         )
-        return [Hit(number, score) for number, score in rows.fetchall()]
+        return dict(rows.fetchall())
 
-    def chunks(self, numbers: Sequence[int]) -> dict[int, StoredChunk]:
+    def containing(self, text: str, k: int) -> Numbers:
+        """Return the first ``k`` chunks that contain ``text``, without regard to case; reads every text."""
+        rows = self._cursor().execute(
+            "select chunk_no from chunks where contains(lower(content), lower(?)) order by chunk_no limit ?", [text, k]
+        )
+        return rows.fetchnumpy()["chunk_no"].astype(np.int32)
+
+    def paths(self) -> Collection[str]:
+        """Return the source-relative path of every document."""
+        return [path for (path,) in self._cursor().execute("select path from documents").fetchall()]
+
+    def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
         """Return chunks with their documents' facts, by number."""
         rows = self._cursor().execute(
-            """
-            select
-              c.chunk_no, c.chunk_id, c.content, d.source_id, d.path, coalesce(c.title, d.title), c.section, c.page,
-              c.char_start, c.char_end, c.line_start, c.line_end, c.message_ids, d.updated_at, d.revision, d.url,
-              d.stale, c.metadata
-            from chunks c
-            join documents d using (document_no)
-            where c.chunk_no in (select unnest(?))
-            """,
-            [list(numbers)],
+            "select chunk_no, card from cards where chunk_no in (select unnest(?::integer[]))", [_literal(numbers)]
         )
-        return {chunk.chunk_no: chunk for chunk in map(_stored_chunk, rows.fetchall())}
+        return {number: _stored_chunk(number, json.loads(card)) for number, card in rows.fetchall()}
 
-    def _dense_hnsw(self, query: Vectors, k: int) -> list[Hit]:
-        literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
-        with _HNSW_SEARCHES:
-            rows = (
-                self._cursor()
-                .execute(
-                    f"""
-                select chunk_no, 1 - array_cosine_distance(vector, ?::float[{len(query):d}]) as score
-                from vectors
-                order by array_cosine_distance(vector, ?::float[{len(query):d}])
-                limit ?
-                """,
-                    [literal, literal, k],
-                )
-                .fetchall()
-            )
-        return sorted((Hit(number, score) for number, score in rows), key=lambda hit: (-hit.score, hit.chunk_no))
-
-    def _load_matrix(self) -> Vectors:
-        dimensions = int(self.meta["dimensions"])
-        matrix = np.zeros((self.chunk_count, dimensions), dtype=np.float32)
-        reader = self._connection.execute("select chunk_no, vector from vectors").to_arrow_reader(_MATRIX_ROWS)
-        for batch in reader:
-            numbers = batch.column("chunk_no").to_numpy()
-            matrix[numbers] = batch.column("vector").flatten().to_numpy().reshape(-1, dimensions)
-        return matrix
-
-    def _count(self) -> int:
-        row = self._connection.execute("select count(*) from chunks").fetchone()
-        return int(row[0]) if row else 0
+    def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
+        """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""
+        documents = self._documents[chunks]
+        starts = np.flatnonzero(np.r_[True, documents[1:] != documents[:-1]])
+        return documents[starts], np.maximum.reduceat(weights, starts)
 
     def _cursor(self) -> Connection:
         """Return this thread's cursor: a DuckDB connection is not shared between threads."""
@@ -176,24 +217,18 @@ class Generation:
         return cursor
 
 
-def _stored_chunk(row: tuple) -> StoredChunk:  # type: ignore[type-arg]
-    (number, chunk_id, content, source_id, path, title, section, page, start, end, first, last, message_ids,
-     updated_at, revision, url, stale, metadata) = row  # fmt: skip
-    return StoredChunk(
-        chunk_no=number,
-        chunk_id=chunk_id,
-        content=content,
-        source_id=source_id,
-        path=path,
-        title=title,
-        section=section,
-        page=page,
-        char_range=(start, end),
-        line_range=(first, last),
-        message_ids=tuple(message_ids or ()),
-        updated_at=updated_at,
-        revision=revision,
-        url=url,
-        stale=stale,
-        metadata=freeze(json.loads(metadata)),
-    )
+def _stored_chunk(number: int, card: dict[str, Any]) -> StoredChunk:
+    updated_at = card["updated_at"]
+    parsed = {
+        "char_range": tuple(card["char_range"]),
+        "line_range": tuple(card["line_range"]),
+        "message_ids": tuple(card["message_ids"] or ()),
+        "updated_at": datetime.fromisoformat(updated_at) if updated_at else None,
+        "metadata": freeze(card["metadata"]),
+    }
+    return StoredChunk(chunk_no=number, **{**card, **parsed})
+
+
+def _literal(numbers: Numbers) -> str:
+    """Write numbers as text that DuckDB casts to a list: binding a list costs fifty times as much."""
+    return "[" + ",".join(map(str, numbers)) + "]"

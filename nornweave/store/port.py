@@ -18,6 +18,11 @@ from numpy.typing import NDArray
 from nornweave.types import Chunk, ChunkId, Document, DocumentId, Failure, GenerationId
 
 Vectors = NDArray[np.float32]
+Scores = NDArray[np.float32]
+"""One score per chunk, by chunk number; higher is better, 0 is nothing found."""
+Numbers = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+"""Which chunks may be found, by chunk number."""
 
 
 Outcome: TypeAlias = Literal["stored", "failed", "transient", "skipped"]
@@ -52,6 +57,8 @@ class IndexedChunk:
         embedding_key: identifies the vector: encoder version and embedded text.
         terms: term → occurrences.
         lines: first and last line, from 1.
+        pairs: keys of the word pairs, distinct, ascending.
+        keys: what it can be looked up by, distinct, ascending.
     """
 
     chunk_id: ChunkId
@@ -59,6 +66,8 @@ class IndexedChunk:
     embedding_key: str
     terms: Mapping[str, int]
     lines: tuple[int, int]
+    pairs: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -61,6 +61,8 @@ _CHUNK_SCHEMA = pa.schema(
         ("embedding_key", pa.string()),
         ("terms", pa.list_(pa.string())),
         ("frequencies", pa.list_(pa.uint16())),
+        ("pairs", pa.list_(pa.uint32())),
+        ("keys", pa.list_(pa.string())),
     ]
 )
 
@@ -87,6 +89,8 @@ def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
             "embedding_key": indexed.embedding_key,
             "terms": list(indexed.terms),
             "frequencies": [min(count, 65535) for count in indexed.terms.values()],
+            "pairs": list(indexed.pairs),
+            "keys": list(indexed.keys),
         }
         for one in stored
         for position, indexed in enumerate(one.chunks)

@@ -13,7 +13,7 @@ from nornweave.store.connection import Connection, connect_writer, statement_fil
 logger = logging.getLogger(__name__)
 
 # Changes when the tables do; a working file of another schema is rebuilt from the sources.
-SCHEMA = "1"
+SCHEMA = "2"
 
 
 def open_working_file(file: Path, dimensions: int) -> Connection:

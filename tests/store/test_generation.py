@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -37,13 +36,14 @@ def opened(parts: DomainParts) -> Generation:
 def test_bm25_is_the_formula(tmp_path: Path) -> None:
     """Documents hold 4, 3 and 5 terms, their paths (``a``, ``b``, ``c``) included; "cat" stands twice in one."""
     with opened(small_corpus(tmp_path)) as generation:
-        hits = generation.sparse(["cat"], 10)
-        everything = generation.sparse(["cat", "dog", "bird"], 10)
-    idf = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
-    expected = idf * 2 * 2.2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 4 / 4))
-    assert [hit.score for hit in hits] == [pytest.approx(expected, rel=1e-6)]
-    assert [hit.score for hit in everything] == sorted((hit.score for hit in everything), reverse=True)
-    assert len(everything) == 3
+        frequencies = generation.document_frequencies(["cat", "dog", "absent"])
+        scores = generation.sparse({"cat": 1.5, "absent": 9.0})
+        both = generation.sparse({"cat": 1.0, "dog": 1.0})
+    assert frequencies == {"cat": 1, "dog": 2, "absent": 0}
+    twice = 2 * 2.2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 4 / 4))
+    np.testing.assert_allclose(scores, [1.5 * twice, 0, 0], rtol=1e-6)
+    once = [2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * length / 4)) for length in (4, 3)]
+    np.testing.assert_allclose(both, [twice + once[0], once[1], 0], rtol=1e-6)
 
 
 def test_the_vector_index_finds_what_exact_search_finds(tmp_path: Path) -> None:
@@ -53,13 +53,13 @@ def test_the_vector_index_finds_what_exact_search_finds(tmp_path: Path) -> None:
     with opened(exact_parts) as exact, opened(index_parts) as index:
         assert (exact.meta["built_with"], index.meta["built_with"]) == ("exact", "hnsw")
         expected, found = exact.dense(query, 3), index.dense(query, 3)
-    assert [hit.chunk_no for hit in found] == [hit.chunk_no for hit in expected]
-    np.testing.assert_allclose([hit.score for hit in found], [hit.score for hit in expected], atol=1e-5)
+    assert found.numbers.tolist() == expected.numbers.tolist()
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-5)
 
 
 def test_a_citation_points_at_the_text(tmp_path: Path) -> None:
     with opened(small_corpus(tmp_path)) as generation:
-        chunk = generation.chunks([generation.sparse(["fish"], 1)[0].chunk_no]).popitem()[1]
+        chunk = generation.chunks(generation.holding(["fish"])).popitem()[1]
     assert (chunk.path, chunk.content, chunk.char_range, chunk.line_range) == (
         "c",
         "bird bird bird fish",

@@ -37,7 +37,9 @@ create table chunks (
   metadata varchar,
   embedding_key varchar,
   terms varchar[],
-  frequencies usmallint[]
+  frequencies usmallint[],
+  pairs uinteger[],
+  keys varchar[]
 );
 
 -- Documents whose last attempt stored nothing: failed, transient (tried at every sync) or skipped on purpose. An older

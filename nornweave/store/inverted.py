@@ -1,0 +1,122 @@
+"""Inverted lists in memory: key → the chunks that have it, with what it counts for there."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nornweave.store.connection import Connection
+from nornweave.store.port import Numbers, Scores
+
+K_contra = TypeVar("K_contra", contravariant=True)
+
+
+class Keys(Protocol[K_contra]):
+    """The distinct keys of an index, in order."""
+
+    def find(self, key: K_contra) -> int:
+        """Return the key's position, or -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextKeys:
+    """Keys that are text, in the order of their code points; an Arrow array is a third of a Python list."""
+
+    keys: pa.StringArray
+
+    def find(self, key: str) -> int:
+        """Return the key's position, or -1."""
+        position = bisect_left(self.keys, key, key=lambda stored: str(stored.as_py()))
+        return position if position < len(self.keys) and self.keys[position].as_py() == key else -1
+
+
+@dataclass(frozen=True, slots=True)
+class NumberKeys:
+    """Keys that are numbers, ascending."""
+
+    keys: NDArray[np.uint32]
+
+    def find(self, key: int) -> int:
+        """Return the key's position, or -1."""
+        position = int(np.searchsorted(self.keys, np.uint32(key)))
+        return position if position < len(self.keys) and self.keys[position] == key else -1
+
+
+@dataclass(frozen=True, slots=True)
+class InvertedLists(Generic[K_contra]):
+    """The chunks of each key, ascending.
+
+    Attributes:
+        offsets: of each key's chunks in ``chunk_nos``; one more than keys.
+        weights: beside ``chunk_nos``; ``None`` where a chunk has a key or has not.
+    """
+
+    keys: Keys[K_contra]
+    offsets: NDArray[np.int64]
+    chunk_nos: Numbers
+    weights: Scores | None = None
+
+    def chunks(self, key: K_contra) -> Numbers:
+        """Return the chunks that have the key, ascending."""
+        return self.chunk_nos[self._range(key)]
+
+    def weighted(self, key: K_contra) -> tuple[Numbers, Scores]:
+        """Return the chunks that have the key, and what it counts for in each."""
+        where = self._range(key)
+        chunks = self.chunk_nos[where]
+        return chunks, np.ones(len(chunks), np.float32) if self.weights is None else self.weights[where]
+
+    def frequency(self, key: K_contra) -> int:
+        """Count the chunks that have the key."""
+        where = self._range(key)
+        return int(where.stop - where.start)
+
+    def _range(self, key: K_contra) -> slice:
+        position = self.keys.find(key)
+        return slice(0, 0) if position < 0 else slice(int(self.offsets[position]), int(self.offsets[position + 1]))
+
+
+def load_terms(connection: Connection) -> InvertedLists[str]:
+    """Load the BM25 tables: term → chunks, with the weight of the term there before idf."""
+    terms = connection.execute("select term, document_frequency from terms order by term_id").to_arrow_table()
+    postings = connection.execute("select chunk_no, weight from postings order by term_id, chunk_no").to_arrow_table()
+    return InvertedLists(
+        TextKeys(_strings(terms, "term")),
+        _offsets(_numpy(terms, "document_frequency")),
+        _numpy(postings, "chunk_no"),
+        _numpy(postings, "weight"),
+    )
+
+
+def load_names(connection: Connection) -> InvertedLists[str]:
+    """Load what chunks can be looked up by: ``field:value`` → chunks."""
+    keys = connection.execute("select key, count(*) as size from keys group by key order by key").to_arrow_table()
+    rows = connection.execute("select chunk_no from keys order by key, chunk_no").to_arrow_table()
+    return InvertedLists(TextKeys(_strings(keys, "key")), _offsets(_numpy(keys, "size")), _numpy(rows, "chunk_no"))
+
+
+def load_pairs(connection: Connection) -> InvertedLists[int]:
+    """Load the word pairs: key of the pair → chunks."""
+    rows = connection.execute("select pair, chunk_no from pairs order by pair, chunk_no").to_arrow_table()
+    pairs = _numpy(rows, "pair")
+    starts = np.flatnonzero(np.r_[len(pairs) > 0, pairs[1:] != pairs[:-1]])
+    return InvertedLists(
+        NumberKeys(pairs[starts]), np.append(starts, len(pairs)).astype(np.int64), _numpy(rows, "chunk_no")
+    )
+
+
+def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
+
+
+def _numpy(table: pa.Table, column: str) -> NDArray[Any]:
+    return table.column(column).combine_chunks().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _strings(table: pa.Table, column: str) -> pa.StringArray:
+    return table.column(column).combine_chunks()

@@ -1,0 +1,124 @@
+"""Dense search over a generation's vectors: a matrix in memory, or the ``vss`` index where that would be too slow."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from nornweave.store.connection import Connection
+from nornweave.store.hits import NO_HITS, Hits, best
+from nornweave.store.port import Mask, Numbers, Scores, Vectors
+
+# vss 1.5.5 crashes the process when more HNSW searches run at once than there are CPUs; two is safe everywhere.
+_HNSW_SEARCHES = threading.BoundedSemaphore(2)
+_BATCH_ROWS = 8192
+# Below this share of chunks that pass a filter, gathering their rows is cheaper than scoring all.
+_GATHER_SHARE = 0.25
+_CODE_RANGE = 127
+
+
+class VectorIndex(Protocol):
+    """Searches vectors by cosine similarity."""
+
+    def search(self, query: Vectors, k: int, within: Mask | None) -> Hits:
+        """Return the ``k`` most similar chunks; among those of ``within`` exactly."""
+
+    def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
+        """Return the cosine similarity of some chunks, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMatrix:
+    """All vectors in memory, of shape ``(chunks, dimensions)``, in the order of chunk numbers; exact."""
+
+    matrix: Vectors
+
+    def search(self, query: Vectors, k: int, within: Mask | None) -> Hits:
+        """Return the ``k`` most similar chunks."""
+        if within is None:
+            return best(self.matrix @ query, k)
+        numbers = np.flatnonzero(within).astype(np.int32)
+        if len(numbers) > len(within) * _GATHER_SHARE:
+            return best((self.matrix @ query)[numbers], k, numbers)
+        return best(self.matrix[numbers] @ query, k, numbers)
+
+    def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
+        """Return the cosine similarity of some chunks, in their order."""
+        return np.asarray(self.matrix[numbers] @ query, np.float32)
+
+
+class HnswVectors:
+    """The ``vss`` index of the generation file; what it does not return is scored from one byte a component.
+
+    ``codes`` times ``scales`` is a vector within 0.4 % of its largest component: good enough to place a candidate that
+    another retrieval source found, at a quarter of the memory.
+    """
+
+    def __init__(self, connection: Connection, codes: NDArray[np.int8], scales: Scores):
+        self._connection = connection
+        self._codes = codes
+        self._scales = scales
+
+    def search(self, query: Vectors, k: int, within: Mask | None) -> Hits:
+        """Return the ``k`` most similar chunks; exact only among those of ``within``."""
+        # Six digits keep single precision; a bound list costs fifty times as much (facts).
+        literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
+        distance = f"array_cosine_distance(vector, ?::float[{len(query):d}])"
+        cursor = self._connection.cursor()
+        if within is None:
+            statement = f"select chunk_no, 1 - {distance} as score from vectors order by {distance} limit ?"
+            with _HNSW_SEARCHES:
+                found = cursor.execute(statement, [literal, literal, k]).fetchnumpy()
+        else:
+            cursor.register("qualifying", _number_table(np.flatnonzero(within)))
+            # The index filters after searching, which loses qualifying rows; a second sort key keeps it out.
+            statement = f"""
+                select chunk_no, 1 - {distance} as score
+                from vectors
+                semi join qualifying using (chunk_no)
+                order by score desc, chunk_no
+                limit ?
+                """
+            found = cursor.execute(statement, [literal, k]).fetchnumpy()
+        if not len(found["chunk_no"]):
+            return NO_HITS
+        return best(found["score"].astype(np.float32), k, found["chunk_no"].astype(np.int32))
+
+    def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
+        """Return the cosine similarity of some chunks, in their order, within 0.01."""
+        return np.asarray((self._codes[numbers].astype(np.float32) @ query) * self._scales[numbers], np.float32)
+
+
+def load_matrix(connection: Connection, count: int, dimensions: int) -> VectorMatrix:
+    """Read all vectors into memory."""
+    matrix = np.zeros((count, dimensions), dtype=np.float32)
+    for numbers, vectors in _batches(connection, dimensions):
+        matrix[numbers] = vectors
+    return VectorMatrix(matrix)
+
+
+def load_hnsw(connection: Connection, count: int, dimensions: int) -> HnswVectors:
+    """Open the index of the file, and read one byte a component."""
+    codes = np.zeros((count, dimensions), dtype=np.int8)
+    scales = np.zeros(count, dtype=np.float32)
+    for numbers, vectors in _batches(connection, dimensions):
+        scale = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / _CODE_RANGE
+        codes[numbers] = np.rint(vectors / scale[:, None]).astype(np.int8)
+        scales[numbers] = scale
+    return HnswVectors(connection, codes, scales)
+
+
+def _batches(connection: Connection, dimensions: int) -> Iterator[tuple[NDArray[np.int32], Vectors]]:
+    reader = connection.execute("select chunk_no, vector from vectors").to_arrow_reader(_BATCH_ROWS)
+    for batch in reader:
+        yield batch.column("chunk_no").to_numpy(), batch.column("vector").flatten().to_numpy().reshape(-1, dimensions)
+
+
+def _number_table(numbers: NDArray[np.int64]) -> pa.Table:
+    return pa.table({"chunk_no": numbers.astype(np.int32)})
