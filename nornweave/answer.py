@@ -1,6 +1,6 @@
-"""The path of a query: ``encode → recall per domain → combine on one scale → cite``.
+"""The path of a query: ``route → recall in every domain at once → collect → merge on the common scale → cite``.
 
-A first version: two retrieval sources, no filters, no fusion beyond one scale for all domains.
+Deduplication, conflicts, ranking signals and synthesis follow between merging and citing.
 """
 
 from __future__ import annotations
@@ -8,181 +8,199 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from concurrent.futures import Executor, Future, wait
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
-from nornweave import analysis
-from nornweave.embedding import Encoder
-from nornweave.errors import NoGenerationError, StoreError
-from nornweave.recall.agent import Candidates, candidate_name, recall
-from nornweave.recall.combine import Leg, convex_combination
-from nornweave.settings import PlanSettings
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.generation import Generation, StoredChunk
+from nornweave.documents import item_document
+from nornweave.errors import NornWeaveError, QueryError
+from nornweave.recall.agent import Agent
+from nornweave.recall.query import check_query
+from nornweave.recall.records import Filters, RecallItem, RecallRequest, RecallResponse, Switch
+from nornweave.routing import choose_domains, domain_signals, split_clauses
 from nornweave.types import Domain
 
-# The theoretical minimum of each retrieval source: cosine and BM25.
-FLOORS: Mapping[str, float] = {"dense": -1.0, "sparse": 0.0}
-MAX_QUERY_CHARACTERS = 4096
+NO_FILTERS: Mapping[Domain, Filters] = MappingProxyType({})
+# Late answers are given this much beyond the deadline to hand over what they have.
+GRACE_S = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Searchable:
-    """What answering from one domain needs."""
+class Question:
+    """What is asked of all domains (contract §4, ``POST /query``).
+
+    Attributes:
+        domains: which to ask; ``None`` leaves it to routing.
+        filters: by domain.
+        timeout_ms: domains that have not answered by then become coverage gaps; ``None`` waits.
+    """
+
+    text: str
+    domains: tuple[Domain, ...] | None = None
+    top_k: int = 10
+    filters: Mapping[Domain, Filters] = field(default_factory=lambda: NO_FILTERS)
+    expand: Switch = "auto"
+    rerank: Switch = "auto"
+    timeout_ms: int | None = 5000
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A domain that gave no answer, and why."""
 
     domain: Domain
     agent_id: str
-    store: DuckDBStore
-    encoder: Encoder
-    plan: PlanSettings
+    reason: str
 
 
-def answer(query: str, domains: Sequence[Searchable], *, top_k: int = 10) -> dict[str, Any]:
-    """Answer a query from the published generations.
+def answer(question: Question, agents: Mapping[Domain, Agent], executor: Executor) -> dict[str, Any]:
+    """Answer a question.
 
     Returns:
         A ``FusionResult`` of contract §4; a domain that could not be searched is a coverage gap.
 
     Raises:
-        ValueError: the query is blank or longer than 4,096 characters, or ``top_k`` is not in 1 to 100.
+        QueryError: the question asks for something that cannot be; nothing is searched then.
     """
-    _check(query, top_k)
-    started = time.perf_counter()
-    gaps: list[dict[str, str]] = []
-    coverage: dict[str, Any] = {}
-    found: list[Candidates] = []
-    with ExitStack() as stack:
-        generations: dict[Domain, Generation] = {}
-        for one in domains:
-            try:
-                generation = stack.enter_context(open_published(one.store))
-            except StoreError as error:
-                gaps.append({"domain_id": one.domain.value, "agent_id": one.agent_id, "reason": str(error)})
-                coverage[one.domain.value] = {"searched": False, "reason": str(error)}
-                continue
-            generations[one.domain] = generation
-            vector = one.encoder.encode_query(query)
-            candidates = recall(one.domain, generation, vector, analysis.query_terms(query), top_k)
-            found.append(candidates)
-            coverage[one.domain.value] = _coverage(generation, candidates)
-        items = _items(found, generations, {one.domain: one.plan for one in domains}, top_k)
+    check_query(question.text, question.top_k)
+    started = time.monotonic()
+    asked = asked_agents(question, agents)
+    items, responses, gaps = recall_everywhere(question, asked, executor)
     return {
         "query_id": str(uuid.uuid4()),
-        "query": query,
-        "items": items,
+        "query": question.text,
+        "items": [item_document(item) for item in items],
         "synthesis": None,
         "conflicts": [],
-        "coverage": coverage,
-        "coverage_gaps": gaps,
-        "domains_queried": [one.domain.value for one in domains],
+        "coverage": _coverage(asked, responses, gaps),
+        "coverage_gaps": [
+            {"domain_id": gap.domain.value, "agent_id": gap.agent_id, "reason": gap.reason} for gap in gaps
+        ],
+        "domains_queried": [domain.value for domain in asked],
+        "domain_signals": {domain.value: round(value, 3) for domain, value in domain_signals(question.text).items()},
         "duplicates_removed": 0,
-        "stats": {"total_items": sum(len(c.scores("dense") | c.scores("sparse")) for c in found),
-                  "final_items": len(items)},
-        "total_latency_ms": round((time.perf_counter() - started) * 1000),
-    }  # fmt: skip
+        "stats": {
+            "total_items": sum(len(response.items) for response in responses.values()),
+            "final_items": len(items),
+        },
+        "total_latency_ms": round((time.monotonic() - started) * 1000),
+    }
 
 
-def open_published(store: DuckDBStore) -> Generation:
-    """Open the generation that a domain's pointer names.
+def asked_agents(question: Question, agents: Mapping[Domain, Agent]) -> dict[Domain, Agent]:
+    """Choose whom to ask: the domains named, else those that the words do not rule out.
 
     Raises:
-        NoGenerationError: nothing is published yet.
-        StoreError: the file cannot be read.
+        QueryError: a domain is not served, or filters are set on one that is not asked and would be lost.
     """
-    generation = store.current()
-    if generation is None:
-        raise NoGenerationError("nothing is published yet; run `nornweave sync`")
-    return Generation(store.files.path(generation))
-
-
-def _check(query: str, top_k: int) -> None:
-    if not query.strip():
-        raise ValueError("query: blank; ask something")
-    if len(query) > MAX_QUERY_CHARACTERS:
-        raise ValueError(f"query: {len(query)} characters, allowed are 1 to {MAX_QUERY_CHARACTERS}")
-    if not 1 <= top_k <= 100:
-        raise ValueError(f"top_k: {top_k}, allowed are 1 to 100")
-
-
-def _items(
-    found: Sequence[Candidates],
-    generations: Mapping[Domain, Generation],
-    plans: Mapping[Domain, PlanSettings],
-    top_k: int,
-) -> list[dict[str, Any]]:
-    """Combine all domains on one scale: a source's ceiling is its best score in any of them."""
-    ceilings = {
-        source: max((hit.score for candidates in found for hit in candidates.hits[source]), default=FLOORS[source])
-        for source in FLOORS
+    for domain in question.domains or ():
+        if domain not in agents:
+            raise QueryError("domains", f"{domain.value!r} is not served; there are: {', '.join(agents)}")
+    allowed = question.domains or tuple(agents)
+    # A filter names its domain: whoever sets one wants that domain asked, whatever the words say.
+    chosen = question.domains or {
+        *choose_domains(domain_signals(question.text), allowed),
+        *(set(question.filters) & set(allowed)),
     }
-    ranked: list[tuple[float, str]] = []
-    for candidates in found:
-        legs = [Leg(source, candidates.scores(source), FLOORS[source], ceilings[source]) for source in FLOORS]
-        plan = plans[candidates.domain]
-        combined = convex_combination(legs, {"dense": plan.dense, "sparse": plan.sparse})
-        ranked.extend((score, name) for name, score in combined)
-    best = sorted(ranked, key=lambda pair: (-pair[0], pair[1]))[:top_k]
-    sources = _ranks(found)
-    chunks = _fetch(best, generations)
-    return [_item(name.split(":")[0], chunks[name], score, sources[name]) for score, name in best]
+    for domain in question.filters:
+        if domain not in chosen:
+            raise QueryError(f"filters.{domain.value}", f"the domain is not asked; asked are: {', '.join(chosen)}")
+    return {domain: agent for domain, agent in agents.items() if domain in chosen}
 
 
-def _ranks(found: Sequence[Candidates]) -> dict[str, dict[str, dict[str, float]]]:
-    ranks: dict[str, dict[str, dict[str, float]]] = {}
-    for candidates in found:
-        for source, hits in candidates.hits.items():
-            for rank, hit in enumerate(hits, 1):
-                name = candidate_name(candidates.domain, hit.chunk_no)
-                ranks.setdefault(name, {})[source] = {"rank": rank, "score": round(hit.score, 4)}
-    return ranks
+def recall_everywhere(
+    question: Question, asked: Mapping[Domain, Agent], executor: Executor
+) -> tuple[tuple[RecallItem, ...], dict[Domain, RecallResponse], tuple[Gap, ...]]:
+    """Ask every agent at once; who fails or is late is a gap and costs nobody else their answer.
+
+    Returns:
+        The best items of all, the answers by domain, and who gave none.
+
+    Raises:
+        QueryError: an agent refuses the query or its filters.
+    """
+    started = time.monotonic()
+    futures = {domain: executor.submit(_ask, question, agent, started) for domain, agent in asked.items()}
+    wait(futures.values(), None if question.timeout_ms is None else question.timeout_ms / 1000 + GRACE_S)
+    responses: dict[Domain, RecallResponse] = {}
+    gaps: list[Gap] = []
+    for domain, future in futures.items():
+        outcome = _outcome(future, question)
+        if isinstance(outcome, RecallResponse):
+            responses[domain] = outcome
+        else:
+            gaps.append(Gap(domain, asked[domain].agent_id, outcome))
+    items = merge_items([response.items for response in responses.values()], question.top_k)
+    return items, responses, tuple(gaps)
 
 
-def _fetch(best: Sequence[tuple[float, str]], generations: Mapping[Domain, Generation]) -> dict[str, StoredChunk]:
-    wanted: dict[Domain, list[int]] = {}
-    for _, name in best:
-        domain, number = name.split(":")
-        wanted.setdefault(Domain(domain), []).append(int(number))
+def merge_items(answers: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[RecallItem, ...]:
+    """Merge the domains' items by their calibrated scores, ties by chunk id; a chunk found twice keeps its best."""
+    best: dict[str, RecallItem] = {}
+    for item in (item for items in answers for item in items):
+        known = best.get(item.chunk_id)
+        if known is None or item.score > known.score:
+            best[item.chunk_id] = item
+    return tuple(sorted(best.values(), key=lambda item: (-item.score, item.chunk_id))[:top_k])
+
+
+def _ask(question: Question, agent: Agent, started: float) -> RecallResponse:
+    """Ask one agent for the question and for each of its clauses."""
+    timeout_ms = question.timeout_ms
+    if timeout_ms is not None:
+        timeout_ms = max(1, timeout_ms - int((time.monotonic() - started) * 1000))
+    request = RecallRequest(
+        text=question.text,
+        top_k=question.top_k,
+        filters=question.filters.get(agent.domain, {}),
+        expand=question.expand,
+        rerank=question.rerank,
+        timeout_ms=timeout_ms,
+        explain=question.explain,
+    )
+    whole = agent.recall(request)
+    clauses = split_clauses(question.text)
+    if len(clauses) < 2:
+        return whole
+    parts = [agent.recall(replace(request, text=clause)) for clause in clauses]
+    return replace(whole, items=merge_items([one.items for one in (whole, *parts)], question.top_k))
+
+
+def _outcome(future: Future[RecallResponse], question: Question) -> RecallResponse | str:
+    if not future.done():
+        future.cancel()
+        return f"timeout after {question.timeout_ms}ms"
+    error = future.exception()
+    if isinstance(error, QueryError):
+        raise error
+    if isinstance(error, NornWeaveError):
+        return str(error)
+    response = future.result()
+    late = not response.items and set(response.retrieval.values()) == {"timeout"}
+    return f"timeout after {question.timeout_ms}ms" if late else response
+
+
+def _coverage(
+    asked: Mapping[Domain, Agent], responses: Mapping[Domain, RecallResponse], gaps: Sequence[Gap]
+) -> dict[str, Any]:
+    reasons = {gap.domain: gap.reason for gap in gaps}
     return {
-        candidate_name(domain, number): chunk
-        for domain, numbers in wanted.items()
-        for number, chunk in generations[domain].chunks(numbers).items()
+        domain.value: _covered(responses[domain])
+        if domain in responses
+        else {"searched": False, "reason": reasons[domain]}
+        for domain in asked
     }
 
 
-def _item(domain: str, chunk: StoredChunk, score: float, sources: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "chunk_id": chunk.chunk_id,
-        "content": chunk.content,
-        "score": {"value": round(score, 4), "signals": {}},
-        "citation": {
-            "domain_id": domain,
-            "source_id": chunk.source_id,
-            "source_path": chunk.path,
-            "timestamp": chunk.updated_at.isoformat().replace("+00:00", "Z") if chunk.updated_at else None,
-            "line_range": None if chunk.message_ids or chunk.page else list(chunk.line_range),
-            "char_range": list(chunk.char_range),
-            "page": chunk.page,
-            "section": chunk.section,
-            "message_ids": list(chunk.message_ids) or None,
-            "url": chunk.url,
-            "title": chunk.title,
-            "revision": chunk.revision,
-            "stale": chunk.stale,
-        },
-        "corroborated_by": [],
-        "sources": dict(sources),
-        "rerank_score": None,
-        "conflict": None,
-        "metadata": dict(chunk.metadata),
-    }
-
-
-def _coverage(generation: Generation, candidates: Candidates) -> dict[str, Any]:
+def _covered(response: RecallResponse) -> dict[str, Any]:
     return {
         "searched": True,
-        "generation": generation.meta["generation"],
-        "indexed_at": generation.meta["built_at"],
-        "total_searched": generation.chunk_count,
-        "retrieval": {source: "ok" if hits else "empty" for source, hits in candidates.hits.items()},
+        "generation": response.generation,
+        "indexed_at": response.indexed_at,
+        "total_searched": response.total_searched,
+        "retrieval": dict(response.retrieval),
+        "latency_ms": response.latency_ms,
+        "notices": list(response.notices),
     }

@@ -12,6 +12,8 @@
     ├── StoreError             the working file or a generation cannot be read or written
     │   ├── DomainBusyError    another process is writing this domain
     │   └── NoGenerationError  nothing is published yet
+    ├── QueryError             a query is wrong: field, value, what is allowed (HTTP: 422)
+    ├── RerankerError          a cross-encoder cannot be loaded or fails; the combined order stands
     └── ReconciliationError    an invariant of the store does not hold; nothing is published
 
 Foreign errors are translated where they enter, ``from error``. A message says what was found, what was expected, where,
@@ -57,6 +59,19 @@ class DomainBusyError(StoreError):
 
 class NoGenerationError(StoreError):
     """Nothing is published for a domain yet."""
+
+
+class QueryError(NornWeaveError):
+    """A query asks for something that cannot be; ``field`` names what is wrong, as a path (``filters.code.since``)."""
+
+    def __init__(self, field: str, problem: str) -> None:
+        super().__init__(f"{field}: {problem}")
+        self.field = field
+        self.problem = problem
+
+
+class RerankerError(NornWeaveError):
+    """A cross-encoder cannot be found, loaded or run; answers go on without it and say so."""
 
 
 class ReconciliationError(NornWeaveError):

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 CONVERTER = "1"
 """Part of the key: raise it when a conversion comes out differently."""
+ENCODERS = "nornweave.embedding.convert"
 DEADLINE = 900.0
 """Seconds for one conversion; 15 for a model of 90 MB on two cores."""
 UNFINISHED = ".converting-"
@@ -73,22 +74,32 @@ class Manifest:
         return manifest if whole else None
 
 
-def converted(model: ModelFolder, cache_dir: Path, *, deadline: float = DEADLINE) -> tuple[Path, Manifest]:
+def converted(
+    model: ModelFolder, cache_dir: Path, *, converter: str = ENCODERS, deadline: float = DEADLINE
+) -> tuple[Path, Manifest]:
     """Return the folder of the converted model, converting it first if need be.
+
+    Args:
+        converter: the module that converts models of this kind, run as ``python -m``.
 
     Raises:
         FastPathRefusedError: it cannot be converted, or came out different. Lasting reasons are remembered.
         EncoderError: ``cache_dir`` cannot be written.
     """
     key = digest(
-        model.digest, CONVERTER, version("openvino"), version("sentence-transformers"), version("transformers")
+        model.digest,
+        converter,
+        CONVERTER,
+        version("openvino"),
+        version("sentence-transformers"),
+        version("transformers"),
     )
     folder = cache_dir / f"{re.sub(r'[^A-Za-z0-9]+', '-', model.name).strip('-')[:60]}-{key[:16]}"
     try:
-        manifest = Manifest.read(folder) or _convert(model, folder, deadline)
+        manifest = Manifest.read(folder) or _convert(model, folder, converter, deadline)
     except OSError as error:
         raise EncoderError(
-            f"the converted embedding model cannot be kept in {str(cache_dir)!r} ({error}); "
+            f"the converted model {model.name!r} cannot be kept in {str(cache_dir)!r} ({error}); "
             "make the folder writable, or set data_dir to one that is"
         ) from error
     if manifest.refused:
@@ -96,13 +107,13 @@ def converted(model: ModelFolder, cache_dir: Path, *, deadline: float = DEADLINE
     return folder, manifest
 
 
-def _convert(model: ModelFolder, folder: Path, deadline: float) -> Manifest:
+def _convert(model: ModelFolder, folder: Path, converter: str, deadline: float) -> Manifest:
     folder.parent.mkdir(parents=True, exist_ok=True)
     _sweep(folder.parent)
-    log.info("converting embedding model %s for OpenVINO, once", model.name)
+    log.info("converting model %s for OpenVINO, once", model.name)
     building = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
-        _run_converter(model.path, building, deadline)
+        _run_converter(converter, model.path, building, deadline)
         manifest = Manifest.read(building)
         if manifest is None:
             raise FastPathRefusedError("the converter left no whole model behind")
@@ -112,14 +123,14 @@ def _convert(model: ModelFolder, folder: Path, deadline: float) -> Manifest:
     return manifest
 
 
-def _run_converter(source: Path, target: Path, deadline: float) -> None:
+def _run_converter(converter: str, source: Path, target: Path, deadline: float) -> None:
     package_root = str(Path(__file__).parents[2])
     environment = os.environ | {
         "PYTHONPATH": os.pathsep.join(filter(None, (package_root, os.environ.get("PYTHONPATH")))),
         "HF_HUB_OFFLINE": "1",
         "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     }
-    command = [sys.executable, "-P", "-m", "nornweave.embedding.convert", str(source.resolve()), str(target)]
+    command = [sys.executable, "-P", "-m", converter, str(source.resolve()), str(target)]
     try:
         done = subprocess.run(command, env=environment, capture_output=True, timeout=deadline, check=False)
     except subprocess.TimeoutExpired as error:

@@ -1,55 +1,377 @@
-"""One domain's candidates for a query, from its published generation."""
+"""One domain's memory: it answers from the published generation, says what it can do and how it is."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+import threading
+import time
+from collections.abc import Callable, Collection
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from nornweave.store.generation import Generation, Hit
-from nornweave.store.port import Vectors
-from nornweave.types import Domain
+import numpy as np
 
-# Candidates per retrieval source for each item asked for: combining and reranking need more than they return.
-OVERFETCH = 3
-MIN_CANDIDATES = 50
+from nornweave import analysis
+from nornweave.cross_encoder import Reranker, RerankerSlot
+from nornweave.embedding.memo import QueryMemo
+from nornweave.errors import EncoderError, QueryError, RerankerError, StoreError
+from nornweave.recall.combine import Ranking, merge
+from nornweave.recall.expand import should_expand, variants
+from nornweave.recall.filters import read_filters
+from nornweave.recall.items import Traces, candidate_of, citation_of, item_of
+from nornweave.recall.query import check_query, read_query
+from nornweave.recall.records import AgentState, Citation, RecallItem, RecallRequest, RecallResponse
+from nornweave.recall.rerank import rerank
+from nornweave.recall.search import Found, search
+from nornweave.recall.statistics import Statistics
+from nornweave.settings import DomainSettings
+from nornweave.store.generation import Generation
+from nornweave.store.port import Mask, Vectors
+from nornweave.store.serving import ServedGeneration
+from nornweave.types import Domain, JsonValue
+
+log = logging.getLogger(__name__)
+
+# Candidates of each retrieval source, whatever is asked for: combining and reranking need more than they return, and
+# ten items must be the first ten of a hundred.
+CANDIDATES = 300
+# What a variant of the query finds counts for less than what the query itself finds.
+VARIANT_SHARE = 0.8
+# `rerank: on` waits this long for a model that is still being loaded.
+_MODEL_WAIT_S = 60.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidates:
-    """What the retrieval sources of one domain found.
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The pieces of one recall, before they become items."""
 
-    Attributes:
-        hits: retrieval source → hits, best first.
-    """
-
-    domain: Domain
-    hits: Mapping[str, tuple[Hit, ...]]
-
-    def scores(self, source: str) -> dict[str, float]:
-        """Return the source's scores by candidate name (``domain:number``, zero-padded so that names sort)."""
-        return {candidate_name(self.domain, hit.chunk_no): hit.score for hit in self.hits[source]}
+    ranking: Ranking
+    found: tuple[Found, ...]
+    variants: tuple[str, ...]
 
 
-def candidate_name(domain: Domain, chunk_no: int) -> str:
-    """Name a chunk across domains; the names of one domain sort like its numbers."""
-    return f"{domain.value}:{chunk_no:09d}"
+class Agent:
+    """Recalls from one domain; every method may be called from any thread."""
 
+    def __init__(
+        self,
+        domain: Domain,
+        settings: DomainSettings,
+        generation: ServedGeneration,
+        *,
+        load_encoder: Callable[[], QueryMemo],
+        reranker: RerankerSlot,
+        executor: Executor,
+    ) -> None:
+        """Take note of the parts; nothing is loaded before ``start``.
 
-def recall(domain: Domain, generation: Generation, query: Vectors, terms: Sequence[str], top_k: int) -> Candidates:
-    """Ask every retrieval source of one domain.
+        Args:
+            domain: whose memory it is.
+            settings: of the domain.
+            generation: where it reads.
+            load_encoder: returns the domain's encoder; called once.
+            reranker: the domain's cross-encoder, if any.
+            executor: where retrieval sources run.
+        """
+        self.domain = domain
+        self.settings = settings
+        self._generation = generation
+        self._load_encoder = load_encoder
+        self._reranker = reranker
+        self._executor = executor
+        self._lock = threading.Lock()
+        self._encoder: QueryMemo | None = None
+        self._encoder_problem: str | None = None
+        self._started = False
+        self._closing = False
+        self._closed = False
+        self.statistics = Statistics()
 
-    Args:
-        domain: whose generation it is.
-        generation: open for reading.
-        query: the query's vector, by the domain's encoder.
-        terms: the query's terms, by the analyzer.
-        top_k: items that will be wanted.
-    """
-    wanted = max(MIN_CANDIDATES, top_k * OVERFETCH)
-    return Candidates(
-        domain=domain,
-        hits={
-            "dense": tuple(generation.dense(query, wanted)),
-            "sparse": tuple(generation.sparse(terms, wanted)) if terms else (),
-        },
-    )
+    @property
+    def agent_id(self) -> str:
+        """Name the agent."""
+        return self.settings.agent_id
+
+    @property
+    def state(self) -> AgentState:
+        """Say where in its life it is: ``DEGRADED`` answers, though not as it should."""
+        if self._closed:
+            return AgentState.OFFLINE
+        if self._closing:
+            return AgentState.DRAINING
+        if not self._started:
+            return AgentState.STARTING
+        return AgentState.DEGRADED if self._problems() else AgentState.READY
+
+    def start(self) -> None:
+        """Load the encoder and the published generation; what cannot be loaded is a problem, not an error."""
+        self.encoder()
+        if self.settings.plan.rerank:
+            self._reranker.start()
+        try:
+            with self._generation.use():
+                pass
+        except StoreError as error:
+            log.info("%s: %s", self.agent_id, error)
+        self._started = True
+
+    def refresh(self) -> None:
+        """Swap to the published generation if it is a new one."""
+        if not self._closing and self._generation.refresh():
+            log.info("%s answers from %s now", self.agent_id, self._generation.name)
+
+    def close(self) -> None:
+        """Refuse new requests, let the running ones end."""
+        self._closing = True
+        self._generation.close()
+        self._closed = True
+
+    def encoder(self) -> QueryMemo | None:
+        """Return the domain's encoder, loaded once; ``None`` when it cannot be loaded."""
+        with self._lock:
+            if self._encoder is None and self._encoder_problem is None:
+                try:
+                    self._encoder = self._load_encoder()
+                except EncoderError as error:
+                    self._encoder_problem = str(error)
+                    log.warning("%s answers without dense retrieval: %s", self.agent_id, error)
+            return self._encoder
+
+    def recall(self, request: RecallRequest) -> RecallResponse:
+        """Answer from the published generation.
+
+        Returns:
+            At most ``top_k`` items, best first, ties by chunk number; which retrieval sources answered.
+
+        Raises:
+            QueryError: the query, ``top_k`` or a filter is wrong.
+            NoGenerationError: nothing is published yet.
+            StoreError: no generation can be read, or the agent is shutting down.
+        """
+        started = time.monotonic()
+        try:
+            with self._generation.use() as generation:
+                response = self._recall(request, generation, started)
+        except (QueryError, StoreError):
+            self.statistics.failed()
+            raise
+        self.statistics.answered(response.latency_ms, response.total_searched)
+        return response
+
+    def rankings(self, request: RecallRequest) -> dict[str, tuple[tuple[float, Citation], ...]]:
+        """Answer, and say what every stage of the way found: what evaluations measure.
+
+        Returns:
+            Stage (each retrieval source, ``combined``, ``reranked`` where a model ran, ``answer``) → score and
+            citation, best first, at most ``top_k``; scores of one stage compare between domains.
+
+        Raises:
+            QueryError: the query, ``top_k`` or a filter is wrong.
+            StoreError: no generation can be read.
+        """
+        check_query(request.text, request.top_k)
+        with self._generation.use() as generation:
+            within = self._within(request, generation)
+            answer = self._search(request, generation, within, None)
+            items, _ = self._items(request, generation, answer, None)
+            numbered = {
+                name: list(zip(finding.hits.scores.tolist(), finding.hits.numbers.tolist(), strict=True))
+                for name, finding in answer.found[0].findings.items()
+            }
+            ranking = answer.ranking
+            numbered["combined"] = list(zip(ranking.scores.tolist(), ranking.numbers.tolist(), strict=True))
+            wanted = sorted({number for hits in numbered.values() for _, number in hits[: request.top_k]})
+            chunks = generation.chunks(np.array(wanted, np.int32))
+        stages = {
+            stage: tuple((score, citation_of(self.domain, chunks[number])) for score, number in hits[: request.top_k])
+            for stage, hits in numbered.items()
+        }
+        answered = tuple((item.score, item.citation) for item in items)
+        if any(item.rerank_score is not None for item in items):
+            stages["reranked"] = answered
+        return {**stages, "answer": answered}
+
+    def paths(self) -> Collection[str]:
+        """Return the source-relative paths of the documents that can be found.
+
+        Raises:
+            StoreError: no generation can be read.
+        """
+        with self._generation.use() as generation:
+            return generation.paths()
+
+    def describe(self) -> dict[str, JsonValue]:
+        """Say what the agent knows and which filters it takes."""
+        settings = self.settings
+        described: dict[str, JsonValue] = {
+            "agent_id": self.agent_id,
+            "domain_id": self.domain.value,
+            "name": settings.name,
+            "description": settings.description,
+            "chunking": settings.chunking.model_dump(mode="json"),
+            "embedding": settings.embedding.model_dump(mode="json"),
+            "reranking": {"model": settings.reranking.model, "state": str(self._reranker.state)},
+            "filters": [{"key": one.key, "type": one.type} for one in settings.filters],
+            "plan": settings.plan.model_dump(mode="json"),
+        }
+        try:
+            with self._generation.use() as generation:
+                facts: dict[str, JsonValue] = {
+                    "generation": generation.meta["generation"],
+                    "indexed_at": generation.meta["built_at"],
+                    "documents": generation.document_count,
+                    "chunks": generation.chunk_count,
+                }
+        except StoreError as error:
+            facts = {"generation": None, "indexed_at": None, "documents": 0, "chunks": 0, "reason": str(error)}
+        return {**described, **facts}
+
+    def health(self) -> dict[str, JsonValue]:
+        """Say how the agent is."""
+        checks: dict[str, JsonValue] = {
+            "generation": self._generation_problem() or "ok",
+            "encoder": self._encoder_problem or ("ok" if self._encoder else "not loaded yet"),
+            "reranker": str(self._reranker.state),
+        }
+        return {
+            "agent_id": self.agent_id,
+            "domain_id": self.domain.value,
+            "state": self.state.value,
+            "generation": self._generation.name,
+            "checks": checks,
+            "statistics": self.statistics.as_json(),
+            "notices": self._problems(),
+        }
+
+    def _generation_problem(self) -> str | None:
+        if self._generation.problem:
+            return self._generation.problem
+        return None if self._generation.name else "nothing is published yet; run `nornweave sync`"
+
+    def _problems(self) -> list[str]:
+        return [problem for problem in (self._generation_problem(), self._encoder_problem) if problem]
+
+    def _recall(self, request: RecallRequest, generation: Generation, started: float) -> RecallResponse:
+        check_query(request.text, request.top_k)
+        deadline = None if request.timeout_ms is None else started + request.timeout_ms / 1000
+        within = self._within(request, generation)
+        answer = self._search(request, generation, within, deadline)
+        items, notices = self._items(request, generation, answer, deadline)
+        first = answer.found[0]
+        return RecallResponse(
+            agent_id=self.agent_id,
+            domain_id=self.domain,
+            generation=generation.meta["generation"],
+            indexed_at=generation.meta["built_at"],
+            items=items,
+            retrieval=first.states,
+            total_searched=generation.chunk_count if within is None else int(within.sum()),
+            latency_ms=round((time.monotonic() - started) * 1000, 2),
+            notices=(*self._notices(generation), *first.reasons.values(), *notices),
+            expansions=answer.variants,
+        )
+
+    def _within(self, request: RecallRequest, generation: Generation) -> Mask | None:
+        conditions = read_filters(self.settings.filters, request.filters, f"filters.{self.domain.value}")
+        return generation.within(conditions) if conditions else None
+
+    def _notices(self, generation: Generation) -> list[str]:
+        notices = [self._generation.problem] if self._generation.problem else []
+        built_with = generation.meta.get("analyzer")
+        if built_with != analysis.VERSION:
+            notices.append(f"built with analyzer {built_with}, queries are read by {analysis.VERSION}; sync to rebuild")
+        return notices
+
+    def _search(
+        self, request: RecallRequest, generation: Generation, within: Mask | None, deadline: float | None
+    ) -> _Answer:
+        def ask(text: str) -> Found:
+            return search(
+                read_query(text),
+                generation,
+                self.settings.plan,
+                encode=lambda wanted: self._encode(wanted, generation),
+                depth=CANDIDATES,
+                executor=self._executor,
+                within=within,
+                deadline=deadline,
+            )
+
+        found = [ask(request.text)]
+        others: tuple[str, ...] = ()
+        if self._expands(request, found[0]):
+            others = tuple(variant.text for variant in variants(request.text)[1:])
+            found += [ask(text) for text in others]
+        ranking = found[0].ranking
+        if others:
+            ranking = merge(ranking, [one.ranking for one in found[1:]], VARIANT_SHARE)
+        return _Answer(ranking, tuple(found), others)
+
+    def _expands(self, request: RecallRequest, found: Found) -> bool:
+        if request.expand == "off" or (request.expand == "auto" and not self.settings.plan.expand):
+            return False
+        candidates = {name: len(finding.hits) for name, finding in found.findings.items()}
+        return should_expand(request.text, candidates=candidates, switch=request.expand)
+
+    def _encode(self, text: str, generation: Generation) -> Vectors:
+        memo = self.encoder()
+        if memo is None:
+            raise EncoderError(self._encoder_problem or "no encoder")
+        built_with, version = generation.meta.get("encoder"), memo.encoder.version
+        if built_with != version:
+            raise EncoderError(
+                f"the generation was built with encoder {built_with}, the configuration names {version}; "
+                "sync to rebuild it"
+            )
+        return memo.encode(text)
+
+    def _items(
+        self, request: RecallRequest, generation: Generation, answer: _Answer, deadline: float | None
+    ) -> tuple[tuple[RecallItem, ...], list[str]]:
+        """Rerank more candidates than are wanted where there is something to rerank with, and cut afterwards."""
+        reranker, notices = self._model(request)
+        heuristics = self.settings.plan.heuristics and request.rerank != "off"
+        reranks = heuristics or reranker is not None
+        wanted = request.top_k * (self.settings.reranking.overfetch_factor if reranks else 1)
+        numbers = answer.ranking.numbers[:wanted]
+        chunks = generation.chunks(numbers)
+        candidates = [
+            candidate_of(self.domain, chunks[number], float(score))
+            for number, score in zip(numbers.tolist(), answer.ranking.scores[:wanted], strict=True)
+        ]
+        model_scores = None
+        if reranker is not None:
+            try:
+                model_scores = reranker.score(request.text, [one.content for one in candidates], deadline=deadline)
+            except RerankerError as error:
+                notices.append(str(error))
+        ranked = rerank(
+            candidates,
+            query=request.text,
+            settings=self.settings.reranking,
+            now=datetime.now(UTC),
+            model_scores=model_scores,
+            heuristics=heuristics or model_scores is not None,
+        )
+        numbered = {chunk.chunk_id: number for number, chunk in chunks.items()}
+        traces = Traces(answer.found, answer.ranking)
+        items = tuple(
+            item_of(
+                self.domain,
+                chunks[number],
+                one,
+                traces.sources(number),
+                traces.explain(number, one) if request.explain else None,
+            )
+            for one in ranked[: request.top_k]
+            for number in [numbered[one.candidate.chunk_id]]
+        )
+        return items, notices
+
+    def _model(self, request: RecallRequest) -> tuple[Reranker | None, list[str]]:
+        """Return the cross-encoder if this request uses one, or what to say where it cannot."""
+        if request.rerank == "off" or (request.rerank == "auto" and not self.settings.plan.rerank):
+            return None, []
+        reranker = self._reranker.reranker if request.rerank == "auto" else self._reranker.wait(_MODEL_WAIT_S)
+        return reranker, [] if reranker else [f"not reranked by a model: {self._reranker.state}"]

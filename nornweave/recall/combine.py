@@ -1,48 +1,123 @@
-"""Combine retrieval sources on one scale."""
+"""Combine retrieval sources into one ranking."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 
-@dataclass(frozen=True, slots=True)
+from nornweave.store.port import Numbers, Scores
+
+RRF_K = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Leg:
-    """What one retrieval source found: scores by candidate, and the bounds that put them on a scale.
+    """What one retrieval source says of the candidates.
 
     Attributes:
-        floor: the source's theoretical minimum (-1 cosine, 0 BM25).
-        ceiling: the highest score of this query over everything that is searched, so that a domain whose best hit is
-            weak stays weak beside the others.
+        scores: one per candidate, in [0, 1] on the source's theoretical bounds, 0 where it found nothing.
+        ranked: the chunks that it found, best first.
     """
 
     name: str
-    scores: Mapping[str, float]
-    floor: float
-    ceiling: float
+    scores: Scores
+    ranked: Numbers
 
 
-def convex_combination(legs: Sequence[Leg], weights: Mapping[str, float]) -> list[tuple[str, float]]:
-    """Combine retrieval sources on one scale.
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Candidates in order.
 
-    ``score(c) = Σ weight[leg] · (score[leg](c) - floor[leg]) / (ceiling[leg] - floor[leg])``; a leg that lacks ``c``
-    adds nothing.
+    Attributes:
+        numbers: chunk numbers, best first, ties by number.
+        scores: in [0, 1].
+        contributions: leg → its part of each score; they add up to it.
+    """
+
+    numbers: Numbers
+    scores: NDArray[np.float64]
+    contributions: Mapping[str, NDArray[np.float64]]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float]) -> Ranking:
+    """Combine retrieval sources by their scores.
+
+    ``score(c) = Σ weight[leg] · score[leg](c) / Σ weight[leg]``. Both bounds of a score are theoretical, nothing is
+    stretched to the best hit of the query: a domain whose best hit is weak stays weak beside the others.
+
+    Args:
+        candidates: distinct chunk numbers.
+        legs: one per retrieval source.
+        weights: per leg, ≥ 0; only their proportion matters.
 
     Returns:
-        Every candidate of every leg once, by score descending, then name; scores in [0, 1] if weights sum to 1.
+        Every candidate once.
 
-    Source: Bruch, Gai & Ingber, TOIS 2023, arXiv:2210.11934, theoretical min-max.
+    Raises:
+        KeyError: a leg has no weight.
+
+    Source: Bruch, Gai & Ingber, TOIS 2023, arXiv:2210.11934, with theoretical maxima as well as minima.
     """
-    candidates = {name for leg in legs for name in leg.scores}
-    scores = {
-        candidate: math.fsum(weights[leg.name] * _scaled(leg, leg.scores[candidate])
-                             for leg in legs if candidate in leg.scores)
-        for candidate in candidates
-    }  # fmt: skip
-    return sorted(scores.items(), key=lambda item: (-item[1], item[0]))
+    parts = {leg.name: weights[leg.name] * leg.scores.astype(np.float64) for leg in legs}
+    return _ranking(candidates, parts, sum(weights.values()))
 
 
-def _scaled(leg: Leg, score: float) -> float:
-    reach = leg.ceiling - leg.floor
-    return (score - leg.floor) / reach if reach > 0 else 0.0
+def reciprocal_rank_fusion(
+    candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], *, k: int = RRF_K
+) -> Ranking:
+    """Combine retrieval sources by their ranks alone.
+
+    ``score(c) = Σ weight[leg] / (k + rank[leg](c))``, ranks from 1, over ``Σ weight[leg] / (k + 1)`` so that a chunk
+    that is first everywhere has 1.
+
+    Returns:
+        Every candidate once.
+
+    Source: Cormack, Clarke & Büttcher, SIGIR 2009.
+    """
+    parts = {leg.name: weights[leg.name] * _reciprocal_ranks(candidates, leg.ranked, k) for leg in legs}
+    return _ranking(candidates, parts, sum(weights.values()) / (k + 1))
+
+
+def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
+    """Add what other ways to put the query found: a candidate keeps its best score, the others' times ``share``.
+
+    Args:
+        first: of the query as it was asked.
+        others: of its variants.
+        share: in [0, 1].
+    """
+    scored: dict[int, tuple[float, dict[str, float]]] = {}
+    for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
+        for at, number in enumerate(ranking.numbers.tolist()):
+            score = float(ranking.scores[at]) * factor
+            if number not in scored or score > scored[number][0]:
+                scored[number] = score, {name: float(part[at]) * factor for name, part in ranking.contributions.items()}
+    numbers = sorted(scored, key=lambda number: (-scored[number][0], number))
+    names = sorted({name for _, parts in scored.values() for name in parts})
+    return Ranking(
+        np.array(numbers, np.int32),
+        np.array([scored[number][0] for number in numbers], np.float64),
+        {name: np.array([scored[number][1].get(name, 0.0) for number in numbers]) for name in names},
+    )
+
+
+def _reciprocal_ranks(candidates: Numbers, ranked: Numbers, k: int) -> NDArray[np.float64]:
+    ranks = {int(number): rank for rank, number in enumerate(ranked, 1)}
+    return np.array([1 / (k + ranks[number]) if number in ranks else 0.0 for number in candidates.tolist()], np.float64)
+
+
+def _ranking(candidates: Numbers, parts: Mapping[str, NDArray[np.float64]], bound: float) -> Ranking:
+    parts = {name: part / bound for name, part in parts.items()}
+    # In the order of their names, so that the order of the legs cannot change the last digit.
+    scores = np.zeros(len(candidates), np.float64)
+    for name in sorted(parts):
+        scores += parts[name]
+    order = np.lexsort((candidates, -scores))
+    return Ranking(candidates[order], scores[order], {name: part[order] for name, part in parts.items()})

@@ -1,0 +1,13 @@
+"""Query and text → relevance, read together: the ``Reranker`` port and what implements it.
+
+A sentence-transformers ``CrossEncoder`` by name or folder. On a CPU it runs on OpenVINO, converted once by a
+subprocess, so that the serving process does not load torch; where that does not give the same scores it runs on
+sentence-transformers. No weights come with the package: without any, ``RerankerSlot`` says so, and the combined order
+stands.
+"""
+
+from nornweave.cross_encoder.loading import load_reranker
+from nornweave.cross_encoder.port import Reranker, Scores
+from nornweave.cross_encoder.slot import RerankerSlot, SlotState
+
+__all__ = ["Reranker", "RerankerSlot", "Scores", "SlotState", "load_reranker"]

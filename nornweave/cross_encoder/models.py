@@ -1,0 +1,101 @@
+"""Where a cross-encoder's files are, and whether they are one; decided without loading torch."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nornweave.embedding.models import UNUSED_FILES, ModelFolder, locate
+from nornweave.errors import EncoderError, RerankerError
+
+HUB_TIMEOUT = 5.0
+"""Seconds until a hub that does not answer counts as out of reach."""
+ADVICE = "copy the model into a folder and set reranking.model to that, or set reranking.model to null"
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
+
+
+def find(model: str) -> ModelFolder:
+    """Find a cross-encoder's files: a folder, the local Hugging Face cache, else the hub, which is waited for briefly.
+
+    Raises:
+        RerankerError: it is nowhere, or it is no cross-encoder with one score.
+    """
+    folder = Path(model).expanduser()
+    if model.strip() and folder.is_dir():
+        return _opened(folder.resolve(), folder.resolve().name)
+    if not model.strip() or model.startswith((".", "~", "/")) or model.count("/") > 1:
+        raise RerankerError(
+            f"cross-encoder {model!r} is no folder; expected one with a saved CrossEncoder, or a name such as "
+            "'cross-encoder/ms-marco-MiniLM-L6-v2'; set reranking.model to it, or to null"
+        )
+    return _opened(_from_hub(model), model)
+
+
+def _opened(folder: Path, name: str) -> ModelFolder:
+    _check(folder, name)
+    try:
+        return replace(locate(str(folder)), name=name)
+    except EncoderError as error:
+        raise RerankerError(f"cross-encoder {name!r} cannot be read ({error.__cause__ or error})") from error
+
+
+def _check(folder: Path, name: str) -> None:
+    config = _config(folder, name)
+    architectures = config.get("architectures") or ["no architecture"]
+    if not str(architectures[0]).endswith("ForSequenceClassification"):
+        raise RerankerError(
+            f"cross-encoder {name!r} is a {architectures[0]}; expected a model for sequence classification; {ADVICE}"
+        )
+    labels = len(config["id2label"]) if isinstance(config.get("id2label"), dict) else config.get("num_labels", 2)
+    if labels != 1:
+        raise RerankerError(f"cross-encoder {name!r} gives {labels} scores to a pair; expected one; {ADVICE}")
+    if not any((folder / file).is_file() for file in TOKENIZERS):
+        raise RerankerError(f"cross-encoder {name!r} has no tokenizer; expected one of {', '.join(TOKENIZERS)}")
+    if not _has_weights(folder):
+        raise RerankerError(f"cross-encoder {name!r} has no weights; expected *.safetensors or *.bin in its folder")
+
+
+def _config(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RerankerError(
+            f"cross-encoder {name!r} has no config.json that can be read ({error}); expected a saved CrossEncoder"
+        ) from error
+    if not isinstance(config, dict):
+        raise RerankerError(f"cross-encoder {name!r}: its config.json holds no mapping; expected a saved CrossEncoder")
+    return config
+
+
+def _from_hub(model: str) -> Path:
+    # Set before the first import only: huggingface_hub reads its environment then.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    import httpx
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        cached = Path(snapshot_download(model, local_files_only=True))
+        if _has_weights(cached):
+            return cached
+    except (OSError, ValueError):
+        pass  # not in the cache, which the hub may mend
+    try:
+        # Asked first, because snapshot_download waits for this answer without a limit (huggingface_hub 1.33).
+        revision = HfApi().model_info(model, timeout=HUB_TIMEOUT).sha
+        return Path(
+            snapshot_download(model, revision=revision, etag_timeout=HUB_TIMEOUT, ignore_patterns=list(UNUSED_FILES))
+        )
+    except (OSError, ValueError, HfHubHTTPError, httpx.HTTPError) as error:
+        reason = (str(error).splitlines() or ["no reason given"])[0]
+        raise RerankerError(
+            f"cross-encoder {model!r} is neither a folder nor in the local Hugging Face cache, and the hub did not "
+            f"give it ({type(error).__name__}: {reason}); {ADVICE}"
+        ) from error
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.glob("*.safetensors")) or any(folder.glob("*.bin"))

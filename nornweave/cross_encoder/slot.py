@@ -1,0 +1,106 @@
+"""One cross-encoder of a serving process: loaded in the background, absent without harm."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Literal
+
+from nornweave.cross_encoder.loading import load_reranker
+from nornweave.cross_encoder.port import Reranker
+from nornweave.errors import RerankerError
+
+log = logging.getLogger(__name__)
+
+Status = Literal["off", "loading", "ready", "unavailable"]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotState:
+    """How a cross-encoder stands.
+
+    Attributes:
+        status: ``off`` where none is configured or nobody asked for it yet.
+        reason: why it is unavailable.
+    """
+
+    status: Status
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.status}: {self.reason}" if self.reason else self.status
+
+
+OFF, LOADING, READY = SlotState("off"), SlotState("loading"), SlotState("ready")
+
+
+class RerankerSlot:
+    """Holds a cross-encoder that several domains may share; every method may be called from any thread.
+
+    It is loaded once, when ``start`` is called first; how that went is logged once. Until it is ready, and for good
+    when it is not to be had, ``reranker`` is ``None`` and the combined order stands.
+    """
+
+    def __init__(
+        self, model: str | None, *, cache_dir: Path, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32
+    ) -> None:
+        """Take note of what to load.
+
+        Args:
+            model: see ``load_reranker``; ``None`` for no model at all.
+            cache_dir: where converted models are kept.
+            device: what it runs on.
+            batch_size: pairs at once, at most.
+        """
+        self._model = model
+        self._cache_dir = cache_dir
+        self._device = device
+        self._batch_size = batch_size
+        self._lock = Lock()
+        self._thread: Thread | None = None
+        self._state = OFF
+        self._reranker: Reranker | None = None
+
+    @property
+    def state(self) -> SlotState:
+        """Say how it stands."""
+        return self._state
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """Return the cross-encoder if it is ready; never waits."""
+        return self._reranker
+
+    def start(self) -> None:
+        """Begin to load, unless there is nothing to load or that was done before; returns at once."""
+        with self._lock:
+            if self._model is None or self._thread is not None:
+                return
+            self._state = LOADING
+            self._thread = Thread(target=self._load, args=(self._model,), name="load-reranker", daemon=True)
+            self._thread.start()
+
+    def wait(self, timeout: float | None = None) -> Reranker | None:
+        """Wait until loading has ended, ``timeout`` seconds at most; for those who must not answer without it."""
+        self.start()
+        if self._thread is not None:
+            self._thread.join(timeout)
+        return self._reranker
+
+    def _load(self, model: str) -> None:
+        started = time.monotonic()
+        outcome = SlotState("unavailable", f"loading {model!r} ended unexpectedly; the log says why")
+        try:
+            self._reranker = load_reranker(
+                model, device=self._device, batch_size=self._batch_size, cache_dir=self._cache_dir
+            )
+            outcome = READY
+            log.info("cross-encoder %s is ready after %.1f s", self._reranker.version, time.monotonic() - started)
+        except RerankerError as error:
+            outcome = SlotState("unavailable", str(error))
+            log.warning("reranking goes without a cross-encoder: %s", error)
+        finally:
+            self._state = outcome

@@ -1,0 +1,316 @@
+"""Other words for a query (FUSIONRAG, "Query Expansion"): acronyms, identifiers, synonyms, error categories.
+
+Everything is matched by whole words and never inside quotation marks or back-quotes: what is quoted is meant as
+written. Turning words into identifiers (``handle payment error`` → ``handle_payment_error``) is left out on purpose:
+the analyzer already splits the identifiers of the corpus, so that plain words find them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice, zip_longest
+from typing import get_args
+
+from nornweave.errors import QueryError
+from nornweave.recall.records import Switch
+from nornweave.recall.vocabulary import WORD, Entry, PhraseIndex, Vocabulary, field_vocabulary, phrase
+
+# FUSIONRAG: "Return up to 3 variations", the original among them; when and when not to expand.
+MAX_VARIANTS = 3
+MAX_WORDS = 10
+ENOUGH_CANDIDATES = 20
+MANY_CANDIDATES = 100
+# A variant is a query like any other.
+MAX_CHARACTERS = 4096
+
+
+class VariantKind(StrEnum):
+    """How a variant of a query came about."""
+
+    ORIGINAL = "original"
+    ACRONYM = "acronym"
+    IDENTIFIER = "identifier"
+    SYNONYM = "synonym"
+    CATEGORY = "category"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to put a query; ``detail`` says what was replaced by what, for people."""
+
+    text: str
+    kind: VariantKind
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A phrase of the vocabulary in a text, by characters."""
+
+    start: int
+    end: int
+    entry: Entry
+
+
+def expand(
+    text: str, vocabulary: Vocabulary | None = None, *, category: str | None = None, limit: int = MAX_VARIANTS
+) -> tuple[str, ...]:
+    """Return the query and other ways to put it; see ``variants``."""
+    return tuple(variant.text for variant in variants(text, vocabulary, category=category, limit=limit))
+
+
+def variants(
+    text: str, vocabulary: Vocabulary | None = None, *, category: str | None = None, limit: int = MAX_VARIANTS
+) -> tuple[Variant, ...]:
+    """Put a query in other words.
+
+    The first variant of each kind comes before the second of any: acronyms (one replaced at a time), the category asked
+    for, identifiers as words, synonyms (all words of a variant at once), a category that shows by itself. What replaces
+    a plural stands in the singular; retrieval stems anyway.
+
+    Args:
+        text: the query, as asked.
+        vocabulary: ``None`` is the vocabulary of the field.
+        category: an error category (``CODE_ERROR``), whose keywords are added; in any case.
+        limit: how many to return, the original included.
+
+    Returns:
+        The original first, then at most ``limit - 1`` others, distinct but for case and spaces, none longer than 4,096
+        characters. Deterministic.
+
+    Raises:
+        ValueError: ``limit`` is below 1.
+        QueryError: the vocabulary has no such category.
+    """
+    if limit < 1:
+        raise ValueError(f"limit: {limit}, allowed are 1 and above")
+    known = vocabulary or field_vocabulary()
+    wanted = _category_named(category, known)
+    original = Variant(text, VariantKind.ORIGINAL)
+    return tuple(islice(_distinct([original, *_by_turns(_strategies(text, known, wanted))]), limit))
+
+
+def should_expand(
+    text: str, *, candidates: Mapping[str, int], switch: Switch = "auto", latency_sensitive: bool = False
+) -> bool:
+    """Say whether a query is worth expanding (FUSIONRAG, "Query Expansion Strategy").
+
+    ``on`` and ``off`` decide alone. ``auto`` expands when a source found fewer than 20 candidates, and not when the
+    request is latency-sensitive, has more than 10 words, or a source found more than 100.
+
+    Args:
+        text: the query.
+        candidates: retrieval source → how many it found; empty before the first retrieval, which counts as few.
+        switch: what the request says.
+        latency_sensitive: the asker would rather have less, sooner.
+
+    Raises:
+        QueryError: ``switch`` is none of the three.
+    """
+    if switch not in get_args(Switch):
+        raise QueryError("expand", f"{switch!r}; allowed are {', '.join(get_args(Switch))}")
+    if switch != "auto":
+        return switch == "on"
+    if latency_sensitive or len(text.split()) > MAX_WORDS:
+        return False
+    counts = candidates.values()
+    return max(counts, default=0) <= MANY_CANDIDATES and min(counts, default=0) < ENOUGH_CANDIDATES
+
+
+def _strategies(text: str, vocabulary: Vocabulary, category: str | None) -> Sequence[Iterator[Variant]]:
+    shown = None if category else _category_shown(text, vocabulary)
+    return (
+        _acronyms(text, vocabulary),
+        _category(text, vocabulary, category),
+        _identifiers(text, vocabulary),
+        _synonyms(text, vocabulary),
+        _category(text, vocabulary, shown),
+    )
+
+
+def _by_turns(strategies: Sequence[Iterator[Variant]]) -> Iterator[Variant]:
+    for turn in zip_longest(*strategies):
+        yield from (variant for variant in turn if variant is not None)
+
+
+def _distinct(found: Sequence[Variant] | Iterator[Variant]) -> Iterator[Variant]:
+    seen: set[str] = set()
+    for variant in found:
+        key = " ".join(variant.text.casefold().split())
+        original = variant.kind is VariantKind.ORIGINAL
+        if original or (key not in seen and len(variant.text) <= MAX_CHARACTERS):
+            seen.add(key)
+            yield variant
+
+
+def _acronyms(text: str, vocabulary: Vocabulary) -> Iterator[Variant]:
+    """Replace one acronym, wherever it stands; then the next one."""
+    places: dict[int, list[_Match]] = {}
+    for match in _matches(text, vocabulary.acronym_index):
+        places.setdefault(id(match.entry), []).append(match)
+    for matches in places.values():
+        replacement = matches[0].entry.alternatives[0]
+        replaced = _replace(text, [(match, replacement) for match in matches])
+        yield Variant(replaced, VariantKind.ACRONYM, _arrow(text, matches[0], replacement))
+
+
+def _synonyms(text: str, vocabulary: Vocabulary) -> Iterator[Variant]:
+    """Replace every word that has synonyms by its first, then by its second, …; identifiers are spelled out before."""
+    plain, _ = _spell_out(text, vocabulary)
+    matches = list(_matches(plain, vocabulary.synonym_index))
+    for turn in range(max((len(match.entry.alternatives) for match in matches), default=0)):
+        replaced = [
+            (match, match.entry.alternatives[min(turn, len(match.entry.alternatives) - 1)]) for match in matches
+        ]
+        detail = ", ".join(_arrow(plain, match, replacement) for match, replacement in replaced)
+        yield Variant(_replace(plain, replaced), VariantKind.SYNONYM, detail)
+
+
+def _alternative(entry: Entry, turn: int) -> str:
+    return entry.alternatives[min(turn, len(entry.alternatives) - 1)]
+
+
+def _identifiers(text: str, vocabulary: Vocabulary) -> Iterator[Variant]:
+    plain, changes = _spell_out(text, vocabulary)
+    if changes:
+        yield Variant(plain, VariantKind.IDENTIFIER, ", ".join(changes))
+
+
+def _category(text: str, vocabulary: Vocabulary, category: str | None) -> Iterator[Variant]:
+    if category is None:
+        return
+    have = set(phrase(text))
+    for keyword in vocabulary.categories[category].keywords:
+        if not have.issuperset(phrase(keyword)):
+            yield Variant(f"{text.rstrip()} {keyword}", VariantKind.CATEGORY, f"{category}: + {keyword}")
+
+
+def _category_named(category: str | None, vocabulary: Vocabulary) -> str | None:
+    if category is None:
+        return None
+    for name in vocabulary.categories:
+        if name.casefold() == category.casefold():
+            return name
+    allowed = ", ".join(sorted(vocabulary.categories)) or "none: the vocabulary has no categories"
+    raise QueryError("category", f"unknown {category!r}; allowed are {allowed}")
+
+
+def _category_shown(text: str, vocabulary: Vocabulary) -> str | None:
+    """Return the category of the first cue; error lines name the cause first."""
+    match = next(_matches(text, vocabulary.cue_index, quoted=True), None)
+    return match.entry.alternatives[0] if match else None
+
+
+# What is between quotation marks or back-quotes; an apostrophe inside a word opens nothing.
+_QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?<!\w)'[^'\n]+'(?!\w)")
+
+
+def _quoted_spans(text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _QUOTED.finditer(text)]
+
+
+def _matches(text: str, index: PhraseIndex, *, quoted: bool = False) -> Iterator[_Match]:
+    """Find the phrases of an index, the longest at each place, left to right, none over another."""
+    words = list(WORD.finditer(text))
+    folded = [word[0].casefold() for word in words]
+    protected = [] if quoted else _quoted_spans(text)
+    position = 0
+    while position < len(words):
+        length, entry = _longest_at(text, words, folded, position, index)
+        if entry and not _within(words[position].start(), protected):
+            yield _Match(words[position].start(), words[position + length - 1].end(), entry)
+            position += length
+        else:
+            position += 1
+
+
+def _longest_at(
+    text: str, words: Sequence[re.Match[str]], folded: Sequence[str], position: int, index: PhraseIndex
+) -> tuple[int, Entry | None]:
+    first = folded[position]
+    longest = max(index.longest.get(first, 0), index.longest.get(_singular(first), 0))
+    for length in range(min(longest, len(words) - position), 0, -1):
+        last = folded[position + length - 1]
+        for ending in (last, _singular(last)):
+            entry = index.entries.get((*folded[position : position + length - 1], ending))
+            if entry and _adjacent(text, words[position : position + length]) and _spelled(words[position][0], entry):
+                return length, entry
+    return 1, None
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+
+
+def _adjacent(text: str, words: Sequence[re.Match[str]]) -> bool:
+    """Whether only spaces or one hyphen stand between the words."""
+    gaps = [text[first.end() : second.start()] for first, second in zip(words, words[1:], strict=False)]
+    return all(not gap.strip() or gap in "-‐‑" for gap in gaps)
+
+
+def _spelled(word: str, entry: Entry) -> bool:
+    return entry.capitals is None or word in {entry.capitals, f"{entry.capitals}s"}
+
+
+def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
+    return any(start <= place < end for start, end in spans)
+
+
+def _replace(text: str, replacements: Sequence[tuple[_Match, str]]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for match, replacement in replacements:
+        pieces += [text[done : match.start], replacement]
+        done = match.end
+    return "".join([*pieces, text[done:]])
+
+
+def _arrow(text: str, match: _Match, replacement: str) -> str:
+    return f"{text[match.start : match.end]} → {replacement}"
+
+
+# An identifier or a chain of them: handlePaymentError, payments.auth.verify_token(), Ledger::postEntry.
+_CHAIN = re.compile(r"\w+(?:(?:\.|::|->|#)\w+)*(?:\(\))?")
+_HUMPS = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+
+
+_VOWELS = frozenset("aeiouy")
+
+
+def _spell_out(text: str, vocabulary: Vocabulary) -> tuple[str, list[str]]:
+    """Write the identifiers of a text as words; also what was changed."""
+    protected = _quoted_spans(text)
+    pieces: list[str] = []
+    changes: list[str] = []
+    done = 0
+    for match in _CHAIN.finditer(text):
+        if _is_identifier(match[0], vocabulary.names) and not _within(match.start(), protected):
+            words = " ".join(_as_words(word, vocabulary.names) for word in WORD.findall(match[0]))
+            pieces += [text[done : match.start()], words]
+            changes.append(f"{match[0]} → {words}")
+            done = match.end()
+    return "".join([*pieces, text[done:]]), changes
+
+
+def _as_words(word: str, names: frozenset[str]) -> str:
+    return word if word.casefold() in names else " ".join(part.lower() for part in _HUMPS.findall(word))
+
+
+def _is_identifier(chain: str, names: frozenset[str]) -> bool:
+    return any(_is_compound(word) for word in WORD.findall(chain) if word.casefold() not in names)
+
+
+def _is_compound(word: str) -> bool:
+    """Whether a word is made of several, as ``snake_case`` and ``camelCase`` are; ``GPUs`` and ``miRNA`` are not."""
+    if "_" in word:
+        return sum(part[0].isalpha() for part in word.split("_") if part) > 1
+    humps = [hump for hump in _HUMPS.findall(word) if hump.isalpha() and len(hump) > 2]
+    return len(humps) > 1 and any(_reads_as_word(hump) for hump in humps)
+
+
+def _reads_as_word(hump: str) -> bool:
+    """Whether letters are a word rather than an abbreviation; ``lncRNAs`` and ``siRNA`` have none."""
+    return (hump.islower() or hump[1:].islower()) and not _VOWELS.isdisjoint(hump.lower())

@@ -1,0 +1,98 @@
+"""Chunks of a generation → items with their citations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from nornweave.recall.combine import Ranking
+from nornweave.recall.heuristics import Candidate, dated
+from nornweave.recall.records import Citation, Explanation, RecallItem, SourceScore
+from nornweave.recall.rerank import Ranked
+from nornweave.recall.search import Found
+from nornweave.store.generation import StoredChunk
+from nornweave.types import Domain
+
+
+def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
+    """Say where a chunk stands; messages and pages are cited by themselves, not by lines of an extracted text."""
+    return Citation(
+        domain_id=domain,
+        source_id=chunk.source_id,
+        source_path=chunk.path,
+        timestamp=chunk.updated_at,
+        line_range=None if chunk.message_ids or chunk.page else chunk.line_range,
+        char_range=chunk.char_range,
+        page=chunk.page,
+        section=chunk.section,
+        message_ids=chunk.message_ids or None,
+        url=chunk.url,
+        title=chunk.title,
+        revision=chunk.revision,
+        stale=chunk.stale,
+    )
+
+
+def candidate_of(domain: Domain, chunk: StoredChunk, score: float) -> Candidate:
+    """Return what reranking looks at."""
+    return Candidate(
+        chunk_id=chunk.chunk_id,
+        score=score,
+        content=chunk.content,
+        source_path=chunk.path,
+        title=chunk.title,
+        section=chunk.section,
+        timestamp=dated(domain, chunk.metadata, chunk.updated_at),
+        metadata=chunk.metadata,
+    )
+
+
+def item_of(
+    domain: Domain,
+    chunk: StoredChunk,
+    ranked: Ranked,
+    sources: Mapping[str, SourceScore],
+    explanation: Explanation | None,
+) -> RecallItem:
+    """Return the item for a chunk."""
+    return RecallItem(
+        chunk_id=chunk.chunk_id,
+        content=chunk.content,
+        score=ranked.score,
+        citation=citation_of(domain, chunk),
+        sources=sources,
+        rerank_score=ranked.model_score,
+        metadata=chunk.metadata,
+        explanation=explanation,
+    )
+
+
+class Traces:
+    """How each chunk of a ranking was found."""
+
+    def __init__(self, found: Sequence[Found], ranking: Ranking) -> None:
+        self._found = found
+        self._ranking = ranking
+        self._places = {number: place for place, number in enumerate(ranking.numbers.tolist())}
+
+    def sources(self, number: int) -> dict[str, SourceScore]:
+        """Return rank and score by every source that found the chunk, in the first wording of the query that did."""
+        sources: dict[str, SourceScore] = {}
+        for found in self._found:
+            for name, finding in found.findings.items():
+                places = np.flatnonzero(finding.hits.numbers == number)
+                if len(places) and name not in sources:
+                    place = int(places[0])
+                    sources[name] = SourceScore(place + 1, round(float(finding.hits.scores[place]), 4))
+        return sources
+
+    def explain(self, number: int, ranked: Ranked) -> Explanation:
+        """Say how the chunk's score came about."""
+        place = self._places[number]
+        return Explanation(
+            contributions={name: float(part[place]) for name, part in self._ranking.contributions.items()},
+            combined=float(self._ranking.scores[place]),
+            bonuses=ranked.bonuses,
+            model_score=ranked.model_score,
+        )

@@ -1,0 +1,146 @@
+"""The nouns of one domain's answer: what is asked, what is found, and where each item comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from nornweave.types import NO_METADATA, ChunkId, Domain, JsonValue, Metadata
+
+Switch: TypeAlias = Literal["auto", "on", "off"]
+SourceState: TypeAlias = Literal["ok", "empty", "timeout", "failed", "off"]
+Filters: TypeAlias = Mapping[str, JsonValue]
+
+
+class RetrievalSource(StrEnum):
+    """The four ways in which a domain is searched."""
+
+    DENSE = "dense"
+    SPARSE = "sparse"
+    FULLTEXT = "fulltext"
+    STRUCTURED = "structured"
+
+
+class AgentState(StrEnum):
+    """The lifecycle of AGENTS: ``STARTING → READY ⇄ DEGRADED → DRAINING → OFFLINE``."""
+
+    STARTING = "STARTING"
+    READY = "READY"
+    DEGRADED = "DEGRADED"
+    DRAINING = "DRAINING"
+    OFFLINE = "OFFLINE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallRequest:
+    """What one domain is asked.
+
+    Attributes:
+        text: 1 to 4,096 characters, not blank.
+        top_k: items wanted, 1 to 100.
+        filters: declared filter key → value; only chunks that pass all of them are searched.
+        expand: add variants of the query: by rule, always, never.
+        rerank: use the cross-encoder: as the plan says, always, never.
+        timeout_ms: after this the sources that have answered are used; ``None`` waits for all.
+        explain: give every item its ``Explanation``.
+    """
+
+    text: str
+    top_k: int = 10
+    filters: Filters = field(default_factory=lambda: NO_METADATA)
+    expand: Switch = "auto"
+    rerank: Switch = "auto"
+    timeout_ms: int | None = None
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """Where an item stands: contract §4, ``citation``."""
+
+    domain_id: Domain
+    source_id: str
+    source_path: str
+    timestamp: datetime | None
+    line_range: tuple[int, int] | None
+    char_range: tuple[int, int]
+    page: int | None
+    section: str | None
+    message_ids: tuple[str, ...] | None
+    url: str | None
+    title: str | None
+    revision: str | None
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceScore:
+    """What one retrieval source gave an item: its rank, from 1, and its score, higher is better."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """How an item's score came about.
+
+    Attributes:
+        contributions: retrieval source → its weighted part of ``combined``.
+        combined: the score before reranking, in [0, 1].
+        bonuses: heuristic → bonus, as AGENTS names them (``symbol_match``, ``recency``, …).
+        model_score: of the cross-encoder, in [0, 1], if one ran.
+    """
+
+    contributions: Mapping[str, float]
+    combined: float
+    bonuses: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    model_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallItem:
+    """A chunk that answers, with its citation.
+
+    Attributes:
+        score: calibrated, in [0, 1]: comparable between the domains of one engine.
+        sources: retrieval source → rank and score, for those that found it.
+        rerank_score: the cross-encoder's, in [0, 1]; ``None`` when none ran.
+    """
+
+    chunk_id: ChunkId
+    content: str
+    score: float
+    citation: Citation
+    sources: Mapping[str, SourceScore]
+    rerank_score: float | None = None
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallResponse:
+    """One domain's answer.
+
+    Attributes:
+        items: best first, ties by chunk id; at most ``top_k``.
+        retrieval: retrieval source → how it went.
+        notices: what the asker should know (a source failed and why, no cross-encoder, an older generation answers).
+        expansions: variants of the query that were searched beside it.
+        total_searched: chunks that were searched, after filters.
+    """
+
+    agent_id: str
+    domain_id: Domain
+    generation: str
+    indexed_at: str
+    items: tuple[RecallItem, ...]
+    retrieval: Mapping[str, SourceState]
+    total_searched: int
+    latency_ms: float
+    notices: tuple[str, ...] = ()
+    expansions: tuple[str, ...] = ()

@@ -1,0 +1,164 @@
+"""One generation's candidates for a query: four retrieval sources at once, combined."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from nornweave.errors import NornWeaveError
+from nornweave.recall.combine import Leg, Ranking, convex_combination, reciprocal_rank_fusion
+from nornweave.recall.query import Query
+from nornweave.recall.records import RetrievalSource, SourceState
+from nornweave.recall.sources import (
+    Finding,
+    search_dense,
+    search_fulltext,
+    search_sparse,
+    search_structured,
+    term_weights,
+)
+from nornweave.settings import PlanSettings, SourceWeights
+from nornweave.store.generation import Generation
+from nornweave.store.hits import NO_HITS
+from nornweave.store.port import Mask, Numbers, Scores, Vectors
+
+log = logging.getLogger(__name__)
+
+Encode = Callable[[str], Vectors]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What the retrieval sources found, combined.
+
+    Attributes:
+        findings: of the sources that answered.
+        states: of all four.
+        reasons: why a source did not answer.
+    """
+
+    ranking: Ranking
+    findings: Mapping[str, Finding]
+    states: Mapping[str, SourceState]
+    reasons: Mapping[str, str]
+
+
+def search(
+    query: Query,
+    generation: Generation,
+    plan: PlanSettings,
+    *,
+    encode: Encode,
+    depth: int,
+    executor: Executor,
+    within: Mask | None = None,
+    deadline: float | None = None,
+) -> Found:
+    """Ask the four retrieval sources at once and combine what they find.
+
+    Args:
+        query: what is looked for.
+        generation: open for reading.
+        plan: the domain's weights.
+        encode: text → vector, with the generation's own encoder; may raise ``NornWeaveError``.
+        depth: candidates per source.
+        executor: where the sources run.
+        within: which chunks may be found.
+        deadline: ``time.monotonic()`` after which sources that have not answered are left out.
+
+    Returns:
+        Every chunk that any source found; a source that failed or was late adds nothing and is named.
+    """
+    vectors: list[Vectors] = []
+    tasks = _tasks(query, generation, plan, encode, vectors, depth, within)
+    futures = {name: executor.submit(task) for name, task in tasks.items()}
+    wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
+    findings: dict[str, Finding] = {}
+    states: dict[str, SourceState] = {}
+    reasons: dict[str, str] = {}
+    for name, future in futures.items():
+        states[name], reason, finding = _outcome(name, future)
+        if reason:
+            reasons[name] = reason
+        if finding is not None:
+            findings[name] = finding
+    ranking = _combine(findings, generation, vectors[0] if vectors else None, plan, query.is_literal)
+    return Found(ranking, findings, states, reasons)
+
+
+def _tasks(
+    query: Query,
+    generation: Generation,
+    plan: PlanSettings,
+    encode: Encode,
+    vectors: list[Vectors],
+    depth: int,
+    within: Mask | None,
+) -> dict[str, Callable[[], Finding]]:
+    weights = term_weights(query, generation, plan)
+
+    def dense() -> Finding:
+        vectors.append(encode(query.text))
+        return search_dense(vectors[0], generation, depth, within)
+
+    return {
+        RetrievalSource.DENSE.value: dense,
+        RetrievalSource.SPARSE.value: partial(search_sparse, weights, generation, plan, depth, within),
+        RetrievalSource.FULLTEXT.value: partial(search_fulltext, query, weights, generation, depth, within),
+        RetrievalSource.STRUCTURED.value: partial(search_structured, query, generation, depth, within),
+    }
+
+
+def _outcome(name: str, future: Future[Finding]) -> tuple[SourceState, str, Finding | None]:
+    if not future.done():
+        future.cancel()
+        return "timeout", f"{name}: no answer before the deadline", None
+    error = future.exception()
+    if error is None:
+        finding = future.result()
+        return ("ok" if len(finding.hits) else "empty"), "", finding
+    if not isinstance(error, NornWeaveError):
+        log.error("retrieval source %s failed", name, exc_info=error)
+    return "failed", f"{name}: {error or type(error).__name__}", None
+
+
+def _combine(
+    findings: Mapping[str, Finding],
+    generation: Generation,
+    vector: Vectors | None,
+    plan: PlanSettings,
+    is_literal: bool,
+) -> Ranking:
+    candidates = _union([finding.hits.numbers for finding in findings.values()])
+    legs = [
+        Leg(name, _scores(finding, candidates, generation, vector), finding.hits.numbers)
+        for name, finding in findings.items()
+    ]
+    weights = source_weights(plan.literal_weights if is_literal else plan.weights)
+    if plan.combine == "rrf":
+        return reciprocal_rank_fusion(candidates, legs, weights)
+    return convex_combination(candidates, legs, weights)
+
+
+def source_weights(weights: SourceWeights) -> dict[str, float]:
+    """Return the weight of each retrieval source."""
+    return {source.value: float(getattr(weights, source.value)) for source in RetrievalSource}
+
+
+def _union(numbers: Sequence[Numbers]) -> Numbers:
+    return np.unique(np.concatenate([NO_HITS.numbers, *numbers])).astype(np.int32)
+
+
+def _scores(finding: Finding, candidates: Numbers, generation: Generation, vector: Vectors | None) -> Scores:
+    """Score every candidate, not only the source's own hits: what it ranks 101st counts for nearly as much."""
+    if finding.scores is not None:
+        return finding.scores[candidates]
+    if vector is None or not len(candidates):
+        return np.zeros(len(candidates), np.float32)
+    return np.maximum(generation.similarities(vector, candidates), 0)

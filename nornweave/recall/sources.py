@@ -1,0 +1,129 @@
+"""The four retrieval sources: query → what each of them finds in one generation.
+
+Every source scores on its theoretical bounds, so that a score means the same for every query and in every domain:
+
+* dense: cosine similarity, negative ones count 0;
+* sparse: BM25 over ``(k1 + 1) · Σ idf``, what a chunk would have that repeats every term of the query endlessly;
+* fulltext: the share of the query's word pairs that stand side by side in the chunk too, by their idf; 1 for a quoted
+  phrase that it holds word for word;
+* structured: how rare the names are that the query mentions and the chunk has (symbol, path, heading, person, …).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nornweave.analysis import FUNCTION_TERMS, pair_key, sequence
+from nornweave.recall.query import Query
+from nornweave.settings import PlanSettings
+from nornweave.store.generation import MAX_TERM_WEIGHT, Generation
+from nornweave.store.hits import NO_HITS, Hits, found
+from nornweave.store.port import Mask, Numbers, Scores, Vectors
+
+# Chunks that hold all words of a quoted phrase and are read to see whether it stands there.
+_READ_FOR_PHRASE = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finding:
+    """What a retrieval source found.
+
+    Attributes:
+        hits: its best chunks.
+        scores: for every chunk, where the source has them; ``None`` for dense, which scores chunks when asked.
+    """
+
+    hits: Hits
+    scores: Scores | None = None
+
+
+def term_weights(query: Query, generation: Generation, plan: PlanSettings) -> dict[str, float]:
+    """Return what each term of the query counts for: its idf, function words less.
+
+    ``idf(t) = ln(1 + (N - n(t) + 0.5) / (n(t) + 0.5))``, which is never negative.
+
+    Source: Robertson & Zaragoza 2009; the 1 + as in Lucene.
+    """
+    count = generation.chunk_count
+    return {
+        term: math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) * _factor(term, plan)
+        for term, frequency in generation.document_frequencies(query.terms).items()
+    }
+
+
+def search_dense(vector: Vectors, generation: Generation, k: int, within: Mask | None) -> Finding:
+    """Find what means the same."""
+    hits = generation.dense(vector, k, within)
+    positive = hits.scores > 0
+    return Finding(Hits(hits.numbers[positive], hits.scores[positive]))
+
+
+def search_sparse(
+    weights: Mapping[str, float], generation: Generation, plan: PlanSettings, k: int, within: Mask | None
+) -> Finding:
+    """Find what uses the same words."""
+    bound = MAX_TERM_WEIGHT * math.fsum(weights.values())
+    if not bound:
+        return Finding(NO_HITS, np.zeros(generation.chunk_count, np.float32))
+    scores = generation.sparse({term: weight / bound for term, weight in weights.items()}, plan.document_share)
+    return _finding(scores, k, within)
+
+
+def search_fulltext(
+    query: Query, weights: Mapping[str, float], generation: Generation, k: int, within: Mask | None
+) -> Finding:
+    """Find where the same words stand side by side."""
+    pairs = {
+        pair_key(pair): weights.get(pair[0], 0) + weights.get(pair[1], 0)
+        for pair in query.pairs
+    }  # fmt: skip
+    bound = math.fsum(pairs.values())
+    scores = generation.paired({pair: weight / bound for pair, weight in pairs.items()} if bound else {})
+    np.minimum(scores, 1, out=scores)
+    for phrase in query.phrases:
+        scores[_holding_phrase(phrase, generation, within)] = 1
+    return _finding(scores, k, within)
+
+
+def search_structured(query: Query, generation: Generation, k: int, within: Mask | None) -> Finding:
+    """Find what is called or placed as the query says.
+
+    ``1 - Π (1 - rarity(name))`` over the names that a chunk has, ``rarity(n) = 1 - ln n / ln (N + 1)``: a symbol that
+    is defined once counts 1, a person who wrote every second message next to nothing.
+    """
+    misses = np.ones(generation.chunk_count, np.float32)
+    reach = math.log(generation.chunk_count + 1)
+    for chunks in generation.named(query.keys).values():
+        misses[chunks] *= math.log(len(chunks)) / reach
+    return _finding(1 - misses, k, within)
+
+
+def _finding(scores: Scores, k: int, within: Mask | None) -> Finding:
+    if within is not None:
+        scores *= within
+    return Finding(found(scores, k), scores)
+
+
+def _factor(term: str, plan: PlanSettings) -> float:
+    return plan.function_words if term in FUNCTION_TERMS else 1.0
+
+
+def _holding_phrase(phrase: str, generation: Generation, within: Mask | None) -> Numbers:
+    """Return the chunks that hold a phrase, whatever the case and the blank space between its words."""
+    terms = set(sequence(phrase))
+    if not terms:  # punctuation only: nothing but reading finds it
+        return generation.containing(phrase, _READ_FOR_PHRASE)
+    candidates = generation.holding(terms)
+    if within is not None:
+        candidates = candidates[within[candidates]]
+    wanted = _squeezed(phrase)
+    texts = generation.contents(candidates[:_READ_FOR_PHRASE])
+    return np.array([number for number, text in texts.items() if wanted in _squeezed(text)], np.int32)
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.casefold().split())

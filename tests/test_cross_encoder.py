@@ -1,0 +1,352 @@
+"""Cross-encoders: the same scores as sentence-transformers gives, and an absence that harms nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nornweave.cross_encoder import RerankerSlot, Scores, load_reranker
+from nornweave.cross_encoder.models import find
+from nornweave.cross_encoder.port import BATCH_TOKENS, Batches
+from nornweave.errors import RerankerError
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.slow,
+]
+
+WORDS = ["refund", "payment", "captured", "void", "422", "##s", "##ed", "the", "a", ".", "ledger", "é"]
+QUERY = "the refund"
+TEXTS = [
+    "",
+    "refund",
+    "the captured payments .",
+    "void " * 100,
+    "unknown words é",
+    "a ledger",
+    "422 ledger void refund",
+]
+NAME = "somebody/tiny-cross-encoder"
+Build = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Build a tiny random cross-encoder whose scores differ, and save it."""
+
+    def build(name: str, *, labels: int = 1, activation: str = "Sigmoid", broken: bool = False) -> Path:
+        import torch
+        from sentence_transformers import CrossEncoder
+        from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+        torch.manual_seed(7)
+        raw, saved = tmp_path_factory.mktemp("raw"), tmp_path_factory.mktemp("models") / name
+        vocabulary = {word: at for at, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS])}
+        BertTokenizerFast(vocab=vocabulary, model_max_length=48).save_pretrained(raw)
+        config = BertConfig(
+            vocab_size=len(vocabulary),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            max_position_embeddings=64,
+            initializer_range=0.3,
+            num_labels=labels,
+        )
+        model = BertForSequenceClassification(config)
+        if broken:
+            model.classifier.weight.data.fill_(float("nan"))
+        model.save_pretrained(raw)
+        whole = CrossEncoder(
+            str(raw), device="cpu", local_files_only=True, activation_fn=getattr(torch.nn, activation)()
+        )
+        whole.save(str(saved))
+        return saved
+
+    return build
+
+
+@pytest.fixture(scope="module")
+def tiny(build: Build) -> Path:
+    return build("tiny")
+
+
+@pytest.fixture(scope="module")
+def cache(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the tiny model lies converted."""
+    folder = tmp_path_factory.mktemp("cache")
+    load_reranker(str(tiny), cache_dir=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def original(tiny: Path) -> Scores:
+    """What sentence-transformers itself says, activated by a sigmoid; one pair at a time, so without padding."""
+    from sentence_transformers import CrossEncoder
+
+    model = CrossEncoder(str(tiny), device="cpu", local_files_only=True)
+    pairs = [(QUERY, text) for text in TEXTS]
+    scores = np.asarray(model.predict(pairs, batch_size=1, show_progress_bar=False), dtype=np.float32)
+    assert np.ptp(scores) > 0.1, "scores that hardly differ prove nothing about their order"
+    return scores
+
+
+def test_a_model_by_folder_gives_the_scores_of_sentence_transformers(tiny: Path, cache: Path, original: Scores) -> None:
+    for batch_size in (1, 2, 32):
+        reranker = load_reranker(str(tiny), cache_dir=cache, batch_size=batch_size)
+        assert type(reranker).__name__ == "OpenVinoReranker"
+        scores = reranker.score(QUERY, TEXTS)
+        assert scores.dtype == np.float32
+        assert scores.shape == (len(TEXTS),)
+        assert scores == pytest.approx(original, abs=0.01)
+        assert reranker.score(QUERY, TEXTS[::-1]) == pytest.approx(scores[::-1], abs=0.01)
+    assert reranker.name == "tiny"
+    assert reranker.version.startswith("tiny@")
+    assert reranker.score(QUERY, []).shape == (0,)
+    assert reranker.score("", ["\ud800 \x00 🧾"]).shape == (1,)
+    assert [path.name.split("-")[0] for path in cache.iterdir()] == ["tiny"]
+
+
+@pytest.mark.parametrize("activation", ["Sigmoid", "Identity"])
+def test_torch_gives_them_exactly_whatever_activation_was_saved(
+    build: Build, original: Scores, activation: str
+) -> None:
+    from nornweave.cross_encoder.sentence_transformer import CrossEncoderReranker
+
+    reranker = CrossEncoderReranker(find(str(build("exact", activation=activation))), batch_size=2)
+    assert reranker.score(QUERY, TEXTS) == pytest.approx(original, abs=1e-4)
+    assert reranker.score(QUERY, []).shape == (0,)
+
+
+def test_several_threads_get_the_scores_of_one(tiny: Path, cache: Path) -> None:
+    reranker = load_reranker(str(tiny), cache_dir=cache)
+    alone = [reranker.score(QUERY, TEXTS[at:]) for at in range(4)]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda at: reranker.score(QUERY, TEXTS[at:]), list(range(4)) * 4))
+    for at, scores in enumerate(together):
+        assert np.array_equal(scores, alone[at % 4])
+
+
+def test_a_converted_model_that_does_not_run_is_stood_in_for(
+    tiny: Path, cache: Path, original: Scores, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    copied = tmp_path / "cache"
+    shutil.copytree(cache, copied)
+    next(copied.rglob("model.xml")).write_text("<net/>", encoding="utf-8")
+    reranker = load_reranker(str(tiny), cache_dir=copied)
+    assert type(reranker).__name__ == "CrossEncoderReranker"
+    assert "remove that folder" in caplog.text
+    assert reranker.score(QUERY, TEXTS) == pytest.approx(original, abs=1e-4)
+
+
+def test_a_model_that_gives_no_number_is_an_error(build: Build) -> None:
+    from nornweave.cross_encoder.sentence_transformer import CrossEncoderReranker
+
+    reranker = CrossEncoderReranker(find(str(build("nan", broken=True))))
+    with pytest.raises(RerankerError, match=r"'nan' gave text 0 of 1 the score nan"):
+        reranker.score("refund", ["void"])
+
+
+def test_the_deadline_is_looked_at_before_each_batch(tiny: Path, cache: Path) -> None:
+    reranker = load_reranker(str(tiny), cache_dir=cache)
+    with pytest.raises(RerankerError, match=r"out of time after 0 of 7 texts"):
+        reranker.score(QUERY, TEXTS, deadline=time.monotonic())
+    assert len(reranker.score(QUERY, TEXTS, deadline=time.monotonic() + 60)) == len(TEXTS)
+
+    def slowly(batch: Sequence[int]) -> Scores:
+        time.sleep(0.4)
+        return np.zeros(len(batch), dtype=np.float32)
+
+    with pytest.raises(RerankerError, match=r"out of time after 2 of 5 texts"):
+        Batches("slow", 2).score([1] * 5, slowly, time.monotonic() + 0.3)
+
+
+def test_batches_are_of_like_length_and_bounded() -> None:
+    seen: list[list[int]] = []
+
+    def note(batch: Sequence[int]) -> Scores:
+        seen.append(list(batch))
+        return np.array(batch, dtype=np.float32) - 2
+
+    scores = Batches("any", 2).score([3, BATCH_TOKENS, 1, 7, 3], note, None)
+    assert seen == [[1], [3, 0], [4, 2]]
+    assert scores == pytest.approx([1 / (1 + np.exp(2 - at)) for at in range(5)], abs=1e-6)
+    extremes = iter([-1e30, 1e30])
+    assert list(Batches("any", 1).score([1, 1], lambda _: np.array([next(extremes)], dtype=np.float32), None)) == [
+        0.0,
+        1.0,
+    ]
+
+
+def test_a_process_that_serves_does_not_load_torch(tiny: Path, cache: Path) -> None:
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from nornweave.cross_encoder import RerankerSlot\n"
+        "slot = RerankerSlot(sys.argv[1], cache_dir=Path(sys.argv[2]))\n"
+        "print(slot.wait(60).score('the refund', ['void', 'refund']).shape, slot.state)\n"
+        "assert not {'torch', 'transformers', 'sentence_transformers', 'huggingface_hub'} & set(sys.modules)\n"
+    )
+    done = _run(script, str(tiny), str(cache))
+    assert (done.returncode, done.stdout) == (0, "(2,) ready\n"), done.stderr
+
+
+def test_a_model_in_the_local_cache_is_found_by_name_without_a_network(tiny: Path, cache: Path, tmp_path: Path) -> None:
+    repository = tmp_path / "hub" / f"models--{NAME.replace('/', '--')}"
+    revision = "0" * 40
+    shutil.copytree(tiny, repository / "snapshots" / revision)
+    (repository / "refs").mkdir()
+    (repository / "refs" / "main").write_text(revision, encoding="utf-8")
+    script = (
+        "import sys; from nornweave.cross_encoder.models import find\n"
+        "print(find(sys.argv[1]).version, 'torch' in sys.modules)\n"
+    )
+    done = _run(script, NAME, HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9")
+    digest = find(str(tiny)).digest[:16]
+    assert done.stdout == f"{NAME}@{digest} False\n", done.stderr
+
+
+NOWHERE = """
+import sys, time
+from pathlib import Path
+from nornweave.cross_encoder import RerankerSlot, models
+models.HUB_TIMEOUT = 0.5
+start = time.monotonic()
+slot = RerankerSlot(sys.argv[1], cache_dir=Path(sys.argv[2]))
+slot.start()
+assert slot.wait(20) is None
+print(slot.state)
+assert time.monotonic() - start < 10 and not {'torch', 'transformers'} & set(sys.modules)
+"""
+
+
+@pytest.mark.parametrize("network", ["offline", "unreachable", "silent"])
+def test_a_model_that_is_nowhere_is_unavailable_soon(network: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, answers nothing
+        environment = {
+            "offline": {"HF_HUB_OFFLINE": "1"},
+            "unreachable": {"HF_ENDPOINT": "http://127.0.0.1:9"},
+            "silent": {"HF_ENDPOINT": f"http://127.0.0.1:{silent.getsockname()[1]}", "NO_PROXY": "127.0.0.1"},
+        }[network]
+        done = _run(NOWHERE, NAME, str(tmp_path), HF_HOME=str(tmp_path), **environment)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"unavailable: cross-encoder '{NAME}' is neither a folder nor in the local")
+    assert "set reranking.model to" in done.stdout
+    assert done.stderr.count("reranking goes without a cross-encoder") == 1
+
+
+def _run(script: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("model", ["", " ", "./no/such/folder", "~/nothing", "/nowhere/at/all", "a/b/c"])
+def test_a_folder_that_is_not_there_is_an_error(model: str, tmp_path: Path) -> None:
+    with pytest.raises(RerankerError, match="is no folder"):
+        load_reranker(model, cache_dir=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        ({"config.json": None}, r"no config\.json that can be read"),
+        ({"config.json": "{"}, r"no config\.json that can be read"),
+        ({"config.json": "[]"}, "holds no mapping"),
+        ({"config.json": json.dumps({"architectures": ["BertModel"]})}, "is a BertModel"),
+        ({"config.json": "{}"}, "no architecture"),
+        ({"tokenizer.json": None}, "has no tokenizer"),
+        ({"model.safetensors": None}, "has no weights"),
+    ],
+)
+def test_a_folder_that_holds_no_cross_encoder_is_an_error(
+    tiny: Path, tmp_path: Path, damage: dict[str, str | None], message: str
+) -> None:
+    folder = tmp_path / "damaged"
+    shutil.copytree(tiny, folder)
+    for name, content in damage.items():
+        (folder / name).unlink()
+        if content is not None:
+            (folder / name).write_text(content, encoding="utf-8")
+    with pytest.raises(RerankerError, match=message) as caught:
+        load_reranker(str(folder), cache_dir=tmp_path / "cache")
+    assert "'damaged'" in str(caught.value)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_model_of_several_labels_is_an_error(build: Build, tmp_path: Path) -> None:
+    for labels in (2, 3):
+        with pytest.raises(RerankerError, match=f"gives {labels} scores to a pair; expected one"):
+            load_reranker(str(build("several", labels=labels, activation="Identity")), cache_dir=tmp_path)
+
+
+def test_weights_that_are_none_are_an_error(tiny: Path, tmp_path: Path) -> None:
+    from nornweave.cross_encoder.sentence_transformer import CrossEncoderReranker
+
+    folder = tmp_path / "broken"
+    shutil.copytree(tiny, folder)
+    (folder / "model.safetensors").write_bytes(b"not weights")
+    with pytest.raises(RerankerError, match="'broken' does not load"):
+        CrossEncoderReranker(find(str(folder)))
+
+
+def test_cuda_without_a_gpu_says_what_to_do(tiny: Path, tmp_path: Path) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    with pytest.raises(RerankerError, match="set EMBEDDING_DEVICE to 'cpu'"):
+        load_reranker(str(tiny), device="cuda", cache_dir=tmp_path)
+
+
+def test_a_cache_that_cannot_be_written_is_an_error(tiny: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way", encoding="utf-8")
+    with pytest.raises(RerankerError, match="cannot be kept in"):
+        load_reranker(str(tiny), cache_dir=tmp_path / "file")
+
+
+def test_a_slot_without_a_model_is_off(tmp_path: Path) -> None:
+    slot = RerankerSlot(None, cache_dir=tmp_path)
+    slot.start()
+    assert slot.wait(1) is None
+    assert (slot.reranker, str(slot.state)) == (None, "off")
+
+
+def test_a_slot_loads_once_and_in_the_background(
+    tiny: Path, cache: Path, original: Scores, caplog: pytest.LogCaptureFixture
+) -> None:
+    slot = RerankerSlot(str(tiny), cache_dir=cache)
+    assert str(slot.state) == "off"
+    with caplog.at_level(logging.INFO, logger="nornweave"), ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: slot.wait(60), range(8)))
+    assert str(slot.state) == "ready"
+    assert slot.reranker is not None
+    assert {id(reranker) for reranker in found} == {id(slot.reranker)}
+    assert [record.message for record in caplog.records if "is ready" in record.message] == [caplog.messages[-1]]
+    assert slot.reranker.score(QUERY, TEXTS) == pytest.approx(original, abs=0.01)
+
+
+def test_a_slot_whose_model_is_missing_says_so_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    slot = RerankerSlot("./missing", cache_dir=tmp_path)
+    for _ in range(3):
+        assert slot.wait(20) is None
+    assert slot.state.status == "unavailable"
+    assert str(slot.state).startswith("unavailable: cross-encoder './missing' is no folder")
+    assert caplog.text.count("reranking goes without a cross-encoder") == 1
