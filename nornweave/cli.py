@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from nornweave.errors import ConfigError, NornWeaveError
+from nornweave.errors import ConfigError, NornWeaveError, QueryError
 from nornweave.settings import Settings, load_settings
 from nornweave.types import Domain, GenerationId
 
@@ -85,34 +85,76 @@ def query(
     text: Annotated[str, typer.Argument(help="What to look for, in your own words or as an identifier.")],
     domain: DomainsOption = None,
     top_k: Annotated[int, typer.Option(help="How many items, 1 to 100.", min=1, max=100)] = 10,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option("--filter", metavar="D.KEY=VALUE", help="Only what passes, e.g. code.language=python."),
+    ] = None,
+    explain: Annotated[bool, typer.Option(help="Show what each source, weight and bonus gave each item.")] = False,
+    timeout_ms: Annotated[int, typer.Option(help="Answer with what is there after this long.", min=1)] = 5000,
     as_json: JsonOption = False,
 ) -> None:
-    """Search the published generations: dense and BM25, combined."""
-    from nornweave.answer import Searchable, answer
+    """Search the published generations: meaning, words, phrases and names, combined."""
+    from nornweave.answer import Question
+    from nornweave.engine import Engine
+    from nornweave.recall.filters import parse_filter_options
     from nornweave.report import print_answer
-    from nornweave.workspace import encoder_of, store_of
 
     settings = _settings(context)
-    domains = [
-        Searchable(
-            domain=one,
-            agent_id=settings.domains[one].agent_id,
-            store=store_of(settings, one),
-            encoder=encoder_of(settings, settings.domains[one]),
-            plan=settings.domains[one].plan,
-        )
-        for one in domain or settings.served_domains
-    ]
-    result = answer(text, domains, top_k=top_k)
+    served = domain or settings.served_domains
+    declared = {one: settings.domains[one].filters for one in Domain}
+    question = Question(
+        text=text,
+        domains=tuple(dict.fromkeys(domain)) if domain else None,
+        top_k=top_k,
+        filters=parse_filter_options(filters or [], declared),
+        timeout_ms=timeout_ms,
+        explain=explain,
+    )
+    engine = Engine(settings, served)
+    engine.start(watch=False)
+    try:
+        result = engine.query(question)
+    finally:
+        engine.close()
     if as_json:
         _print_json(result)
     else:
         print_answer(output, result)
-    for gap in result["coverage_gaps"]:
-        messages.print(
-            f"not searched: {gap['domain_id']}: {gap['reason']}", style="yellow", markup=False, soft_wrap=True
-        )
+    for line in _shortfalls(result):
+        messages.print(line, style="yellow", markup=False, soft_wrap=True)
     sys.exit(0 if any(one["searched"] for one in result["coverage"].values()) else 1)
+
+
+def _shortfalls(result: dict[str, Any]) -> list[str]:
+    """Say what was not searched, or not as it should have been."""
+    gaps = [f"not searched: {gap['domain_id']}: {gap['reason']}" for gap in result["coverage_gaps"]]
+    notices = [f"{domain}: {notice}" for domain, one in result["coverage"].items() for notice in one.get("notices", [])]
+    return gaps + notices
+
+
+@app.command("eval")
+def evaluate(
+    context: typer.Context,
+    domain: DomainsOption = None,
+    judgments: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="DIR", help="A judged set: queries.jsonl and qrels.tsv; may be repeated."),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure retrieval on judged sets, against what is published."""
+    from evals import report
+    from nornweave.engine import Engine
+    from nornweave.progress import ProgressBars
+
+    # Every domain is served, whichever are measured: else "all domains" would mean nothing.
+    with Engine(_settings(context)) as engine, ProgressBars(messages) as bars:
+        results = report.run_eval(engine, judgments or [], domain, bars)
+    if as_json:
+        _print_json(report.as_json(results))
+    else:
+        report.print_results(output, results)
+    sys.exit(1 if report.eval_failed(messages, results) else 0)
 
 
 @app.command()
@@ -150,26 +192,48 @@ def rollback(
 
 
 @app.command()
+def serve(
+    context: typer.Context,
+    host: Annotated[str, typer.Option(help="Where to listen; anything but this machine needs a token.")] = "127.0.0.1",
+    port: Annotated[
+        int | None, typer.Option(help="FUSION_PORT or 8082, for an agent alone AGENT_PORT or 8081.", min=0, max=65535)
+    ] = None,
+    agent: Annotated[Domain | None, typer.Option(metavar="D", help="Serve one domain alone, also at the root.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Serve the HTTP API until Ctrl-C."""
+    from api.serving import serve as serve_api
+
+    announce = (lambda url: _print_json({"url": url})) if as_json else None
+    sys.exit(serve_api(_settings(context), host, port, agent, announce=announce))
+
+
+@app.command()
 def up(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     dagster_port: Annotated[int, typer.Option(help="Port of the Dagster UI.")] = 3000,
 ) -> None:
     """Start the Dagster UI with its schedule and its sensors (and the API, once there is one), until Ctrl-C."""
+    from api.auth import check_listening, service_token
+    from api.serving import default_port
     from nornweave.supervisor import up as supervise
 
-    sys.exit(supervise(_settings(context), host=host, dagster_port=dagster_port))
+    check_listening(host, service_token(os.environ))
+    port = default_port(None, os.environ)
+    sys.exit(supervise(_settings(context), host=host, port=port, dagster_port=dagster_port))
 
 
 def _print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:
     """Run the command line; errors that NornWeave raises on purpose are messages, not traces."""
     try:
         app()
-    except ConfigError as error:
+    except (ConfigError, QueryError) as error:
         messages.print(str(error), style="red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except (NornWeaveError, ValueError) as error:

@@ -39,7 +39,8 @@ import sys
 from pathlib import Path
 from nornweave.settings import load_settings
 from nornweave.supervisor import up
-sys.exit(up(load_settings(Path(sys.argv[1]), {}), dagster_port=int(sys.argv[2])))
+ports = map(int, sys.argv[2:])
+sys.exit(up(load_settings(Path(sys.argv[1]), {}), dagster_port=next(ports), port=next(ports)))
 """
 
 
@@ -196,9 +197,11 @@ def test_the_dagster_ui_starts_and_leaves_no_process(
     settings: Settings, started: Callable[..., subprocess.Popen[str]], number: signal.Signals, tmp_path: Path
 ) -> None:
     port = free_port()
-    supervisor = started(UP, settings.file, port, ready=port)
+    api_port = free_port()
+    supervisor = started(UP, settings.file, port, api_port, ready=port)
     processes = family(supervisor)
-    assert len(processes) >= 4, "dagster dev, webserver, daemon, code server"
+    assert len(processes) >= 5, "the API; dagster dev, webserver, daemon, code server"
+    assert until(lambda: f"API: http://127.0.0.1:{api_port}" in (tmp_path / "log").read_text(), STOP_S)
     assert until(lambda: f"Dagster UI: http://127.0.0.1:{port}" in (tmp_path / "log").read_text(), STOP_S)
 
     os.kill(supervisor.pid, number)

@@ -1,0 +1,89 @@
+"""``create_app``: the routes, what surrounds them, and the engine for as long as the app runs."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.metadata import version
+
+import anyio
+import anyio.to_thread
+from fastapi import FastAPI
+
+from api.auth import BearerAuth, service_token
+from api.errors import Unexpected, add_handlers
+from api.limits import Admission, BodyLimit
+from api.openapi import App
+from api.ports import EnginePort
+from api.routes import agents, health
+from api.state import Serving
+from nornweave.settings import Settings
+from nornweave.types import Domain
+
+logger = logging.getLogger(__name__)
+
+CLOSE_WITHIN_S = 2.0
+
+
+def create_app(
+    settings: Settings,
+    engine: EnginePort | None = None,
+    *,
+    agent: Domain | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> FastAPI:
+    """Build the app; its lifespan starts the engine in the background and closes it.
+
+    Args:
+        settings: what is served.
+        engine: over these settings unless given.
+        agent: serve this domain alone, its agent also at the root.
+        environment: ``os.environ`` unless given; holds the token.
+    """
+    app = App(
+        title="NornWeave",
+        summary="Knowledge retrieval over code, documentation, conversations and research.",
+        version=version("nornweave"),
+        # The page of FastAPI loads its scripts from elsewhere; there is no elsewhere where NornWeave runs.
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.serving = Serving(
+        engine=engine or _engine(settings, agent),
+        admission=Admission(),
+        token=service_token(os.environ if environment is None else environment),
+        alone=agent,
+    )
+    add_handlers(app)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(BearerAuth, token=app.state.serving.token)
+    app.add_middleware(Unexpected)
+    app.include_router(agents.router)
+    app.include_router(health.router)
+    if agent:
+        app.include_router(agents.alone)
+    return app
+
+
+def _engine(settings: Settings, agent: Domain | None) -> EnginePort:
+    from nornweave.engine import Engine
+
+    return Engine(settings, [agent] if agent else None)
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    engine: EnginePort = app.state.serving.engine
+    await anyio.to_thread.run_sync(partial(engine.start, wait=False))
+    try:
+        yield
+    finally:
+        with anyio.move_on_after(CLOSE_WITHIN_S, shield=True) as closing:
+            await anyio.to_thread.run_sync(engine.close, abandon_on_cancel=True)
+        if closing.cancelled_caught:
+            logger.error("the engine did not close within %g s; what it was doing is abandoned", CLOSE_WITHIN_S)

@@ -1,0 +1,245 @@
+"""Errors as RFC 9457 problem documents: whatever goes wrong, the answer has this shape and never a stack trace.
+
+==========================  ======  =====================================================
+raised                      status  says
+==========================  ======  =====================================================
+broken JSON, not UTF-8      400     where
+missing or wrong token      401     which header is expected (``auth.py``)
+unknown path, domain        404     what is there
+wrong method                405     ``Allow``
+body too large              413     the limit (``limits.py``)
+not ``application/json``    415     what was found
+wrong field, QueryError     422     ``errors``: every field with what is allowed
+anything unexpected         500     an id that the log repeats
+busy, starting, stopping,   503     the reason, ``Retry-After``
+no generation, StoreError
+==========================  ======  =====================================================
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, NotRequired
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import Response
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from typing_extensions import TypedDict
+
+from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
+
+logger = logging.getLogger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+# A body may hold thousands of wrong fields; a reader mends the first few.
+MAX_FIELDS = 20
+MAX_SHOWN = 80
+RETRY_SOON_S, RETRY_UNPUBLISHED_S, RETRY_STORE_S = 2, 30, 10
+
+Handler = Callable[[Request, Any], Awaitable[Response]]
+
+
+class FieldProblem(TypedDict):
+    """One field that is wrong: its path in the body and what is allowed there."""
+
+    field: str
+    detail: str
+
+
+class Problem(TypedDict):
+    """A problem document.
+
+    ``type`` is ``about:blank`` where the status says it all, otherwise a name that programs can rely on.
+    """
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: NotRequired[str]
+    errors: NotRequired[list[FieldProblem]]
+
+
+class ProblemError(HTTPException):
+    """Ends a request with a problem document.
+
+    Args:
+        status: of the HTTP response.
+        detail: what was found, what is allowed, what to do.
+        kind: short name of the problem, the last part of its ``type``; none where the status says it all.
+        headers: of the HTTP response.
+    """
+
+    def __init__(
+        self, status: int, detail: str, *, kind: str | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(status, detail, headers)
+        self.kind = kind
+
+
+def unavailable(kind: str, detail: str, retry_s: int) -> ProblemError:
+    """Return a 503 that says when to come back."""
+    return ProblemError(503, detail, kind=kind, headers={"Retry-After": str(retry_s)})
+
+
+def problem_response(
+    status: int,
+    detail: str,
+    *,
+    kind: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    errors: Sequence[FieldProblem] = (),
+    instance: str | None = None,
+    extensions: Mapping[str, object] | None = None,
+) -> Response:
+    """Return a problem document as a response; ``errors`` only where there are any, ``extensions`` beside the rest."""
+    phrase = HTTPStatus(status).phrase
+    problem: Problem = {
+        "type": f"urn:nornweave:problem:{kind}" if kind else "about:blank",
+        "title": kind.replace("-", " ").capitalize() if kind else phrase,
+        "status": status,
+        "detail": _encodable(detail),
+    }
+    if instance:
+        problem["instance"] = instance
+    if errors:
+        problem["errors"] = [{"field": _encodable(one["field"]), "detail": _encodable(one["detail"])} for one in errors]
+    content = json.dumps({**problem, **(extensions or {})}, ensure_ascii=False).encode()
+    return Response(content, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Answer every error of ``app`` with a problem document."""
+    handlers: dict[type[Exception], Handler] = {
+        ProblemError: _problem,
+        QueryError: _query,
+        NoGenerationError: _no_generation,
+        StoreError: _store,
+        EncoderError: _encoder,
+        RequestValidationError: _validation,
+        HTTPException: _http,
+    }
+    app.exception_handlers.update(handlers)
+
+
+async def _problem(_request: Request, error: ProblemError) -> Response:
+    return problem_response(error.status_code, error.detail, kind=error.kind, headers=error.headers)
+
+
+async def _query(_request: Request, error: QueryError) -> Response:
+    return _invalid([{"field": error.field, "detail": error.problem}])
+
+
+async def _no_generation(_request: Request, error: NoGenerationError) -> Response:
+    return await _problem(_request, unavailable("no-generation", str(error), RETRY_UNPUBLISHED_S))
+
+
+async def _store(_request: Request, error: StoreError) -> Response:
+    logger.error("a generation cannot be read: %s", error)
+    return await _problem(_request, unavailable("store-unavailable", str(error), RETRY_STORE_S))
+
+
+async def _encoder(_request: Request, error: EncoderError) -> Response:
+    logger.error("a query cannot be encoded: %s", error)
+    return await _problem(_request, unavailable("encoder-unavailable", str(error), RETRY_STORE_S))
+
+
+async def _http(request: Request, error: HTTPException) -> Response:
+    status, headers = error.status_code, error.headers
+    if isinstance(error.__cause__, RecursionError):
+        return _invalid([{"field": "body", "detail": "nested too deeply"}])
+    if status == 400 and error.__cause__ is not None:
+        return problem_response(400, f"the body is not JSON in UTF-8: {error.__cause__}")
+    if status == 404:
+        return problem_response(404, f"no such path: {request.url.path}; /openapi.json lists what there is")
+    if status == 405:
+        allowed = (headers or {}).get("Allow", "another method")
+        return problem_response(405, f"{request.method} is not allowed here; allowed: {allowed}", headers=headers)
+    return problem_response(status, str(error.detail), headers=headers)
+
+
+async def _validation(request: Request, error: RequestValidationError) -> Response:
+    found = error.errors()
+    broken = next((one for one in found if one["type"] == "json_invalid"), None)
+    if broken:
+        place = f"{broken['ctx']['error']} at character {broken['loc'][-1]}"
+        return problem_response(400, f"the body is not JSON: {place}")
+    if isinstance(error.body, bytes):
+        content_type = request.headers.get("content-type", "nothing")
+        return problem_response(415, f"send the body as content-type application/json, found {content_type}")
+    errors: list[FieldProblem] = [_field_problem(one) for one in found[:MAX_FIELDS]]
+    return _invalid(errors, hidden=len(found) - len(errors))
+
+
+class Unexpected:
+    """Answers what nobody thought of with 500 and an id; the log has the trace under it.
+
+    A middleware, not a handler of ``Exception``: Starlette raises the error once more after such a handler, and the
+    server would log it a second time.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        started = False
+
+        async def noting(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, noting)
+        except Exception as error:
+            if started or scope["type"] != "http":
+                raise
+            await _unexpected(scope, error)(scope, receive, send)
+
+
+def _unexpected(scope: Scope, error: Exception) -> Response:
+    occurrence = uuid.uuid4()
+    logger.error("error %s at %s %s", occurrence, scope["method"], _encodable(scope["path"]), exc_info=error)
+    detail = f"an unexpected error; the log of the server tells more under {occurrence}"
+    return problem_response(500, detail, instance=f"urn:uuid:{occurrence}")
+
+
+def _invalid(errors: Sequence[FieldProblem], hidden: int = 0) -> Response:
+    detail = "; ".join(f"{one['field']}: {one['detail']}" for one in errors)
+    more = f"; and {hidden} more" if hidden else ""
+    return problem_response(422, detail + more, kind="invalid-request", errors=errors)
+
+
+def _field_problem(found: Mapping[str, Any]) -> FieldProblem:
+    location = [str(part) for part in found["loc"] if part not in {"body", "[key]"}] or ["body"]
+    field = ".".join(location)
+    if found["type"] == "missing":
+        return {"field": field[:MAX_SHOWN], "detail": "is missing"}
+    if found["type"] == "extra_forbidden":
+        return {"field": field[:MAX_SHOWN], "detail": "unknown field"}
+    message = found["msg"].removeprefix("Value error, ")
+    return {"field": field[:MAX_SHOWN], "detail": f"{message}{_shown(found['input'])}"}
+
+
+def _shown(value: object) -> str:
+    """Return a value as an error shows it; a long or nested one is not repeated."""
+    if isinstance(value, str):
+        return f", found {value!r}" if len(value) <= MAX_SHOWN else f", found {len(value)} characters"
+    if value is None or isinstance(value, bool) or (isinstance(value, float) and not math.isfinite(value)):
+        return f", found {json.dumps(value)}"
+    if isinstance(value, int | float):
+        return f", found {value!r}" if abs(value) < 1e18 else ", found a larger number"
+    return f", found {'an object' if isinstance(value, Mapping) else 'a list'}"
+
+
+def _encodable(text: str) -> str:
+    """Return text that can be sent as UTF-8: what a client sent as half a character is spelt out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")

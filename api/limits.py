@@ -1,0 +1,123 @@
+"""What one client may cost the others: the size of a body, and how many recalls run and wait."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.errors import ProblemError, unavailable
+
+MAX_BODY_BYTES = 1 << 20
+# A recall is computation: more of them at once than CPUs makes each slower and none faster. At about 15 ms each, on two
+# CPUs the last of 64 that wait is served within half a second; who comes after that is better told to come back.
+MAX_WAITING = 64
+RETRY_BUSY_S = 1
+
+T = TypeVar("T")
+
+
+def cpu_count() -> int:
+    """Return the CPUs that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class BodyLimit:
+    """Ends a request whose body is larger than the limit, announced or not (chunked), before more of it is read."""
+
+    def __init__(self, app: ASGIApp, limit: int = MAX_BODY_BYTES) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on with a body that is counted while it is read."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        announced = Headers(scope=scope).get("content-length", "")
+        size = int(announced) if announced.isdecimal() and len(announced) < 19 else 0
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            if size <= self._limit:
+                message = await receive()
+                read += len(message.get("body", b""))
+                if read <= self._limit:
+                    return message
+            # Raised to whoever reads the body: inside of the error handlers, which answer it.
+            raise ProblemError(413, f"the body is larger than the {self._limit} bytes that are allowed")
+
+        await self._app(scope, counted, send)
+
+
+class Admission:
+    """Lets as many recalls run at once as there are CPUs and a bounded number wait, in the order of their coming.
+
+    Args:
+        running: recalls at once, each in a thread.
+        waiting: recalls that wait for their turn; those beyond are refused.
+    """
+
+    def __init__(self, running: int | None = None, waiting: int = MAX_WAITING) -> None:
+        self.running = running or cpu_count()
+        self.waiting = waiting
+        self.admitted = 0
+        self._turn = anyio.Semaphore(self.running)
+        self._threads = anyio.CapacityLimiter(self.running)
+        self._working: set[int] = set()
+
+    @property
+    def in_threads(self) -> int:
+        """Return how many recalls run right now, those that nobody waits for any more included."""
+        return len(self._working)
+
+    async def run(self, work: Callable[[], T], wait_s: float | None = None) -> T:
+        """Run ``work`` in a thread when its turn has come.
+
+        Args:
+            work: blocks.
+            wait_s: for its turn; ``None`` waits as long as it takes.
+
+        Raises:
+            ProblemError: 503, too many wait already or the turn did not come in time.
+        """
+        if self.admitted >= self.running + self.waiting:
+            raise unavailable("busy", f"{self.waiting} requests wait already", RETRY_BUSY_S)
+        self.admitted += 1
+        try:
+            await self._wait_for_turn(wait_s)
+            try:
+                # Abandoned on cancellation, which only a shutdown does: its deadline must hold whatever a recall does.
+                return await anyio.to_thread.run_sync(self._noting, work, abandon_on_cancel=True, limiter=self._threads)
+            finally:
+                self._turn.release()
+        finally:
+            self.admitted -= 1
+
+    def _noting(self, work: Callable[[], T]) -> T:
+        thread = threading.get_ident()
+        self._working.add(thread)
+        try:
+            return work()
+        finally:
+            self._working.discard(thread)
+
+    async def _wait_for_turn(self, wait_s: float | None) -> None:
+        try:
+            self._turn.acquire_nowait()  # a place that is free needs no time, however little there is
+        except anyio.WouldBlock:
+            await self._queue(wait_s)
+
+    async def _queue(self, wait_s: float | None) -> None:
+        try:
+            with anyio.fail_after(wait_s):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise unavailable("busy", "its turn did not come within its timeout_ms", RETRY_BUSY_S) from None

@@ -1,0 +1,120 @@
+"""``/agents``: the registry, and each agent's recall, description and health; of an agent served alone at the root."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+import anyio
+from fastapi import APIRouter, Path, Response
+
+from api.errors import RETRY_SOON_S, unavailable
+from api.limits import Admission
+from api.openapi import PROBLEMS
+from api.ports import AgentPort
+from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_response
+from api.state import Served
+from nornweave.documents import RecallDocument, recall_document
+from nornweave.errors import QueryError
+from nornweave.recall.records import AgentState, RecallRequest
+from nornweave.types import Domain
+
+# Loading takes some seconds, the first time with a new model longer (it is converted).
+MAX_START_S = 30.0
+POLL_START_S = 0.05
+
+router = APIRouter(tags=["agents"], responses=PROBLEMS)
+alone = APIRouter(tags=["agent"], responses=PROBLEMS)
+
+DomainName = Annotated[
+    str,
+    Path(description="A served domain.", examples=["code"], json_schema_extra={"enum": [one.value for one in Domain]}),
+]
+
+
+@router.get("/agents", response_model=RegistryDocument)
+def list_agents(serving: Served) -> Response:
+    """List the agents with their state."""
+    return json_response({"agents": [_listed(agent) for agent in serving.agents]})
+
+
+@router.post("/agents/{domain}/recall", response_model=RecallDocument)
+async def recall(domain: DomainName, body: RecallBody, serving: Served) -> Response:
+    """Ask one agent."""
+    return await _recall(serving.agent(domain), body, serving.admission)
+
+
+@router.get("/agents/{domain}/describe", response_model=dict[str, Any])
+def describe(domain: DomainName, serving: Served) -> Response:
+    """Say what an agent is: names, chunking, embedding, filters, plan, generation, sizes."""
+    return json_response(serving.agent(domain).describe())
+
+
+@router.get("/agents/{domain}/health", response_model=dict[str, Any])
+def health(domain: DomainName, serving: Served) -> Response:
+    """Say how an agent is: state, generation, checks, statistics, notices; 200 in every state."""
+    return json_response(serving.agent(domain).health())
+
+
+@alone.post("/recall", response_model=RecallDocument)
+async def recall_alone(body: RecallBody, serving: Served) -> Response:
+    """Ask the agent that is served alone."""
+    return await _recall(serving.agents[0], body, serving.admission)
+
+
+@alone.get("/describe", response_model=dict[str, Any])
+def describe_alone(serving: Served) -> Response:
+    """Say what the agent that is served alone is."""
+    return json_response(serving.agents[0].describe())
+
+
+async def _recall(agent: AgentPort, body: RecallBody, admission: Admission) -> Response:
+    request, arrived = body.request(), time.monotonic()
+    deadline = math.inf if request.timeout_ms is None else arrived + request.timeout_ms / 1000
+    await _wait_for_start(agent, min(deadline, arrived + MAX_START_S))
+    if agent.state in {AgentState.STARTING, AgentState.DRAINING, AgentState.OFFLINE}:
+        state = agent.state.value
+        raise unavailable(f"agent-{state.lower()}", f"{agent.agent_id} is {state}", RETRY_SOON_S)
+    wait_s = None if request.timeout_ms is None else max(0.0, deadline - time.monotonic())
+    return await admission.run(lambda: _answer(agent, request, arrived), wait_s)
+
+
+async def _wait_for_start(agent: AgentPort, deadline: float) -> None:
+    """Wait while models and generations are loaded: seconds, which who asks the moment the port opens rather waits."""
+    while agent.state is AgentState.STARTING and time.monotonic() < deadline:
+        await anyio.sleep(POLL_START_S)
+
+
+def _answer(agent: AgentPort, request: RecallRequest, arrived: float) -> Response:
+    """Recall and write the answer down, both in the thread: the event loop stays free for who asks next."""
+    if request.timeout_ms is not None:
+        # The deadline is the client's: waiting for a turn counts.
+        waited_ms = int((time.monotonic() - arrived) * 1000)
+        request = replace(request, timeout_ms=max(1, request.timeout_ms - waited_ms))
+    try:
+        return json_response(recall_document(agent.recall(request)))
+    except QueryError as error:
+        raise QueryError(_in_body(error.field, agent.domain), error.problem) from error
+
+
+def _in_body(field: str, domain: Domain) -> str:
+    """Return the name that a field has in the body of a recall, which asks one domain and names none."""
+    if field in {"query", "text"}:
+        return "query_text"
+    prefix = f"filters.{domain.value}"
+    return f"filters{field.removeprefix(prefix)}" if field.startswith(prefix) else field
+
+
+def _listed(agent: AgentPort) -> AgentDocument:
+    described: Mapping[str, Any] = agent.describe()
+    return {
+        "agent_id": agent.agent_id,
+        "domain_id": agent.domain,
+        "name": described.get("name", ""),
+        "description": described.get("description", ""),
+        "state": agent.state,
+        "generation": described.get("generation"),
+    }

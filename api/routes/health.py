@@ -1,0 +1,63 @@
+"""``/health``: the process answers. ``/ready``: every served domain answers from a published generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from api.auth import is_authorised
+from api.errors import RETRY_SOON_S, problem_response
+from api.openapi import OPEN_OPERATION, problem_responses
+from api.ports import AgentPort
+from api.schemas import DomainReadiness, LivenessDocument, ReadinessDocument, json_response
+from api.state import Served
+from nornweave.recall.records import AgentState
+from nornweave.types import JsonValue
+
+router = APIRouter(tags=["health"], responses=problem_responses(500))
+
+
+@router.get("/health", response_model=LivenessDocument, openapi_extra=OPEN_OPERATION)
+async def health(request: Request, serving: Served) -> Response:
+    """Say that the process answers; of an agent served alone also how it is, to who may know."""
+    if serving.alone is None or not is_authorised(request.scope, serving.token):
+        return json_response({"status": "ok"})
+    return json_response({"status": "ok", **await run_in_threadpool(serving.agents[0].health)})
+
+
+@router.get("/ready", response_model=ReadinessDocument, responses=problem_responses(401, 503))
+def ready(serving: Served) -> Response:
+    """Say whether every served domain has a published generation loaded; 503 with the reasons until then."""
+    domains = {agent.domain.value: _readiness(agent) for agent in serving.agents}
+    missing = [f"{domain}: {one['reason']}" for domain, one in domains.items() if not one["ready"]]
+    if domains and not missing:
+        return json_response({"ready": True, "domains": domains})
+    return problem_response(
+        503,
+        "; ".join(missing) or "no domain is served",
+        kind="not-ready",
+        headers={"Retry-After": str(RETRY_SOON_S)},
+        extensions={"ready": False, "domains": domains},
+    )
+
+
+def _readiness(agent: AgentPort) -> DomainReadiness:
+    health = agent.health()
+    state, generation = agent.state, health.get("generation")
+    answers = state in {AgentState.READY, AgentState.DEGRADED} and generation is not None
+    return {
+        "ready": answers,
+        "state": state,
+        "generation": str(generation) if generation is not None else None,
+        "reason": _reason(state, health) or (None if answers else f"the agent is {state.value}"),
+    }
+
+
+def _reason(state: AgentState, health: Mapping[str, JsonValue]) -> str:
+    """Return what the agent says is wrong; while it loads, nothing that is missing is wrong yet."""
+    notices = health.get("notices")
+    if state is AgentState.STARTING or not isinstance(notices, list):
+        return ""
+    return "; ".join(str(one) for one in notices)

@@ -1,0 +1,160 @@
+"""What comes in and what goes out (contract §4): names and shapes here are fixed, fields may be added.
+
+Bodies are checked strictly: nothing is converted, ``"10"`` and ``true`` are no numbers. Answers are ``TypedDict``s: the
+type checker holds what is sent against what ``/openapi.json`` says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Literal
+
+from fastapi.responses import Response
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from typing_extensions import TypedDict
+
+from nornweave.recall.records import (
+    AgentState,
+    RecallRequest,
+    Switch,
+)
+from nornweave.types import Domain
+
+MAX_QUERY_CHARACTERS = 4096
+MAX_TOP_K = 100
+MAX_TIMEOUT_MS = 60_000
+
+EXAMPLE: dict[str, JsonValue] = {
+    "query_text": "what does the payment module return on errors",
+    "top_k": 10,
+    "filters": {"path_glob": "src/payments/**", "language": "python"},
+}
+
+
+def _readable(text: str) -> str:
+    if not text.strip():
+        raise ValueError("blank; ask something")
+    return _textual(text)
+
+
+def _textual(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds the character NUL, which no text has")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half a character (a lone surrogate)") from None
+    return text
+
+
+def _plain_filters(filters: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """Refuse what JSON has no words for; what each filter takes is the domain's to say."""
+    for value in _leaves(filters):
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError("holds NaN or Infinity, which JSON does not have")
+        if isinstance(value, str):
+            _textual(value)
+    return filters
+
+
+def _leaves(filters: dict[str, JsonValue]) -> Iterator[JsonValue]:
+    pending: list[JsonValue] = [filters]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, dict):
+            pending.extend([*value, *value.values()])
+        elif isinstance(value, list):
+            pending.extend(value)
+        else:
+            yield value
+
+
+class RecallBody(BaseModel):
+    """What one agent is asked."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, json_schema_extra={"examples": [EXAMPLE]})
+
+    query_text: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS),
+        AfterValidator(_readable),
+        Field(description="In your own words, an identifier or an error line; not blank."),
+    ]
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="Items wanted.")] = 10
+    filters: Annotated[
+        dict[str, JsonValue],
+        AfterValidator(_plain_filters),
+        Field(description="Declared filter → value; `/agents/{domain}/describe` lists them. All of them must hold."),
+    ] = {}
+    expand: Annotated[Switch, Field(description="Search variants of the query beside it.")] = "auto"
+    rerank: Annotated[Switch, Field(description="Use a cross-encoder.")] = "auto"
+    timeout_ms: Annotated[
+        int | None, Field(ge=1, le=MAX_TIMEOUT_MS, description="After this, what has been found is the answer.")
+    ] = 5000
+    explain: Annotated[bool, Field(description="Say how each score came about.")] = False
+
+    def request(self) -> RecallRequest:
+        """Return it as the query path takes it."""
+        return RecallRequest(
+            text=self.query_text,
+            top_k=self.top_k,
+            filters=self.filters,
+            expand=self.expand,
+            rerank=self.rerank,
+            timeout_ms=self.timeout_ms,
+            explain=self.explain,
+        )
+
+
+class AgentDocument(TypedDict):
+    """An agent in the registry."""
+
+    agent_id: str
+    domain_id: Domain
+    name: str
+    description: str
+    state: AgentState
+    generation: str | None
+
+
+class RegistryDocument(TypedDict):
+    """All agents."""
+
+    agents: list[AgentDocument]
+
+
+class LivenessDocument(TypedDict):
+    """The process answers."""
+
+    status: Literal["ok"]
+
+
+class DomainReadiness(TypedDict):
+    """Whether a domain answers, and why not, or not as it should."""
+
+    ready: bool
+    state: AgentState
+    generation: str | None
+    reason: str | None
+
+
+class ReadinessDocument(TypedDict):
+    """Whether every served domain answers from a published generation."""
+
+    ready: bool
+    domains: dict[str, DomainReadiness]
+
+
+def json_response(document: object, status: int = 200) -> Response:
+    """Return a document of this module as a response."""
+    content = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
+    return Response(content.encode(), status_code=status, media_type="application/json")
+
+
+def _plain(value: object) -> object:
+    """Return what ``json`` does not know as what it knows: records hold read-only mappings."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} has no place in a JSON document")

@@ -1,0 +1,57 @@
+"""Settings over two domains, and a function that drives the app with requests of one test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from api_support import MemoryAgent, MemoryEngine, client_of, publish, write_corpus, write_settings
+
+from nornweave.settings import Settings
+from nornweave.types import Domain
+
+
+@pytest.fixture
+def settings(tmp_path: Path) -> Settings:
+    return write_settings(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A corpus that was synced; nobody may change it."""
+    settings = write_corpus(tmp_path_factory.mktemp("published"))
+    publish(settings)
+    return settings
+
+
+@pytest.fixture
+def code() -> MemoryAgent:
+    return MemoryAgent(Domain.CODE)
+
+
+@pytest.fixture
+def documentation() -> MemoryAgent:
+    return MemoryAgent(Domain.DOCUMENTATION)
+
+
+@pytest.fixture
+def engine(code: MemoryAgent, documentation: MemoryAgent) -> MemoryEngine:
+    return MemoryEngine(code, documentation)
+
+
+@pytest.fixture
+def ask(settings: Settings, engine: MemoryEngine) -> Callable[..., httpx.Response]:
+    """Send one request to a fresh app: ``ask("POST", "/agents/code/recall", json=...)``."""
+
+    def send(method: str, path: str, *, app: dict[str, Any] | None = None, **request: Any) -> httpx.Response:
+        async def main() -> httpx.Response:
+            async with client_of(settings, engine, **(app or {})) as client:
+                return await client.request(method, path, **request)
+
+        return asyncio.run(main())
+
+    return send

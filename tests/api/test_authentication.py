@@ -1,0 +1,97 @@
+"""The bearer token, and where one may listen without."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from api_support import Ask, MemoryAgent, is_problem
+
+from api.auth import check_listening, service_token
+from nornweave.errors import ConfigError
+from nornweave.types import Domain
+
+TOKEN = "s3cret-tökén"
+LOCKED = {"environment": {"NORNWEAVE_SERVICE_TOKEN": TOKEN}}
+
+
+def bearing(token: str, scheme: str = "Bearer") -> dict[bytes, bytes]:
+    return {b"authorization": f"{scheme} {token}".encode()}
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+def test_the_token_opens(ask: Ask, scheme: str) -> None:
+    headers = bearing(TOKEN, scheme)
+    assert ask("GET", "/agents", app=LOCKED, headers=headers).status_code == 200
+    body = {"query_text": "pay"}
+    assert ask("POST", "/agents/code/recall", app=LOCKED, headers=headers, json=body).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        bearing(""),
+        bearing("s3cret"),
+        bearing(TOKEN + "x"),
+        bearing(TOKEN.upper()),
+        bearing(TOKEN, "Basic"),
+        bearing("", TOKEN),
+        {b"authorization": TOKEN.encode()},
+        {b"authorization": b"\xff\xfe"},
+    ],
+)
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/agents/code/recall"),
+        ("GET", "/agents"),
+        ("GET", "/ready"),
+        ("GET", "/openapi.json"),
+        ("GET", "/nowhere"),
+        ("GET", "/health/"),
+        ("GET", "//health"),
+    ],
+)
+def test_everything_else_stays_closed(
+    ask: Ask, code: MemoryAgent, headers: dict[bytes, bytes], method: str, path: str
+) -> None:
+    answer = ask(method, f"http://nornweave{path}", app=LOCKED, headers=headers, content=b"x")
+    is_problem(answer, 401)
+    assert answer.headers["www-authenticate"].startswith("Bearer")
+    assert TOKEN not in answer.text
+    assert code.asked == []
+
+
+def test_health_is_open_but_says_no_more_than_that(ask: Ask, code: MemoryAgent) -> None:
+    assert ask("GET", "/health", app=LOCKED).json() == {"status": "ok"}
+    alone = {**LOCKED, "agent": Domain.CODE}
+    assert ask("GET", "/health", app=alone).json() == {"status": "ok"}
+    assert ask("GET", "/health", app=alone, headers=bearing(TOKEN)).json() == {"status": "ok", **code.health()}
+
+
+def test_the_token_is_never_logged(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        ask("POST", "/agents/code/recall", app=LOCKED, headers=bearing(TOKEN), json={"query_text": "defect"})
+        ask("GET", "/agents", app=LOCKED, headers=bearing(TOKEN + "x"))
+    assert "secret detail" in caplog.text
+    assert TOKEN not in caplog.text
+
+
+@pytest.mark.parametrize(("value", "token"), [(None, None), ("", None), (" \n", None), (" abc\n", "abc")])
+def test_the_token_comes_from_the_environment(value: str | None, token: str | None) -> None:
+    assert service_token({} if value is None else {"NORNWEAVE_SERVICE_TOKEN": value}) == token
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "localhost"])
+def test_this_machine_alone_needs_no_token(host: str) -> None:
+    check_listening(host, None)
+
+
+@pytest.mark.parametrize(
+    "host", ["0.0.0.0", "::", "", "192.168.1.5", "example.org", "localhost.example.org", "127.0.0.1.example.org"]
+)
+def test_listening_for_others_needs_a_token(host: str) -> None:
+    with pytest.raises(ConfigError, match="NORNWEAVE_SERVICE_TOKEN"):
+        check_listening(host, None)
+    check_listening(host, "token")

@@ -1,0 +1,126 @@
+"""How many recalls run at once, how many wait, and what the rest are told."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+from api_support import MemoryAgent, MemoryEngine, client_of, is_problem
+
+from api.errors import ProblemError
+from api.limits import Admission, cpu_count
+from nornweave.settings import Settings
+
+RECALL = "/agents/code/recall"
+
+
+def test_no_more_run_at_once_than_have_their_turn() -> None:
+    at_once = most = 0
+    lock = threading.Lock()
+
+    def work() -> None:
+        nonlocal at_once, most
+        with lock:
+            at_once += 1
+            most = max(most, at_once)
+        time.sleep(0.005)
+        with lock:
+            at_once -= 1
+
+    async def main() -> None:
+        admission = Admission(running=3)
+        await asyncio.gather(*(admission.run(work) for _ in range(30)))
+
+    asyncio.run(main())
+    assert most == 3
+
+
+def test_by_default_as_many_run_as_there_are_cpus() -> None:
+    async def main() -> int:
+        return Admission().running
+
+    assert asyncio.run(main()) == cpu_count()
+
+
+def test_too_many_that_wait_are_told_to_come_back(settings: Settings, engine: MemoryEngine, code: MemoryAgent) -> None:
+    code.seconds = 0.02
+    beyond = 10
+
+    async def main() -> list[int]:
+        async with client_of(settings, engine) as client:
+            serving = client.app.state.serving  # type: ignore[attr-defined]
+            most = serving.admission.running + serving.admission.waiting
+            asked = (client.post(RECALL, json={"query_text": "x"}) for _ in range(most + beyond))
+            answers = await asyncio.gather(*asked)
+            for answer in answers:
+                if answer.status_code != 200:
+                    assert is_problem(answer, 503)["type"].endswith(":busy")
+                    assert answer.headers["retry-after"] == "1"
+            assert (await client.get("/health")).status_code == 200
+            return [answer.status_code for answer in answers]
+
+    statuses = asyncio.run(main())
+    assert statuses.count(503) == beyond
+
+
+def test_waiting_for_a_turn_counts_towards_the_deadline(
+    settings: Settings, engine: MemoryEngine, code: MemoryAgent
+) -> None:
+    code.seconds = 0.3
+    slots = cpu_count()
+
+    async def main() -> None:
+        async with client_of(settings, engine) as client:
+            slow = [asyncio.create_task(client.post(RECALL, json={"query_text": "x"})) for _ in range(slots)]
+            while code.at_once < slots:
+                await asyncio.sleep(0.005)
+            body = {"query_text": "late", "timeout_ms": 20}
+            assert "timeout_ms" in is_problem(await client.post(RECALL, json=body), 503)["detail"]
+            body = {"query_text": "patient", "timeout_ms": 5000}
+            assert (await client.post(RECALL, json=body)).status_code == 200
+            await asyncio.gather(*slow)
+
+    asyncio.run(main())
+    assert "late" not in [one.text for one in code.asked]
+    patient = next(one for one in code.asked if one.text == "patient")
+    assert patient.timeout_ms is not None and patient.timeout_ms <= 4990
+
+
+def test_a_refused_or_failed_recall_gives_its_place_back() -> None:
+    async def main() -> None:
+        admission = Admission(running=1, waiting=0)
+        with pytest.raises(ZeroDivisionError):
+            await admission.run(lambda: 1 / 0)
+        release = threading.Event()
+        task = asyncio.create_task(admission.run(release.wait))
+        await asyncio.sleep(0.01)
+        with pytest.raises(ProblemError, match="wait already"):
+            await admission.run(lambda: None)
+        release.set()
+        assert await task
+        assert await admission.run(lambda: 7) == 7
+        assert (admission.admitted, admission.in_threads) == (0, 0)
+
+    asyncio.run(main())
+
+
+def test_a_recall_whose_request_is_cancelled_does_not_hold_up_the_end() -> None:
+    release = threading.Event()
+
+    async def main() -> float:
+        admission = Admission(running=1)
+        task = asyncio.create_task(admission.run(release.wait))
+        await asyncio.sleep(0.01)
+        started = time.monotonic()
+        task.cancel()
+        try:
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            assert (admission.admitted, admission.in_threads) == (0, 1)
+            return time.monotonic() - started
+        finally:
+            release.set()
+
+    assert asyncio.run(main()) < 1

@@ -1,0 +1,67 @@
+"""``/openapi.json``: what programs learn about the API is what it does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from api_support import Ask
+
+from nornweave.types import Domain
+
+
+@pytest.fixture
+def document(ask: Ask) -> dict[str, Any]:
+    answer = ask("GET", "/openapi.json", app={"agent": Domain.CODE})
+    assert answer.status_code == 200
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+def test_every_route_is_described(document: dict[str, Any]) -> None:
+    assert set(document["paths"]) == {
+        "/agents", "/agents/{domain}/recall", "/agents/{domain}/describe", "/agents/{domain}/health",
+        "/health", "/ready", "/recall", "/describe",
+    }  # fmt: skip
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            assert operation["summary"] and operation["description"]
+
+
+def test_every_reference_leads_somewhere(document: dict[str, Any]) -> None:
+    def references(node: Any) -> set[str]:
+        if isinstance(node, list):
+            return set().union(*map(references, node)) if node else set()
+        if isinstance(node, dict):
+            own = {node["$ref"]} if isinstance(node.get("$ref"), str) else set()
+            return own.union(*map(references, node.values()))
+        return set()
+
+    schemas = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+    found = references(document)
+    assert found <= schemas
+    assert {f"#/components/schemas/{name}" for name in ("Problem", "FieldProblem", "RecallDocument")} <= found
+
+
+def test_errors_are_declared_as_problem_documents(document: dict[str, Any]) -> None:
+    responses = document["paths"]["/agents/{domain}/recall"]["post"]["responses"]
+    assert set(responses) == {"200", "400", "401", "404", "413", "415", "422", "500", "503"}
+    for status, response in responses.items():
+        if status != "200":
+            assert set(response["content"]) == {"application/problem+json"}
+    assert "HTTPValidationError" not in document["components"]["schemas"]
+
+
+def test_the_example_is_a_request_that_works(document: dict[str, Any], ask: Ask) -> None:
+    body = document["components"]["schemas"]["RecallBody"]
+    assert body["required"] == ["query_text"]
+    assert body["additionalProperties"] is False
+    (example,) = body["examples"]
+    example["filters"].pop("path_glob")  # which the agent in memory does not know
+    assert ask("POST", "/agents/code/recall", json=example).status_code == 200
+
+
+def test_the_token_is_described(document: dict[str, Any]) -> None:
+    assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
+    assert document["security"] == [{"token": []}, {}]
+    assert document["paths"]["/health"]["get"]["security"] == []

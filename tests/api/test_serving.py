@@ -1,0 +1,218 @@
+"""``nornweave serve`` as it is run: a process, a port, signals."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from api.app import CLOSE_WITHIN_S
+from api.serving import DRAIN_WITHIN_S, default_port, serve
+from nornweave.errors import ConfigError
+from nornweave.settings import Settings
+from nornweave.supervisor import STOP_WITHIN_S, PortInUseError
+from nornweave.types import Domain
+
+START_S, STOP_S = 60.0, 15.0
+# What the command does, without the command; agents in memory where a test needs slow ones.
+SERVE = """
+import sys
+from pathlib import Path
+from api.serving import serve
+from nornweave.settings import load_settings
+from nornweave.types import Domain
+agent = Domain(sys.argv[2]) if len(sys.argv) > 2 else None
+sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, agent=agent))
+"""
+SLOW = """
+import sys
+from pathlib import Path
+from api_support import MemoryAgent, MemoryEngine
+import api.app
+from nornweave.settings import load_settings
+from nornweave.types import Domain
+seconds = float(sys.argv[2])
+api.app._engine = lambda settings, agent: MemoryEngine(MemoryAgent(Domain.CODE, seconds=seconds))
+import api.serving
+api.serving.DRAIN_WITHIN_S = int(sys.argv[3])
+sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
+"""
+RECALL = {"query_text": "payment"}
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[bytes], str]]]:
+    """Start servers, return each with its URL; whatever survives a test is ended after it."""
+    servers: list[subprocess.Popen[bytes]] = []
+
+    def start(program: str, *arguments: object, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
+        path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
+        with (tmp_path / "out").open("wb") as out, (tmp_path / "log").open("wb") as log:
+            command = [sys.executable, "-c", program, *map(str, arguments)]
+            variables = {**os.environ, "PYTHONPATH": path, **environment}
+            server = subprocess.Popen(command, stdout=out, stderr=log, env=variables)
+        servers.append(server)
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline and server.poll() is None:
+            for line in (tmp_path / "log").read_text().splitlines():
+                if line.startswith("http://"):
+                    return server, line
+            time.sleep(0.02)
+        raise AssertionError((tmp_path / "log").read_text())
+
+    yield start
+    for server in servers:
+        server.kill()
+        server.wait()
+
+
+def until_asked(url: str) -> None:
+    """Wait until the agent in memory is at work."""
+    deadline = time.monotonic() + START_S
+    while not httpx.get(url + "/agents/code/health", trust_env=False).json()["statistics"]["requests"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_says_where_answers_and_stops(
+    started: Callable[..., tuple[subprocess.Popen[bytes], str]],
+    published: Settings,
+    number: signal.Signals,
+    tmp_path: Path,
+) -> None:
+    server, url = started(SERVE, published.file)
+    assert url.startswith("http://127.0.0.1:")
+    with httpx.Client(base_url=url, trust_env=False) as client:
+        assert client.get("/health").json() == {"status": "ok"}
+        assert client.post("/agents/code/recall", json=RECALL).json()["items"]
+        assert client.get("/ready").status_code == 200
+        server.send_signal(number)
+        assert server.wait(STOP_S) == 0
+    log = (tmp_path / "log").read_text()
+    assert log.splitlines() == [url], "nothing but where it listens"
+    assert (tmp_path / "out").read_bytes() == b"", "stdout is for results"
+
+
+@pytest.mark.slow
+def test_one_agent_alone(started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings) -> None:
+    _, url = started(SERVE, published.file, "documentation", NORNWEAVE_SERVICE_TOKEN="s3cret")
+    with httpx.Client(base_url=url, trust_env=False) as client:
+        assert client.get("/health").json() == {"status": "ok"}
+        assert client.post("/recall", json=RECALL).status_code == 401
+        client.headers["authorization"] = "Bearer s3cret"
+        assert client.post("/recall", json=RECALL).json()["agent_id"] == "docs-memory"
+        assert client.get("/health").json()["state"] == "READY"
+        assert [one["domain_id"] for one in client.get("/agents").json()["agents"]] == ["documentation"]
+
+
+@pytest.mark.slow
+def test_what_runs_when_it_is_stopped_is_answered(
+    started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings
+) -> None:
+    server, url = started(SLOW, published.file, 1.0, 5)
+    with httpx.Client(base_url=url, trust_env=False) as client, ThreadPoolExecutor() as threads:
+        answer = threads.submit(client.post, "/agents/code/recall", json=RECALL)
+        until_asked(url)
+        server.terminate()
+        with pytest.raises(httpx.ConnectError):
+            for _ in range(1000):
+                httpx.get(url + "/health", trust_env=False)
+        assert answer.result().status_code == 200
+    assert server.wait(STOP_S) == 0
+
+
+@pytest.mark.slow
+def test_what_does_not_end_is_abandoned(
+    started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings, tmp_path: Path
+) -> None:
+    server, url = started(SLOW, published.file, 600.0, 1)
+    with httpx.Client(base_url=url, trust_env=False, timeout=60) as client, ThreadPoolExecutor() as threads:
+        answer = threads.submit(client.post, "/agents/code/recall", json=RECALL)
+        until_asked(url)
+        server.terminate()
+        assert server.wait(STOP_S) == 1
+        with pytest.raises(httpx.HTTPError):
+            answer.result().raise_for_status()
+    assert "abandoned" in (tmp_path / "log").read_text()
+
+
+def test_the_drain_ends_before_the_supervisor_loses_patience() -> None:
+    assert DRAIN_WITHIN_S + CLOSE_WITHIN_S < STOP_WITHIN_S
+
+
+def test_a_taken_port_is_said_before_anything_is_loaded(published: Settings) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(PortInUseError, match=f"port {port} on 127.0.0.1 is in use.*--port"):
+            serve(published, port=port, environment={})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"host": "0.0.0.0"}, "NORNWEAVE_SERVICE_TOKEN"),
+        ({"host": "no.such.host.invalid", "environment": {"NORNWEAVE_SERVICE_TOKEN": "x"}}, "no.such.host.invalid"),
+        ({"host": "192.0.2.1", "environment": {"NORNWEAVE_SERVICE_TOKEN": "x"}}, "192.0.2.1"),
+        ({"agent": Domain.RESEARCH}, "research.*code, documentation"),
+        ({"environment": {"FUSION_PORT": "80a"}}, "FUSION_PORT.*'80a'"),
+    ],
+)
+def test_what_cannot_be_served_is_a_clear_error(published: Settings, options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        serve(published, **{"environment": {}, **options})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("agent", "environment", "port"),
+    [
+        (None, {}, 8082),
+        (None, {"FUSION_PORT": "9000", "AGENT_PORT": "1"}, 9000),
+        (None, {"FUSION_PORT": ""}, 8082),
+        (Domain.CODE, {}, 8081),
+        (Domain.CODE, {"AGENT_PORT": "0", "FUSION_PORT": "1"}, 0),
+    ],
+)
+def test_the_port_comes_from_the_environment(agent: Domain | None, environment: dict[str, str], port: int) -> None:
+    assert default_port(agent, environment) == port
+
+
+@pytest.mark.parametrize("value", ["-1", "65536", "8082.0", "http", "٣", "9" * 5000])
+def test_a_port_that_is_none(value: str) -> None:
+    with pytest.raises(ConfigError, match="FUSION_PORT"):
+        default_port(None, {"FUSION_PORT": value})
+
+
+def test_serving_needs_neither_torch_nor_dagster(published: Settings) -> None:
+    script = """
+import asyncio, json, sys
+from pathlib import Path
+import httpx
+import api.serving
+from nornweave.settings import load_settings
+async def main():
+    app = api.serving.create_app(load_settings(Path(sys.argv[1]), {}), environment={})
+    async with app.router.lifespan_context(app):
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://nornweave") as client:
+            assert (await client.post("/agents/code/recall", json={"query_text": "payment"})).status_code == 200
+asyncio.run(main())
+heavy = ("torch", "transformers", "sentence_transformers", "dagster", "litellm", "evals", "orchestration")
+print(json.dumps([name for name in heavy if name in sys.modules]))
+"""
+    command = [sys.executable, "-c", script, str(published.file)]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60, env=variables)
+    assert json.loads(done.stdout) == []

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from word_searcher import Passage, WordSearcher
+
+from evals.judgments import JudgmentError
+from evals.measures import MEASURES
+from evals.report import as_json, eval_failed, print_results, run_eval
+from evals.results import ITEMS, SetResult
+from nornweave.types import Domain
+
+CODE, DOCS, CHAT = Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS
+CORPUS = (
+    Passage(CHAT, "red/1.json", "lunch is at noon", messages=("1", "2")),
+    Passage(CHAT, "blue/1.json", "lunch is at one", messages=("4", "5")),
+    Passage(DOCS, "lunch.md", "lunch is at noon every day", lines=(1, 5)),
+    Passage(DOCS, "deploy.md", "how to deploy", lines=(1, 5)),
+)
+
+
+def judged_set(folder: Path, queries: Sequence[dict[str, Any]], *judgments: str) -> Path:
+    folder.mkdir(parents=True)
+    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries), encoding="utf-8")
+    (folder / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\tgrade", *judgments]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> list[Path]:
+    """A set of a conversation with filters, and one of documents with everything that may be remarked upon."""
+    chat = [{"id": "blue", "text": "when is lunch", "filters": {"folder": "blue/"}}]
+    docs = [{"id": "d1", "text": "how to deploy"}, {"id": "d2", "text": " "}, {"id": "d3", "text": "unjudged"}]
+    return [
+        judged_set(tmp_path / "chat", chat, "blue\tblue/1.json#5\t1"),
+        judged_set(tmp_path / "docs", docs, "d1\tdeploy.md\t1", "d1\tred/1.json\t1", "d2\tgone [v1].md\t2"),
+    ]
+
+
+def printed(results: Sequence[SetResult], width: int = 120) -> str:
+    stream = io.StringIO()
+    print_results(Console(file=stream, width=width), results)
+    return stream.getvalue()
+
+
+def said(results: Sequence[SetResult]) -> tuple[bool, list[str]]:
+    stream = io.StringIO()
+    failed = eval_failed(Console(file=stream, width=80), results)
+    return failed, stream.getvalue().splitlines()
+
+
+def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path]) -> None:
+    document = json.loads(json.dumps(as_json(run_eval(WordSearcher(CORPUS), folders)), allow_nan=False))
+    assert {domain: list(sets) for domain, sets in document.items()} == {
+        "conversations": ["chat"],
+        "documentation": ["docs"],
+    }
+    docs = document["documentation"]["docs"]
+    assert {key: value for key, value in docs.items() if key != "scopes"} == {
+        "queries": 3,
+        "measured": 2,
+        "judgments": 3,
+        "unjudged_queries": ["d3"],
+        "missing_documents": ["gone [v1].md"],
+        "documents_elsewhere": ["red/1.json"],
+    }
+    assert list(docs["scopes"]) == ["domain", "all domains"]
+    assert docs["scopes"]["domain"]["failed"] == [{"query_id": "d2", "reason": "query: blank; ask something"}]
+    assert set(docs["scopes"]["domain"]["latency_ms"]) == {"p50", "p95"}
+    answer = docs["scopes"]["domain"]["stages"]["answer"]
+    assert (answer["queries"], answer["answered"], answer["Recall@10"], answer["RR@10"]) == (2, 1, 0.25, 0.5)
+    assert set(answer["intervals"]) == {*MEASURES, ITEMS}
+    assert answer["intervals"]["RR@10"] == [0, 1]
+    chat = document["conversations"]["chat"]["scopes"]
+    assert list(chat) == ["domain", "domain, no filter", "all domains"]
+    assert chat["domain"]["stages"]["answer"]["RR@10"] == 1
+    # Unfiltered the other lunch is listed before; everywhere the page about lunch, too.
+    assert chat["all domains"]["stages"]["answer"]["RR@10"] == pytest.approx(1 / 3, abs=1e-4)
+    assert chat["all domains"]["stages"]["answer"]["of_domain"] == {
+        "Recall@10": 1,
+        "RR@10": pytest.approx(2 / 3, abs=1e-4),
+    }
+    assert "of_domain" not in chat["domain"]["stages"]["answer"]
+
+
+def test_the_table_shows_every_scope_and_stage(folders: list[Path]) -> None:
+    lines = printed(run_eval(WordSearcher(CORPUS), folders)).splitlines()
+    assert lines[0] == "chat (conversations)  queries: 1, judgments: 1"
+    heads = [line.split("  ")[0] for line in lines if "Recall@10" in line]
+    assert heads == ["domain", "domain, no filter", "all domains", "domain", "all domains"]
+    answers = [line.split() for line in lines if line.startswith("answer")]
+    assert answers[0][1:] == ["1", "1.000", "1.000–1.000", "1.000", "1.000–1.000", "1.000", ".200", "1.000"]
+    assert answers[2][-2:] == ["1.000", ".667"], "the share of the domain's figures"
+    assert sum(line.startswith("p50 ") for line in lines) == 5
+
+
+def test_the_table_fits_into_the_narrowest_console(folders: list[Path]) -> None:
+    text = printed(run_eval(WordSearcher(CORPUS), folders))
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
+def test_what_the_measures_do_not_show_is_said(folders: list[Path]) -> None:
+    failed, lines = said(run_eval(WordSearcher(CORPUS), folders))
+    assert not failed
+    assert lines == [
+        "docs: queries without a relevant judgment, not measured (1): d3",
+        "docs: judged documents in no published generation, counted as misses (1): gone [v1].md",
+        "docs: judged documents in another domain than documentation (1): red/1.json",
+        "docs, domain: query d2: query: blank; ask something",
+        "docs, all domains: query d2: query: blank; ask something",
+    ]
+
+
+def test_a_run_without_any_answer_is_a_failure_said_once(folders: list[Path]) -> None:
+    results = run_eval(WordSearcher(CORPUS, damaged={CHAT}), folders[:1])
+    failed, lines = said(results)
+    assert failed
+    assert lines == [
+        f"chat, {scope}: every query: conversations: cannot be read"
+        for scope in ("domain", "domain, no filter", "all domains")
+    ]
+    assert as_json(results)["conversations"]["chat"]["scopes"]["domain"]["latency_ms"] == {"p50": None, "p95": None}
+    assert "answer" in printed(results)
+
+
+def test_long_lists_are_cut(tmp_path: Path) -> None:
+    queries = [{"id": f"q{number:02}", "text": " " if number else "deploy"} for number in range(30)]
+    folder = judged_set(
+        tmp_path / "s", queries, "q00\tdeploy.md\t1", *(f"q{n:02}\tgone{n:02}.md\t1" for n in range(1, 30))
+    )
+    _, lines = said(run_eval(WordSearcher(CORPUS), [folder]))
+    assert lines[0].startswith("s: judged documents in no published generation, counted as misses (29): gone01.md, ")
+    assert lines[0].endswith("gone19.md, gone20.md, …")
+    assert sum(line.startswith("s, domain: query") for line in lines) == 20
+    assert "s, domain: … 29 queries failed in all" in lines
+
+
+def test_every_set_is_read_before_the_first_one_runs(folders: list[Path], tmp_path: Path) -> None:
+    searcher = WordSearcher(CORPUS)
+    with pytest.raises(JudgmentError, match=r"nowhere.queries.jsonl: no such file"):
+        run_eval(searcher, [*folders, tmp_path / "nowhere"])
+    assert searcher.asked == []
+
+
+def test_a_set_for_another_corpus_stops_before_the_first_one_runs(folders: list[Path], tmp_path: Path) -> None:
+    searcher = WordSearcher(CORPUS)
+    foreign = judged_set(tmp_path / "foreign", [{"id": "q", "text": "x"}], "q\tnowhere.md\t1")
+    with pytest.raises(JudgmentError, match="judged set 'foreign': none of its 1 judged documents"):
+        run_eval(searcher, [*folders, foreign])
+    assert searcher.asked == []
+
+
+def test_sets_must_be_told_apart(folders: list[Path], tmp_path: Path) -> None:
+    other = judged_set(tmp_path / "other" / "chat", [{"id": "q", "text": "x"}], "q\tlunch.md\t1")
+    with pytest.raises(JudgmentError, match="two judged sets are named 'chat'"):
+        run_eval(WordSearcher(CORPUS), [*folders, other])
+    with pytest.raises(JudgmentError, match="--judgments"):
+        run_eval(WordSearcher(CORPUS), [])
+
+
+def test_domains_say_whose_set_it_is(folders: list[Path]) -> None:
+    results = run_eval(WordSearcher(CORPUS), folders, [DOCS, CHAT])
+    assert [result.domain for result in results] == [CHAT, DOCS]
+    with pytest.raises(JudgmentError, match="of code, research"):
+        run_eval(WordSearcher(CORPUS), folders, [CODE, Domain.RESEARCH])
+
+
+def test_the_same_run_gives_the_same_document(folders: list[Path]) -> None:
+    def measured() -> dict[str, Any]:
+        document = as_json(run_eval(WordSearcher(CORPUS), folders))
+        for sets in document.values():
+            for one in sets.values():
+                for run in one["scopes"].values():
+                    del run["latency_ms"]
+        return document
+
+    assert measured() == measured()

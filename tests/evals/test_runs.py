@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from word_searcher import Passage, WordSearcher
+
+from evals.hits import Hits
+from evals.judgments import JudgedSet, Judgment, JudgmentError, Query, parse_place
+from evals.measures import DEEPEST
+from evals.results import ITEMS, Scope, SetResult
+from evals.runs import domain_of_set, evaluate
+from nornweave.types import Domain
+
+CODE, DOCS, CHAT = Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS
+
+
+def judgment(doc_id: str, grade: int = 1, query_id: str = "q") -> Judgment:
+    return Judgment(query_id, *parse_place(doc_id), grade)
+
+
+def places(
+    ranking: Sequence[Passage], *doc_ids: str, by_document: bool = False, own: Domain = CODE
+) -> tuple[tuple[str, ...], ...]:
+    hits = Hits([judgment(doc_id) for doc_id in doc_ids], own, {})
+    return hits.places([passage.citation for passage in ranking], by_document=by_document)
+
+
+def judged(queries: Sequence[Query], judgments: Sequence[Judgment], name: str = "set") -> JudgedSet:
+    return JudgedSet(name, tuple(queries), tuple(judgments))
+
+
+def means(result: SetResult, scope: Scope = Scope.DOMAIN, stage: str = "answer") -> dict[str, float]:
+    run = result.scope(scope)
+    assert run is not None
+    measured = run.stage(stage)
+    assert measured is not None
+    return {name: metric.mean for name, metric in measured.metrics.items()}
+
+
+# --- places -----------------------------------------------------------------------------------------------------
+
+
+def test_several_items_hit_one_judgment_once_at_the_best_rank() -> None:
+    ranking = [
+        Passage(CODE, "other.py", "", lines=(1, 50)),
+        Passage(CODE, "a.py", "", lines=(10, 20)),
+        Passage(CODE, "a.py", "", lines=(21, 30)),
+        Passage(CODE, "b.py", "", lines=(1, 9)),
+    ]
+    assert places(ranking, "a.py#L15-25", "b.py#L9") == ((), ("a.py#L15-25",), (), ("b.py#L9-9",))
+
+
+def test_one_item_may_hit_several_judgments_best_grade_first() -> None:
+    hits = Hits([judgment("c.json#1", 1), judgment("c.json#2", 3), judgment("c.json#9", 3)], CHAT, {})
+    item = Passage(CHAT, "c.json", "", messages=("1", "2", "3"))
+    assert hits.places([item.citation], by_document=False) == (("c.json#2", "c.json#1"),)
+
+
+def test_where_documents_are_judged_their_later_chunks_are_dropped() -> None:
+    ranking = [
+        *(Passage(DOCS, "long.md", "", lines=(n, n)) for n in range(1, 12)),
+        Passage(DOCS, "a.md", "", lines=(1, 9)),
+    ]
+    assert places(ranking, "a.md", by_document=True, own=DOCS) == ((), ("a.md#",))
+    assert places(ranking, "a.md", by_document=False, own=DOCS) == ((),) * 10
+
+
+def test_equal_paths_in_two_sources_are_two_documents() -> None:
+    ranking = [
+        Passage(DOCS, "x.md", "", source="one"),
+        Passage(DOCS, "x.md", "", source="two"),
+        Passage(DOCS, "a.md", ""),
+    ]
+    assert places(ranking, "a.md", by_document=True, own=DOCS) == ((), (), ("a.md#",))
+
+
+def test_an_item_of_another_domain_with_the_same_path_is_no_hit() -> None:
+    ranking = [Passage(CODE, "README.md", ""), Passage(DOCS, "README.md", "")]
+    assert places(ranking, "README.md", by_document=True, own=DOCS) == ((), ("README.md#",))
+
+
+def test_a_judgment_in_another_domain_than_the_sets_can_be_hit_there() -> None:
+    hits = Hits([judgment("a.py"), judgment("a.md")], DOCS, {"a.py": CODE, "a.md": DOCS})
+    ranking = [Passage(CODE, "a.py", "").citation, Passage(CODE, "a.md", "").citation]
+    assert hits.places(ranking, by_document=True) == (("a.py#",), ())
+
+
+_ITEMS = st.lists(
+    st.builds(
+        Passage,
+        st.sampled_from([CODE, DOCS]),
+        st.sampled_from(["a", "b"]),
+        st.just(""),
+        lines=st.tuples(st.integers(1, 6), st.integers(6, 9)),
+        messages=st.none() | st.lists(st.sampled_from("123"), max_size=3).map(tuple),
+    ),
+    max_size=30,
+)
+_JUDGMENTS = st.lists(
+    st.tuples(st.sampled_from(["a", "b", "a#L2-4", "a#L3", "b#L8-9", "a#1", "a#2", "b#3"]), st.integers(1, 3)),
+    min_size=1,
+    unique_by=lambda one: one[0],
+)
+
+
+@given(_ITEMS, _JUDGMENTS, st.booleans())
+def test_every_judgment_is_credited_once_where_it_is_first_hit(
+    items: list[Passage], graded: list[tuple[str, int]], by_document: bool
+) -> None:
+    judgments = [judgment(doc_id, grade) for doc_id, grade in graded]
+    found = Hits(judgments, CODE, {}).places([one.citation for one in items], by_document=by_document)
+    if by_document:
+        firsts: dict[tuple[Domain, str], Passage] = {}
+        for one in items:
+            firsts.setdefault((one.domain, one.path), one)
+        items = list(firsts.values())
+    assert len(found) == min(len(items), DEEPEST)
+    expected: dict[str, int] = {}
+    for one in judgments:
+        ranks = [rank for rank, item in enumerate(items[:DEEPEST]) if item.domain is CODE and one.hit_by(item.citation)]
+        if ranks:
+            expected[one.key] = ranks[0]
+    assert {key: rank for rank, keys in enumerate(found) for key in keys} == expected
+    assert sum(map(len, found)) == len(expected)
+
+
+# --- a set against a corpus ---------------------------------------------------------------------------------------
+
+CORPUS = (
+    Passage(CHAT, "red/1.json", "lunch is at noon", messages=("1", "2")),
+    Passage(CHAT, "red/2.json", "the deploy failed at noon", messages=("3",)),
+    Passage(CHAT, "blue/1.json", "lunch is at one", messages=("4", "5")),
+    Passage(DOCS, "lunch.md", "lunch is at noon every day in the canteen", lines=(1, 5)),
+    Passage(DOCS, "deploy.md", "how to deploy", lines=(1, 5)),
+    Passage(DOCS, "deploy.md", "when a deploy failed", lines=(6, 9)),
+)
+CHAT_SET = judged(
+    [
+        Query("lunch red", "when is lunch", {"folder": "red/"}),
+        Query("lunch blue", "when is lunch", {"folder": "blue/"}),
+        Query("deploy", "deploy failed"),
+    ],
+    [
+        judgment("red/1.json#1", query_id="lunch red"),
+        judgment("red/1.json#2", query_id="lunch red"),
+        judgment("blue/1.json#5", query_id="lunch blue"),
+        judgment("red/2.json#3", query_id="deploy"),
+    ],
+    "chat",
+)
+DOCS_SET = judged(
+    [Query("lunch", "when is lunch"), Query("deploy", "deploy failed")],
+    [judgment("lunch.md", query_id="lunch"), judgment("deploy.md", query_id="deploy")],
+    "docs",
+)
+
+
+def test_a_set_runs_in_its_domain_with_and_without_filters_and_in_all_domains() -> None:
+    searcher = WordSearcher(CORPUS)
+    result = evaluate(searcher, CHAT_SET, depth=50)
+    assert (result.name, result.domain, result.queries, result.measured, result.judgments) == ("chat", CHAT, 3, 3, 4)
+    assert [run.scope for run in result.scopes] == [Scope.DOMAIN, Scope.UNFILTERED, Scope.EVERYWHERE]
+    # With its folder each lunch comes first; without, the second lunch is second (ties as listed); everywhere, the
+    # canteen's page names lunch in its path and pushes both down by one, the deploy pages push that one down by one.
+    assert means(result)["RR@10"] == pytest.approx(1)
+    assert means(result, Scope.UNFILTERED)["RR@10"] == pytest.approx((1 + 1 / 2 + 1) / 3)
+    assert means(result, Scope.EVERYWHERE)["RR@10"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 2) / 3)
+    assert means(result, Scope.EVERYWHERE)["Recall@10"] == 1
+    assert searcher.asked[0] == ("when is lunch", (CHAT,), {CHAT: {"folder": "red/"}}, 50)
+    assert searcher.asked[2] == ("deploy failed", (CHAT,), {}, 50)
+    assert searcher.asked[3] == ("when is lunch", (CHAT,), {}, 50)
+    assert searcher.asked[6] == ("when is lunch", None, {}, 50)
+
+
+def test_stages_come_in_the_order_of_the_query_path_each_with_its_own_measures() -> None:
+    result = evaluate(WordSearcher(CORPUS), DOCS_SET)
+    run = result.scopes[0]
+    assert [stage.stage for stage in run.stages] == ["sparse", "structured", "answer"]
+    assert [run.scope for run in result.scopes] == [Scope.DOMAIN, Scope.EVERYWHERE], "no query has filters"
+    assert [stage.answered for stage in run.stages] == [2, 2, 2]
+    chat = evaluate(WordSearcher(CORPUS), CHAT_SET)
+    structured = chat.scopes[0].stage("structured")
+    assert structured is not None
+    assert (structured.answered, structured.metrics["Recall@10"].mean) == (0, 0), "no path of a chat names a word"
+    assert ITEMS not in structured.metrics, "every item keeps its place where messages are judged"
+
+
+def test_documents_are_counted_once_and_items_told_apart() -> None:
+    corpus = [
+        *(Passage(DOCS, "long.md", "deploy deploy", lines=(n, n)) for n in range(1, 12)),
+        Passage(DOCS, "a.md", "deploy", lines=(1, 2)),
+    ]
+    set_ = judged([Query("q", "deploy")], [judgment("a.md")])
+    found = means(evaluate(WordSearcher(corpus), set_), stage="sparse")
+    assert found["Recall@10"] == 1
+    assert found["RR@10"] == pytest.approx(1 / 2)
+    assert found[ITEMS] == 0, "eleven chunks of one document stand before it"
+
+
+def test_a_query_with_a_place_in_a_document_keeps_items_in_their_places() -> None:
+    """Queries differ: the first judges a whole document, the second a document and lines of another one."""
+    corpus = [
+        *(Passage(DOCS, "long.md", "deploy", lines=(n, n)) for n in range(1, 4)),
+        Passage(DOCS, "a.md", "deploy", lines=(1, 2)),
+    ]
+    set_ = judged(
+        [Query("whole", "deploy"), Query("lines", "deploy")],
+        [
+            judgment("a.md", query_id="whole"),
+            judgment("a.md", query_id="lines"),
+            judgment("long.md#L9", query_id="lines"),
+        ],
+    )
+    stage = evaluate(WordSearcher(corpus), set_).scopes[0].stage("sparse")
+    assert stage is not None
+    assert stage.metrics["RR@10"].values == pytest.approx({"whole": 1 / 2, "lines": 1 / 4})
+
+
+def test_queries_that_fail_are_listed_and_count_as_unanswered() -> None:
+    set_ = judged(
+        [Query("blank", " "), Query("lunch", "when is lunch"), Query("filter", "lunch", {"speaker": "x"})],
+        [judgment("lunch.md", query_id=query) for query in ("blank", "lunch", "filter")],
+    )
+    result = evaluate(WordSearcher(CORPUS), set_)
+    failures = {run.scope: [(one.query_id, one.reason) for one in run.failures] for run in result.scopes}
+    blank = ("blank", "query: blank; ask something")
+    assert failures == {
+        Scope.DOMAIN: [blank, ("filter", "filters.documentation.speaker: unknown; allowed: folder")],
+        Scope.UNFILTERED: [blank],
+        Scope.EVERYWHERE: [blank],
+    }
+    assert means(result)["RR@10"] == pytest.approx(1 / 3)
+    assert means(result, Scope.UNFILTERED)["RR@10"] == pytest.approx(2 / 3)
+    assert result.scopes[0].stages[-1].answered == 1
+
+
+def test_a_damaged_domain_gives_zeros_and_reasons_not_an_end() -> None:
+    result = evaluate(WordSearcher(CORPUS, damaged={CODE}), DOCS_SET)
+    own, everywhere = result.scopes
+    assert not own.failures
+    assert [one.reason for one in everywhere.failures] == ["code: cannot be read"] * 2
+    assert [(stage.stage, stage.answered) for stage in everywhere.stages] == [("answer", 0)]
+    assert set(means(result, Scope.EVERYWHERE).values()) == {0}
+    assert (everywhere.p50_ms, everywhere.p95_ms) == (None, None)
+    assert own.p50_ms is not None
+    assert own.p95_ms is not None
+    assert 0 <= own.p50_ms <= own.p95_ms
+
+
+def test_a_defect_of_the_searcher_is_not_hidden() -> None:
+    class Broken(WordSearcher):
+        def rankings(self, *_: object, **__: object) -> dict[str, tuple[()]]:  # type: ignore[override]
+            raise KeyError("nobody thought of this")
+
+    with pytest.raises(KeyError):
+        evaluate(Broken(CORPUS), DOCS_SET)
+
+
+def test_unjudged_queries_are_not_run_and_missing_documents_are_misses() -> None:
+    set_ = judged(
+        [Query("lunch", "when is lunch"), Query("nobody judged", "x"), Query("only wrong", "y")],
+        [
+            judgment("lunch.md", query_id="lunch"),
+            judgment("gone.md", query_id="lunch"),
+            judgment("red/1.json", query_id="lunch"),
+            judgment("never.md", grade=0, query_id="only wrong"),
+        ],
+    )
+    searcher = WordSearcher(CORPUS)
+    result = evaluate(searcher, set_, domains=(DOCS,), scopes=(Scope.DOMAIN,))
+    assert (result.queries, result.measured) == (3, 1)
+    assert result.unjudged == ("nobody judged", "only wrong")
+    assert result.missing == ("gone.md",)
+    assert result.elsewhere == ("red/1.json",)
+    assert [text for text, *_ in searcher.asked] == ["when is lunch"]
+    assert means(result)["Recall@10"] == pytest.approx(1 / 3)
+
+
+def test_progress_is_told_per_query() -> None:
+    told: list[tuple[str, int, int]] = []
+    evaluate(WordSearcher(CORPUS), DOCS_SET, progress=lambda *step: told.append(step))
+    assert told == [(f"docs, {scope}", done, 2) for scope in ("domain", "all domains") for done in (1, 2)]
+
+
+def test_the_baseline_of_all_domains_is_the_domain_without_filters() -> None:
+    chat, docs = (evaluate(WordSearcher(CORPUS), one) for one in (CHAT_SET, DOCS_SET))
+    assert chat.baseline is chat.scope(Scope.UNFILTERED)
+    assert docs.baseline is docs.scope(Scope.DOMAIN)
+
+
+# --- whose set is it ----------------------------------------------------------------------------------------------
+
+
+def test_a_set_belongs_where_most_of_its_documents_lie() -> None:
+    held = {"a": CODE, "b": DOCS, "c": DOCS}
+    assert domain_of_set("s", ["a", "b", "c", "d"], held) is DOCS
+    assert domain_of_set("s", ["a", "b", "c", "d"], held, (CODE, CHAT)) is CODE
+    assert domain_of_set("s", ["a", "b", "c", "d"], held, (CHAT,)) is CHAT, "named, so it holds, whatever is published"
+    assert domain_of_set("s", ["a", "b"], {"a": DOCS, "b": CODE}) is CODE, "ties by the order of the domains"
+
+
+def test_a_set_for_another_corpus_is_refused() -> None:
+    paths = ["x.md", "y.md", "z.md", "zz.md"]
+    with pytest.raises(JudgmentError, match=r"'s'.*none of its 4 judged documents.*x.md, y.md, z.md, ….*--domain"):
+        domain_of_set("s", paths, {})
+    with pytest.raises(JudgmentError, match=r"published generation of code, conversations "):
+        domain_of_set("s", paths, {"x.md": DOCS}, (CODE, CHAT))
