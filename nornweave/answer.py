@@ -5,6 +5,7 @@ Deduplication, conflicts, ranking signals and synthesis follow between merging a
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -21,6 +22,8 @@ from nornweave.recall.records import Filters, RecallItem, RecallRequest, RecallR
 from nornweave.routing import choose_domains, domain_signals, split_clauses
 from nornweave.types import Domain
 
+log = logging.getLogger(__name__)
+
 NO_FILTERS: Mapping[Domain, Filters] = MappingProxyType({})
 # Late answers are given this much beyond the deadline to hand over what they have.
 GRACE_S = 0.02
@@ -33,6 +36,7 @@ class Question:
     Attributes:
         domains: which to ask; ``None`` leaves it to routing.
         filters: by domain.
+        trace: let the responses say what every stage found, for evaluations.
         timeout_ms: domains that have not answered by then become coverage gaps; ``None`` waits.
     """
 
@@ -44,6 +48,7 @@ class Question:
     rerank: Switch = "auto"
     timeout_ms: int | None = 5000
     explain: bool = False
+    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +60,16 @@ class Gap:
     reason: str
 
 
-def answer(question: Question, agents: Mapping[Domain, Agent], executor: Executor) -> dict[str, Any]:
+def answer(
+    question: Question, agents: Mapping[Domain, Agent], executor: Executor, *, max_sources: int = len(Domain)
+) -> dict[str, Any]:
     """Answer a question.
+
+    Args:
+        question: what is asked.
+        agents: who can be asked.
+        executor: where the agents work.
+        max_sources: how many are asked at most when the question names none.
 
     Returns:
         A ``FusionResult`` of contract §4; a domain that could not be searched is a coverage gap.
@@ -66,7 +79,7 @@ def answer(question: Question, agents: Mapping[Domain, Agent], executor: Executo
     """
     check_query(question.text, question.top_k)
     started = time.monotonic()
-    asked = asked_agents(question, agents)
+    asked = asked_agents(question, agents, max_sources)
     items, responses, gaps = recall_everywhere(question, asked, executor)
     return {
         "query_id": str(uuid.uuid4()),
@@ -89,7 +102,9 @@ def answer(question: Question, agents: Mapping[Domain, Agent], executor: Executo
     }
 
 
-def asked_agents(question: Question, agents: Mapping[Domain, Agent]) -> dict[Domain, Agent]:
+def asked_agents(
+    question: Question, agents: Mapping[Domain, Agent], max_sources: int = len(Domain)
+) -> dict[Domain, Agent]:
     """Choose whom to ask: the domains named, else those that the words do not rule out.
 
     Raises:
@@ -101,7 +116,7 @@ def asked_agents(question: Question, agents: Mapping[Domain, Agent]) -> dict[Dom
     allowed = question.domains or tuple(agents)
     # A filter names its domain: whoever sets one wants that domain asked, whatever the words say.
     chosen = question.domains or {
-        *choose_domains(domain_signals(question.text), allowed),
+        *choose_domains(domain_signals(question.text), allowed, max_sources),
         *(set(question.filters) & set(allowed)),
     }
     for domain in question.filters:
@@ -159,6 +174,7 @@ def _ask(question: Question, agent: Agent, started: float) -> RecallResponse:
         rerank=question.rerank,
         timeout_ms=timeout_ms,
         explain=question.explain,
+        trace=question.trace,
     )
     whole = agent.recall(request)
     clauses = split_clauses(question.text)
@@ -177,6 +193,9 @@ def _outcome(future: Future[RecallResponse], question: Question) -> RecallRespon
         raise error
     if isinstance(error, NornWeaveError):
         return str(error)
+    if error is not None:
+        log.error("an agent failed unexpectedly", exc_info=error)
+        return f"failed unexpectedly ({type(error).__name__}); the log says where"
     response = future.result()
     late = not response.items and set(response.retrieval.values()) == {"timeout"}
     return f"timeout after {question.timeout_ms}ms" if late else response

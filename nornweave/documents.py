@@ -47,6 +47,7 @@ class SourceScoreDocument(TypedDict):
 class ExplanationDocument(TypedDict):
     """How a score came about: what each retrieval source contributed, and what came on top."""
 
+    weights: dict[str, float]
     contributions: dict[str, float]
     combined: float
     bonuses: dict[str, float]
@@ -137,6 +138,7 @@ def _signals(explanation: Explanation | None) -> dict[str, float]:
 
 def _explanation(explanation: Explanation) -> ExplanationDocument:
     return {
+        "weights": dict(explanation.weights),
         "contributions": dict(explanation.contributions),
         "combined": explanation.combined,
         "bonuses": dict(explanation.bonuses),

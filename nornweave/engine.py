@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from types import TracebackType
@@ -15,7 +15,7 @@ from nornweave.cross_encoder import RerankerSlot
 from nornweave.embedding.memo import QueryMemo
 from nornweave.errors import StoreError
 from nornweave.recall.agent import Agent
-from nornweave.recall.records import Citation, Filters, RecallRequest
+from nornweave.recall.records import Citation, Filters, RecallResponse
 from nornweave.settings import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
 from nornweave.store.serving import ServedGeneration
 from nornweave.types import Domain
@@ -91,7 +91,7 @@ class Engine:
 
     def query(self, question: Question) -> dict[str, Any]:
         """Answer a question; see ``answer.answer``."""
-        return answer(question, self.agents, self._questions)
+        return answer(question, self.agents, self._questions, max_sources=self._settings.max_sources)
 
     def rankings(
         self, text: str, *, domains: Sequence[Domain] | None, filters: Mapping[Domain, Filters], depth: int
@@ -108,21 +108,15 @@ class Engine:
             top_k=depth,
             filters=filters,
             timeout_ms=None,
+            trace=True,
         )
-        asked = asked_agents(question, self.agents)
-        ranked: dict[str, list[tuple[float, str, Citation]]] = {}
-        for domain, agent in asked.items():
-            request = RecallRequest(text=text, top_k=depth, filters=filters.get(domain, {}))
-            for stage, hits in agent.rankings(request).items():
-                ranked.setdefault(stage, []).extend(
-                    (-score, f"{domain.value} {place:06d}", citation) for place, (score, citation) in enumerate(hits)
-                )
-        stages = {
-            stage: tuple(citation for _, _, citation in sorted(hits, key=lambda hit: hit[:2])[:depth])
-            for stage, hits in ranked.items()
-        }
-        items, _, _ = recall_everywhere(question, asked, self._questions)
-        return {**stages, "answer": tuple(item.citation for item in items)}
+        asked = asked_agents(question, self.agents, self._settings.max_sources)
+        items, responses, gaps = recall_everywhere(question, asked, self._questions)
+        if not responses:
+            raise StoreError("; ".join(gap.reason for gap in gaps))
+        answered = tuple(item.citation for item in items)
+        reranked = {"reranked": answered} if any(item.rerank_score is not None for item in items) else {}
+        return {**_merged_stages(responses.values(), depth), **reranked, "answer": answered}
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
         """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
@@ -164,3 +158,16 @@ class Engine:
         while not self._stopping.wait(REFRESH_S):
             for agent in self.agents.values():
                 agent.refresh()
+
+
+def _merged_stages(responses: Iterable[RecallResponse], depth: int) -> dict[str, tuple[Citation, ...]]:
+    placed: dict[str, list[tuple[float, str, int, Citation]]] = {}
+    for response in responses:
+        for stage, found in response.stages.items():
+            placed.setdefault(stage, []).extend(
+                (-one.score, response.domain_id.value, place, one.citation) for place, one in enumerate(found)
+            )
+    return {
+        stage: tuple(citation for *_, citation in sorted(found, key=lambda one: one[:3])[:depth])
+        for stage, found in placed.items()
+    }

@@ -23,7 +23,7 @@ MAX_WORDS = 64
 
 _SYMBOL_KEYS = ("function_name", "class_name")
 _NAME_KEYS = ("speaker", "participants", "authors", "author", "tags", "channel")
-_DATE_KEYS = ("message_timestamp", "publication_date")
+_DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)*")
 _PATH = re.compile(r"[\w.@~+-]*(?:/[\w.@~+-]+)+|[\w+-]+(?:\.[\w+-]+)*\.[a-z]{1,5}\b")

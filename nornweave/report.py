@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -160,8 +160,43 @@ def print_answer(console: Console, result: Mapping[str, Any]) -> None:
         lines = [line for line in item["content"].splitlines() if line.strip()]
         for line in lines[:EXCERPT_LINES]:
             console.print(Text(f"   {line}", style="dim"), no_wrap=True, overflow="ellipsis")
+    if any("explanation" in item for item in result["items"]):
+        _print_explanations(console, result["items"])
     if not result["items"] and not result["coverage_gaps"]:
         console.print("nothing found; every domain was searched")
+
+
+def _print_explanations(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
+    """Print one row an item: of each source the rank, its score × weight, and what came on top."""
+    sources = list(items[0]["explanation"]["contributions"])
+    bonuses = sorted({name for item in items for name in item["explanation"]["bonuses"]})
+    table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left", title="\nrank: score × weight")
+    for name in ("", "domain", *sources, "combined", *bonuses, "model", "score"):
+        table.add_column(name, justify="left" if name == "domain" else "right", no_wrap=True)
+    for rank, item in enumerate(items, 1):
+        explanation = item["explanation"]
+        model = explanation["model_score"]
+        table.add_row(
+            str(rank),
+            item["citation"]["domain_id"],
+            *(_part(item, source) for source in sources),
+            f"{explanation['combined']:.3f}",
+            *(f"+{explanation['bonuses'][name]:.3f}" if name in explanation["bonuses"] else "" for name in bonuses),
+            "" if model is None else f"{model:.3f}",
+            f"{item['score']['value']:.3f}",
+        )
+    console.print(table)
+
+
+def _part(item: Mapping[str, Any], source: str) -> str:
+    """Show what a source gave: ``#3: .41 × .40``; without a rank when others had to name the chunk to it."""
+    explanation = item["explanation"]
+    weight, part = explanation["weights"][source], explanation["contributions"].get(source, 0.0)
+    if not part:
+        return ""
+    found = item["sources"].get(source)
+    rank = f"#{found['rank']}: " if found else ""
+    return f"{rank}{part / weight:.2f} × {weight:.2f}"
 
 
 def _where(citation: Mapping[str, Any]) -> str:

@@ -230,6 +230,8 @@ class Settings(_Settings):
     webhook: str | None
     """Where each publication's event is posted."""
     file: Path
+    max_sources: int = 4
+    """How many domains a question is sent to that names none (``FUSION_MAX_SOURCES``)."""
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""
@@ -278,7 +280,15 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
         domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
         webhook=parsed.webhook,
         file=file.resolve(),
+        max_sources=_max_sources(environment),
     )
+
+
+def _max_sources(environment: Mapping[str, str]) -> int:
+    stated = environment.get("FUSION_MAX_SOURCES") or str(len(Domain))
+    if not stated.isdecimal() or not 1 <= int(stated) <= len(Domain):
+        raise ConfigError(f"FUSION_MAX_SOURCES: {stated!r}; allowed are 1 to {len(Domain)}")
+    return int(stated)
 
 
 def _below(base: Path, path: Path) -> Path:
@@ -298,6 +308,8 @@ def _load_domain(
         if key in overrides and overrides[key] != defaults.get(key):
             raise ConfigError(f"{file}: domains.{domain.value}.{key}: {overrides[key]!r} may not be overridden")
     merged = _merge(defaults, overrides)
+    if factor := environment.get("OVERFETCH_FACTOR"):
+        merged = _merge(merged, {"reranking": {"overfetch_factor": factor}})
     if device := environment.get("EMBEDDING_DEVICE"):
         merged = _merge(merged, {"embedding": {"device": device}}, keep_model=True)
     return _validate(DomainSettings, merged, file, f"domains.{domain.value}")

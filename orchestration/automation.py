@@ -17,9 +17,9 @@ from nornweave.errors import ConfigError, NornWeaveError
 from nornweave.ingest.inbox import InboxSource
 from nornweave.ingest.opening import open_source
 from nornweave.ingest.source import Source
+from nornweave.parts import INBOX
 from nornweave.settings import Settings
 from nornweave.types import Domain, digest
-from nornweave.workspace import INBOX
 from orchestration.assets.domain import domain_keys
 from orchestration.instance import DOMAIN_TAG, UNFINISHED, forget_old_runs
 

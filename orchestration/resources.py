@@ -13,13 +13,14 @@ import dagster as dg
 
 from nornweave.errors import DomainBusyError, NornWeaveError, ReconciliationError
 from nornweave.events import publication_event, send
+from nornweave.parts import domain_parts
 from nornweave.reconcile import Invariant
 from nornweave.settings import Settings
 from nornweave.status import record_failure, record_run
 from nornweave.store.port import Candidate, Publication
 from nornweave.sync import DomainSync, Progress, SyncOptions, SyncReport
 from nornweave.types import Domain
-from nornweave.workspace import domain_folder, domain_parts
+from nornweave.workspace import domain_folder
 from orchestration.instance import PROCESS_TAG, process_mark
 
 Outcomes: TypeAlias = MutableMapping[Domain, SyncReport | str]

@@ -9,10 +9,10 @@ import pymupdf
 import pytest
 from support import published_texts
 
+from nornweave.parts import domain_parts
 from nornweave.settings import Settings, load_settings
 from nornweave.sync import SyncOptions, SyncReport, run
 from nornweave.types import Domain
-from nornweave.workspace import domain_parts
 
 HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
 

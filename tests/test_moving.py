@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from nornweave.parts import domain_parts
 from nornweave.settings import load_settings
 from nornweave.sync import SyncOptions, run
 from nornweave.types import Domain
-from nornweave.workspace import domain_parts
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "payments"
 

@@ -8,15 +8,18 @@ from typing import Annotated
 
 import typer
 
-from evals.bench import encoding, syncing
+from evals.bench import encoding, recalling, syncing
 
 
 def main(
     shared: Annotated[Path, typer.Option(help="Judged sets, if there are any.")] = Path("../shared/evals"),
     documents: Annotated[int, typer.Option(help="Files of the installed packages to sync.")] = 600,
-    only: Annotated[str, typer.Option(help="encoding, sync or memory; everything if left out.")] = "",
+    only: Annotated[
+        str, typer.Option(help="encoding, sync, memory, recall, hnsw or million; all but the last two if left out.")
+    ] = "",
+    keep: Annotated[Path | None, typer.Option(help="Folder for the 100,000 chunks of recall, used again.")] = None,
 ) -> None:
-    """Print the benchmark tables; takes about 15 minutes on two cores."""
+    """Print the benchmark tables; takes about 30 minutes on two cores, recall at a million chunks an hour more."""
     if only in {"", "encoding"}:
         encoding.print_encoding()
     with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as folder:
@@ -24,6 +27,10 @@ def main(
             syncing.print_syncs(shared, Path(folder), documents)
         if only in {"", "memory"}:
             syncing.print_memory(Path(folder))
+        if only in {"", "recall", "million"}:
+            recalling.print_recall(keep or Path(folder) / "recall", million=only == "million")
+        if only == "hnsw":
+            recalling.print_hnsw(keep or Path(folder) / "recall")
 
 
 if __name__ == "__main__":

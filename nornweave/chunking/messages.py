@@ -17,7 +17,7 @@ from nornweave.chunking.message_groups import are_close, group_messages
 from nornweave.chunking.spans import TokenIndex, split, strip
 from nornweave.types import Chunk, Document, Message, Metadata, Span, freeze
 
-VERSION = "messages-1"
+VERSION = "messages-2"
 
 # Earlier talk than this is another conversation, and would only lead the encoder astray.
 CONTEXT_GAP = timedelta(hours=1)
@@ -155,7 +155,7 @@ class _Talk:
     def _metadata(self, messages: Sequence[Message], content: str) -> Metadata:
         first = messages[0]
         facts = self._document.metadata
-        moment = next((each.timestamp for each in messages if each.timestamp is not None), None)
+        moments = [_iso(each.timestamp) for each in messages if each.timestamp is not None]
         return freeze(
             {
                 "source_type": facts.get("source_type", self._document.format),
@@ -163,7 +163,8 @@ class _Talk:
                 "speaker": _main_speaker(messages),
                 "participants": self._participants(messages),
                 "thread_id": first.thread_id,
-                "message_timestamp": _iso(moment) if moment is not None else None,
+                "message_timestamp": moments[0] if moments else None,
+                "message_timestamps": tuple(sorted(set(moments))) if len(set(moments)) > 1 else None,
                 "has_code_snippet": _CODE.search(content) is not None,
                 "has_url": _URL.search(content) is not None,
                 "reaction_count": sum(message.reactions for message in messages),

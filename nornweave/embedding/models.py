@@ -100,7 +100,7 @@ def _from_hub(model: str) -> Path:
     # Set before the first import only: huggingface_hub reads its environment then.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     import httpx
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError
 
     try:
@@ -110,7 +110,11 @@ def _from_hub(model: str) -> Path:
     except (OSError, ValueError):
         pass  # not in the cache, which the hub may mend
     try:
-        return Path(snapshot_download(model, etag_timeout=HUB_TIMEOUT, ignore_patterns=list(UNUSED_FILES)))
+        # Asked first, because snapshot_download waits for this answer without a limit (huggingface_hub 1.33).
+        revision = HfApi().model_info(model, timeout=HUB_TIMEOUT).sha
+        return Path(
+            snapshot_download(model, revision=revision, etag_timeout=HUB_TIMEOUT, ignore_patterns=list(UNUSED_FILES))
+        )
     except (OSError, ValueError, HfHubHTTPError, httpx.HTTPError) as error:
         reason = (str(error).splitlines() or ["no reason given"])[0]
         raise EncoderError(

@@ -21,12 +21,13 @@ from nornweave.recall.expand import should_expand, variants
 from nornweave.recall.filters import read_filters
 from nornweave.recall.items import Traces, candidate_of, citation_of, item_of
 from nornweave.recall.query import check_query, read_query
-from nornweave.recall.records import AgentState, Citation, RecallItem, RecallRequest, RecallResponse
+from nornweave.recall.records import AgentState, Placed, RecallItem, RecallRequest, RecallResponse
 from nornweave.recall.rerank import rerank
 from nornweave.recall.search import Found, search
 from nornweave.recall.statistics import Statistics
 from nornweave.settings import DomainSettings
 from nornweave.store.generation import Generation
+from nornweave.store.hits import Hits
 from nornweave.store.port import Mask, Vectors
 from nornweave.store.serving import ServedGeneration
 from nornweave.types import Domain, JsonValue
@@ -76,7 +77,7 @@ class Agent:
         """
         self.domain = domain
         self.settings = settings
-        self._generation = generation
+        self.generation = generation
         self._load_encoder = load_encoder
         self._reranker = reranker
         self._executor = executor
@@ -110,21 +111,22 @@ class Agent:
         if self.settings.plan.rerank:
             self._reranker.start()
         try:
-            with self._generation.use():
-                pass
+            with self.generation.use() as generation:
+                # The first search of a process reads pages and compiles kernels, 30 ms that no user should wait for.
+                self._recall(RecallRequest(text=self.settings.name), generation, time.monotonic())
         except StoreError as error:
             log.info("%s: %s", self.agent_id, error)
         self._started = True
 
     def refresh(self) -> None:
         """Swap to the published generation if it is a new one."""
-        if not self._closing and self._generation.refresh():
-            log.info("%s answers from %s now", self.agent_id, self._generation.name)
+        if not self._closing and self.generation.refresh():
+            log.info("%s answers from %s now", self.agent_id, self.generation.name)
 
     def close(self) -> None:
         """Refuse new requests, let the running ones end."""
         self._closing = True
-        self._generation.close()
+        self.generation.close()
         self._closed = True
 
     def encoder(self) -> QueryMemo | None:
@@ -151,7 +153,7 @@ class Agent:
         """
         started = time.monotonic()
         try:
-            with self._generation.use() as generation:
+            with self.generation.use() as generation:
                 response = self._recall(request, generation, started)
         except (QueryError, StoreError):
             self.statistics.failed()
@@ -159,46 +161,13 @@ class Agent:
         self.statistics.answered(response.latency_ms, response.total_searched)
         return response
 
-    def rankings(self, request: RecallRequest) -> dict[str, tuple[tuple[float, Citation], ...]]:
-        """Answer, and say what every stage of the way found: what evaluations measure.
-
-        Returns:
-            Stage (each retrieval source, ``combined``, ``reranked`` where a model ran, ``answer``) → score and
-            citation, best first, at most ``top_k``; scores of one stage compare between domains.
-
-        Raises:
-            QueryError: the query, ``top_k`` or a filter is wrong.
-            StoreError: no generation can be read.
-        """
-        check_query(request.text, request.top_k)
-        with self._generation.use() as generation:
-            within = self._within(request, generation)
-            answer = self._search(request, generation, within, None)
-            items, _ = self._items(request, generation, answer, None)
-            numbered = {
-                name: list(zip(finding.hits.scores.tolist(), finding.hits.numbers.tolist(), strict=True))
-                for name, finding in answer.found[0].findings.items()
-            }
-            ranking = answer.ranking
-            numbered["combined"] = list(zip(ranking.scores.tolist(), ranking.numbers.tolist(), strict=True))
-            wanted = sorted({number for hits in numbered.values() for _, number in hits[: request.top_k]})
-            chunks = generation.chunks(np.array(wanted, np.int32))
-        stages = {
-            stage: tuple((score, citation_of(self.domain, chunks[number])) for score, number in hits[: request.top_k])
-            for stage, hits in numbered.items()
-        }
-        answered = tuple((item.score, item.citation) for item in items)
-        if any(item.rerank_score is not None for item in items):
-            stages["reranked"] = answered
-        return {**stages, "answer": answered}
-
     def paths(self) -> Collection[str]:
         """Return the source-relative paths of the documents that can be found.
 
         Raises:
             StoreError: no generation can be read.
         """
-        with self._generation.use() as generation:
+        with self.generation.use() as generation:
             return generation.paths()
 
     def describe(self) -> dict[str, JsonValue]:
@@ -216,10 +185,10 @@ class Agent:
             "plan": settings.plan.model_dump(mode="json"),
         }
         try:
-            with self._generation.use() as generation:
+            with self.generation.use() as generation:
                 facts: dict[str, JsonValue] = {
                     "generation": generation.meta["generation"],
-                    "indexed_at": generation.meta["built_at"],
+                    "indexed_at": generation.built_at,
                     "documents": generation.document_count,
                     "chunks": generation.chunk_count,
                 }
@@ -238,16 +207,16 @@ class Agent:
             "agent_id": self.agent_id,
             "domain_id": self.domain.value,
             "state": self.state.value,
-            "generation": self._generation.name,
+            "generation": self.generation.name,
             "checks": checks,
             "statistics": self.statistics.as_json(),
             "notices": self._problems(),
         }
 
     def _generation_problem(self) -> str | None:
-        if self._generation.problem:
-            return self._generation.problem
-        return None if self._generation.name else "nothing is published yet; run `nornweave sync`"
+        if self.generation.problem:
+            return self.generation.problem
+        return None if self.generation.name else "nothing is published yet; run `nornweave sync`"
 
     def _problems(self) -> list[str]:
         return [problem for problem in (self._generation_problem(), self._encoder_problem) if problem]
@@ -263,21 +232,35 @@ class Agent:
             agent_id=self.agent_id,
             domain_id=self.domain,
             generation=generation.meta["generation"],
-            indexed_at=generation.meta["built_at"],
+            indexed_at=generation.built_at,
             items=items,
             retrieval=first.states,
             total_searched=generation.chunk_count if within is None else int(within.sum()),
             latency_ms=round((time.monotonic() - started) * 1000, 2),
             notices=(*self._notices(generation), *first.reasons.values(), *notices),
             expansions=answer.variants,
+            stages=self._stages(request, generation, answer) if request.trace else {},
         )
+
+    def _stages(self, request: RecallRequest, generation: Generation, answer: _Answer) -> dict[str, tuple[Placed, ...]]:
+        hits = {name: finding.hits for name, finding in answer.found[0].findings.items()}
+        hits["combined"] = Hits(answer.ranking.numbers, answer.ranking.scores.astype(np.float32))
+        numbers = np.unique(np.concatenate([one.numbers[: request.top_k] for one in hits.values()]))
+        chunks = generation.chunks(numbers)
+        return {
+            stage: tuple(
+                Placed(score, citation_of(self.domain, chunks[number]))
+                for number, score in zip(one.numbers[: request.top_k].tolist(), one.scores.tolist(), strict=False)
+            )
+            for stage, one in hits.items()
+        }
 
     def _within(self, request: RecallRequest, generation: Generation) -> Mask | None:
         conditions = read_filters(self.settings.filters, request.filters, f"filters.{self.domain.value}")
         return generation.within(conditions) if conditions else None
 
     def _notices(self, generation: Generation) -> list[str]:
-        notices = [self._generation.problem] if self._generation.problem else []
+        notices = [self.generation.problem] if self.generation.problem else []
         built_with = generation.meta.get("analyzer")
         if built_with != analysis.VERSION:
             notices.append(f"built with analyzer {built_with}, queries are read by {analysis.VERSION}; sync to rebuild")
@@ -330,7 +313,7 @@ class Agent:
         self, request: RecallRequest, generation: Generation, answer: _Answer, deadline: float | None
     ) -> tuple[tuple[RecallItem, ...], list[str]]:
         """Rerank more candidates than are wanted where there is something to rerank with, and cut afterwards."""
-        reranker, notices = self._model(request)
+        reranker, notices = self._model(request, deadline)
         heuristics = self.settings.plan.heuristics and request.rerank != "off"
         reranks = heuristics or reranker is not None
         wanted = request.top_k * (self.settings.reranking.overfetch_factor if reranks else 1)
@@ -369,9 +352,12 @@ class Agent:
         )
         return items, notices
 
-    def _model(self, request: RecallRequest) -> tuple[Reranker | None, list[str]]:
+    def _model(self, request: RecallRequest, deadline: float | None) -> tuple[Reranker | None, list[str]]:
         """Return the cross-encoder if this request uses one, or what to say where it cannot."""
         if request.rerank == "off" or (request.rerank == "auto" and not self.settings.plan.rerank):
             return None, []
-        reranker = self._reranker.reranker if request.rerank == "auto" else self._reranker.wait(_MODEL_WAIT_S)
+        reranker = self._reranker.reranker
+        if reranker is None and request.rerank == "on":
+            remaining = _MODEL_WAIT_S if deadline is None else max(0.0, deadline - time.monotonic())
+            reranker = self._reranker.wait(min(remaining, _MODEL_WAIT_S))
         return reranker, [] if reranker else [f"not reranked by a model: {self._reranker.state}"]

@@ -91,6 +91,7 @@ class Traces:
         """Say how the chunk's score came about."""
         place = self._places[number]
         return Explanation(
+            weights=self._found[0].weights,
             contributions={name: float(part[place]) for name, part in self._ranking.contributions.items()},
             combined=float(self._ranking.scores[place]),
             bonuses=ranked.bonuses,

@@ -47,6 +47,7 @@ class RecallRequest:
         rerank: use the cross-encoder: as the plan says, always, never.
         timeout_ms: after this the sources that have answered are used; ``None`` waits for all.
         explain: give every item its ``Explanation``.
+        trace: say what every stage found, for evaluations.
     """
 
     text: str
@@ -56,6 +57,7 @@ class RecallRequest:
     rerank: Switch = "auto"
     timeout_ms: int | None = None
     explain: bool = False
+    trace: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,12 +92,14 @@ class Explanation:
     """How an item's score came about.
 
     Attributes:
-        contributions: retrieval source → its weighted part of ``combined``.
+        weights: retrieval source → its share, together 1.
+        contributions: retrieval source → its part of ``combined``.
         combined: the score before reranking, in [0, 1].
         bonuses: heuristic → bonus, as AGENTS names them (``symbol_match``, ``recency``, …).
         model_score: of the cross-encoder, in [0, 1], if one ran.
     """
 
+    weights: Mapping[str, float]
     contributions: Mapping[str, float]
     combined: float
     bonuses: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
@@ -122,6 +126,14 @@ class RecallItem:
     explanation: Explanation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a stage found something, and the score that it gave."""
+
+    score: float
+    citation: Citation
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallResponse:
     """One domain's answer.
@@ -132,6 +144,8 @@ class RecallResponse:
         notices: what the asker should know (a source failed and why, no cross-encoder, an older generation answers).
         expansions: variants of the query that were searched beside it.
         total_searched: chunks that were searched, after filters.
+        stages: of a traced request: each retrieval source and ``combined`` → what it found, best first, at most
+            ``top_k``; the scores of one stage compare between domains.
     """
 
     agent_id: str
@@ -144,3 +158,4 @@ class RecallResponse:
     latency_ms: float
     notices: tuple[str, ...] = ()
     expansions: tuple[str, ...] = ()
+    stages: Mapping[str, tuple[Placed, ...]] = field(default_factory=lambda: MappingProxyType({}))

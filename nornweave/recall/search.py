@@ -41,12 +41,14 @@ class Found:
         findings: of the sources that answered.
         states: of all four.
         reasons: why a source did not answer.
+        weights: what each source counts for, together 1.
     """
 
     ranking: Ranking
     findings: Mapping[str, Finding]
     states: Mapping[str, SourceState]
     reasons: Mapping[str, str]
+    weights: Mapping[str, float]
 
 
 def search(
@@ -88,8 +90,9 @@ def search(
             reasons[name] = reason
         if finding is not None:
             findings[name] = finding
-    ranking = _combine(findings, generation, vectors[0] if vectors else None, plan, query.is_literal)
-    return Found(ranking, findings, states, reasons)
+    weights = source_weights(plan.literal_weights if query.is_literal else plan.weights)
+    ranking = _combine(findings, generation, vectors[0] if vectors else None, plan, weights)
+    return Found(ranking, findings, states, reasons, weights)
 
 
 def _tasks(
@@ -133,22 +136,23 @@ def _combine(
     generation: Generation,
     vector: Vectors | None,
     plan: PlanSettings,
-    is_literal: bool,
+    weights: Mapping[str, float],
 ) -> Ranking:
     candidates = _union([finding.hits.numbers for finding in findings.values()])
     legs = [
         Leg(name, _scores(finding, candidates, generation, vector), finding.hits.numbers)
         for name, finding in findings.items()
     ]
-    weights = source_weights(plan.literal_weights if is_literal else plan.weights)
     if plan.combine == "rrf":
         return reciprocal_rank_fusion(candidates, legs, weights)
     return convex_combination(candidates, legs, weights)
 
 
 def source_weights(weights: SourceWeights) -> dict[str, float]:
-    """Return the weight of each retrieval source."""
-    return {source.value: float(getattr(weights, source.value)) for source in RetrievalSource}
+    """Return the share of each retrieval source, together 1."""
+    stated = {source.value: float(getattr(weights, source.value)) for source in RetrievalSource}
+    whole = sum(stated.values())
+    return {name: weight / whole for name, weight in stated.items()}
 
 
 def _union(numbers: Sequence[Numbers]) -> Numbers:

@@ -43,7 +43,7 @@ def build_generation(
         _fill(connection)
         vector_index = _vector_index(connection, settings)
         if vector_index == "hnsw":
-            _index_vectors(connection, settings)
+            index_vectors(connection, settings)
         counts = _count(connection)
         insert_publication(connection, "generation.publications", publication)
         described = {
@@ -100,7 +100,8 @@ def _vector_index(connection: Connection, settings: StorageSettings) -> Literal[
     return "hnsw" if _integer(connection, "select count(*) from generation.vectors") >= HNSW_FROM_CHUNKS else "exact"
 
 
-def _index_vectors(connection: Connection, settings: StorageSettings) -> None:
+def index_vectors(connection: Connection, settings: StorageSettings) -> None:
+    """Build the ``vss`` index over ``generation.vectors``, once and last."""
     load_vss(connection)
     connection.execute("set hnsw_enable_experimental_persistence = true")
     connection.execute(

@@ -26,7 +26,7 @@ def connect_writer(path: Path) -> Connection:
     Raises:
         StoreError: it cannot be opened; another process may have it, or it is damaged.
     """
-    connection = _connect(":memory:", memory=WRITER_MEMORY, spill=path.parent / "spill")
+    connection = connect_memory(WRITER_MEMORY, spill=path.parent / "spill")
     try:
         attach(connection, path, "working")
         connection.execute("use working")
@@ -34,6 +34,11 @@ def connect_writer(path: Path) -> Connection:
         connection.close()
         raise StoreError(f"{path}: cannot be opened: {error}; the next sync rebuilds it if you remove it") from error
     return connection
+
+
+def connect_memory(memory: str, *, spill: Path) -> Connection:
+    """Open a database without a file, to attach files to; beyond ``memory`` it spills to the folder ``spill``."""
+    return _connect(":memory:", memory=memory, spill=spill)
 
 
 def attach(connection: Connection, path: Path, name: str) -> None:

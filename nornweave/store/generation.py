@@ -30,6 +30,8 @@ from nornweave.types import ChunkId, DocumentId, Metadata, freeze
 
 # A term counts for at most this much of its idf in a chunk, however often it stands there.
 MAX_TERM_WEIGHT = BM25_K1 + 1
+# Filters come in streaks; a mask is a byte a chunk.
+_REMEMBERED_MASKS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +67,10 @@ class Generation:
     def __init__(self, file: Path) -> None:
         if not file.is_file():
             raise StoreError(f"{file}: no such generation")
+        self._file = file
         self._connection = connect_reader(file)
         self._threads = threading.local()
+        self._masks: dict[tuple[Condition, ...], Mask] = {}
         try:
             self.meta: Mapping[str, str] = dict(self._connection.execute("select key, value from meta").fetchall())
             self._check_schema(file)
@@ -101,6 +105,11 @@ class Generation:
             self._vectors = load_matrix(self._connection, self.chunk_count, dimensions)
 
     @property
+    def built_at(self) -> str:
+        """Return when it was built, ISO 8601, UTC."""
+        return self.meta["built_at"].replace("+00:00", "Z")
+
+    @property
     def document_count(self) -> int:
         """Count the documents that have chunks."""
         return int(self._documents[-1]) + 1 if self.chunk_count else 0
@@ -126,6 +135,14 @@ class Generation:
             within: which chunks may be found; the answer is exact then.
         """
         return self._vectors.search(query, k, within)
+
+    def stored_vectors(self, numbers: Numbers) -> Vectors:
+        """Return the vectors of chunks from the file, of shape ``(len(numbers), dimensions)``, by chunk number."""
+        rows = self._rows(
+            "select vector from vectors where chunk_no in (select unnest(?::integer[])) order by chunk_no",
+            [_literal(numbers)],
+        )
+        return np.array([vector for (vector,) in rows], np.float32)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order."""
@@ -176,38 +193,59 @@ class Generation:
 
     def within(self, conditions: Sequence[Condition]) -> Mask:
         """Return which chunks meet all conditions."""
-        return select_chunks(self._cursor(), conditions, self.chunk_count)
+        asked = tuple(conditions)
+        mask = self._masks.get(asked)
+        if mask is None:
+            try:
+                mask = select_chunks(self._cursor(), asked, self.chunk_count)
+            except duckdb.Error as error:
+                raise self._unreadable(error) from error
+            if len(self._masks) >= _REMEMBERED_MASKS:
+                self._masks.clear()
+            self._masks[asked] = mask
+        return mask
 
     def contents(self, numbers: Numbers) -> dict[int, str]:
         """Return the texts of chunks, by number."""
-        rows = self._cursor().execute(
-            "select chunk_no, content from chunks where chunk_no in (select unnest(?::integer[]))", [_literal(numbers)]
+        return dict(
+            self._rows(
+                "select chunk_no, content from chunks where chunk_no in (select unnest(?::integer[]))",
+                [_literal(numbers)],
+            )
         )
-        return dict(rows.fetchall())
 
     def containing(self, text: str, k: int) -> Numbers:
         """Return the first ``k`` chunks that contain ``text``, without regard to case; reads every text."""
-        rows = self._cursor().execute(
+        rows = self._rows(
             "select chunk_no from chunks where contains(lower(content), lower(?)) order by chunk_no limit ?", [text, k]
         )
-        return rows.fetchnumpy()["chunk_no"].astype(np.int32)
+        return np.array([number for (number,) in rows], np.int32)
 
     def paths(self) -> Collection[str]:
         """Return the source-relative path of every document."""
-        return [path for (path,) in self._cursor().execute("select path from documents").fetchall()]
+        return [path for (path,) in self._rows("select path from documents", [])]
 
     def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
         """Return chunks with their documents' facts, by number."""
-        rows = self._cursor().execute(
+        rows = self._rows(
             "select chunk_no, card from cards where chunk_no in (select unnest(?::integer[]))", [_literal(numbers)]
         )
-        return {number: _stored_chunk(number, json.loads(card)) for number, card in rows.fetchall()}
+        return {number: _stored_chunk(number, json.loads(card)) for number, card in rows}
 
     def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
         """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""
         documents = self._documents[chunks]
         starts = np.flatnonzero(np.r_[True, documents[1:] != documents[:-1]])
         return documents[starts], np.maximum.reduceat(weights, starts)
+
+    def _rows(self, statement: str, values: list[object]) -> list[tuple[Any, ...]]:
+        try:
+            return self._cursor().execute(statement, values).fetchall()
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: duckdb.Error) -> StoreError:
+        return StoreError(f"{self._file}: cannot be read ({error}); roll back, or sync again")
 
     def _cursor(self) -> Connection:
         """Return this thread's cursor: a DuckDB connection is not shared between threads."""

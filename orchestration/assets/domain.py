@@ -13,9 +13,9 @@ import dagster as dg
 
 from nornweave import analysis
 from nornweave.errors import DomainBusyError, EncoderError
+from nornweave.parts import chunker_of
 from nornweave.settings import DomainSettings, Settings
 from nornweave.types import Domain, digest
-from nornweave.workspace import chunker_of
 from orchestration import metadata
 from orchestration.checks import check_results, invariant_checks
 from orchestration.resources import DomainSyncs

@@ -16,6 +16,7 @@ import httpx
 
 from api.app import create_app
 from nornweave.errors import NoGenerationError, QueryError, StoreError
+from nornweave.parts import domain_parts
 from nornweave.recall.records import (
     AgentState,
     Citation,
@@ -28,7 +29,6 @@ from nornweave.recall.records import (
 from nornweave.settings import Settings, load_settings
 from nornweave.sync import SyncOptions, run
 from nornweave.types import ChunkId, Domain, freeze
-from nornweave.workspace import domain_parts
 
 CLIENT = "http://nornweave"
 

@@ -166,6 +166,7 @@ def test_metadata_is_what_agents_lists() -> None:
         "participants": ("alice", "charlie"),
         "thread_id": "1768573320.0",
         "message_timestamp": "2026-01-16T14:22:00Z",
+        "message_timestamps": ("2026-01-16T14:22:00Z", "2026-01-16T14:22:30Z"),
         "has_code_snippet": True,
         "has_url": True,
         "reaction_count": 3,

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from evals.report import as_json, eval_failed, run_eval
 from nornweave.engine import Engine
+from nornweave.parts import domain_parts
 from nornweave.settings import load_settings
 from nornweave.sync import SyncOptions, run
-from nornweave.workspace import domain_parts
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 NO_MODELS = {"embedding": {"model": "hash:64", "dimensions": 64}, "reranking": {"model": None}}

@@ -11,9 +11,9 @@ import pytest
 from workspace_support import Configure
 
 from nornweave.ingest.files import FilesSource
+from nornweave.parts import INBOX
 from nornweave.settings import Settings
 from nornweave.types import Domain, SourceId
-from nornweave.workspace import INBOX
 from orchestration.automation import look_at
 from orchestration.definitions import build_definitions
 from orchestration.instance import DOMAIN_TAG

@@ -16,6 +16,7 @@ from support import sync
 from nornweave.embedding.hashing import HashEncoder
 from nornweave.errors import QueryError
 from nornweave.ingest.opening import open_source
+from nornweave.parts import chunker_of
 from nornweave.recall.filters import parse_filter_options, read_filters
 from nornweave.settings import Settings, load_settings
 from nornweave.store.conditions import AnyName, AnyOf, Between, PathGlob, Under
@@ -23,7 +24,6 @@ from nornweave.store.connection import connect_reader
 from nornweave.store.corpus import DuckDBStore
 from nornweave.sync import DomainParts
 from nornweave.types import Domain, JsonValue
-from nornweave.workspace import chunker_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "payments"
 PAPERS = EXAMPLES / "research"

@@ -1,0 +1,103 @@
+"""Recall over 100,000 chunks of real code, as it is served: latency, throughput, memory, start."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from evals.bench.corpora import site_packages
+from evals.bench.million import build_million
+from nornweave.settings import load_settings
+from nornweave.store.generation import Generation
+from nornweave.types import Domain
+from nornweave.workspace import store_of
+
+# Some 125,000 chunks: packages of prose-rich library code.
+PACKAGES = ("sympy", "scipy", "numpy", "dagster", "litellm", "networkx", "sqlalchemy", "sklearn")
+_QUERIES = 300
+
+
+def print_recall(work: Path, *, million: bool) -> None:
+    """Print the tables of recall; reuses the index in ``work`` if there is one."""
+    config = _workspace(work)
+    rows = [("100k, exact", _serve(config))]
+    if million:
+        rows.append(("1M, HNSW", _serve(build_million(config, work / "million"))))
+    table = Table(title="recall, four sources, query encoding included, 2 cores", title_justify="left")
+    for name in ("index", "chunks", "start s", "p50 ms", "p95 ms", "2 clients q/s", "memory MB", "torch"):
+        table.add_column(name, justify="left" if name == "index" else "right")
+    for name, measured in rows:
+        table.add_row(
+            name,
+            f"{measured['chunks']:,}",
+            f"{measured['start_s']:.1f}",
+            f"{measured['p50_ms']:.1f}",
+            f"{measured['p95_ms']:.1f}",
+            f"{measured['queries_per_s']:.0f}",
+            f"{measured['memory_mb']:,.0f}",
+            "loaded" if measured["torch"] else "not loaded",
+        )
+    console = Console(width=140)
+    console.print(table)
+    for name, measured in rows:
+        parts = Table(title=f"{name}: each step alone, ms", title_justify="left")
+        for column in ("step", "p50", "p95"):
+            parts.add_column(column, justify="left" if column == "step" else "right")
+        for step, (median, late) in measured["steps"].items():
+            parts.add_row(step, f"{median:.2f}", f"{late:.2f}")
+        console.print(parts)
+
+
+def print_hnsw(work: Path) -> None:
+    """Print how much of the exact answer the index finds at 100k chunks; builds the index, some minutes."""
+    config = _workspace(work)
+    settings = load_settings(config)
+    store = store_of(settings, Domain.CODE)
+    current = store.current()
+    if current is None:
+        raise RuntimeError("nothing is published")
+    hnsw = build_million(config, work / "hnsw", copies=1)
+    other = store_of(load_settings(hnsw), Domain.CODE)
+    indexed = other.current()
+    if indexed is None:
+        raise RuntimeError("nothing is published")
+    with Generation(store.files.path(current)) as exact, Generation(other.files.path(indexed)) as index:
+        chosen = np.sort(np.random.default_rng(7).choice(exact.chunk_count, _QUERIES, replace=False)).astype(np.int32)
+        # Near real vectors, though not on them: a query is no chunk.
+        vectors = exact.stored_vectors(chosen) + exact.stored_vectors(np.roll(chosen, 1)) / 2
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        shares = [
+            len(np.intersect1d(exact.dense(vector, 10).numbers, index.dense(vector, 10).numbers)) / 10
+            for vector in vectors
+        ]
+    Console().print(f"HNSW against exact at {exact.chunk_count:,} chunks: recall@10 {np.mean(shares):.4f}")
+
+
+def _workspace(work: Path) -> Path:
+    config = work / "nornweave.yaml"
+    if not config.exists():
+        work.mkdir(parents=True, exist_ok=True)
+        source = {
+            "id": "packages",
+            "domain": "code",
+            "type": "files",
+            "path": str(site_packages()),
+            "include": [f"{name}/**/*.py" for name in PACKAGES],
+        }
+        config.write_text(json.dumps({"data_dir": "./var", "sources": [source]}), encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "nornweave.cli", "--config", str(config), "sync"], check=True)
+    return config
+
+
+def _serve(config: Path) -> dict[str, Any]:
+    """Measure in a process that does nothing else."""
+    command = [sys.executable, "-m", "evals.bench.serving", str(config), str(_QUERIES)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
+    return dict(json.loads(done.stdout))
