@@ -108,7 +108,8 @@ def asked_agents(
     """Choose whom to ask: the domains named, else those that the words do not rule out.
 
     Raises:
-        QueryError: a domain is not served, or filters are set on one that is not asked and would be lost.
+        QueryError: a domain is not served, a filter is wrong, or one is set on a domain that is not asked and would be
+            lost.
     """
     for domain in question.domains or ():
         if domain not in agents:
@@ -121,7 +122,9 @@ def asked_agents(
     }
     for domain in question.filters:
         if domain not in chosen:
-            raise QueryError(f"filters.{domain.value}", f"the domain is not asked; asked are: {', '.join(chosen)}")
+            asked = ", ".join(one for one in agents if one in chosen)
+            raise QueryError(f"filters.{domain.value}", f"the domain is not asked; asked are: {asked}")
+        agents[domain].conditions(question.filters[domain])
     return {domain: agent for domain, agent in agents.items() if domain in chosen}
 
 
@@ -152,27 +155,27 @@ def recall_everywhere(
 
 
 def merge_items(answers: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[RecallItem, ...]:
-    """Merge the domains' items by their calibrated scores, ties by chunk id; a chunk found twice keeps its best."""
+    """Merge answers by their calibrated scores; ties in the order of the answers; a chunk found twice keeps its best.
+
+    Every answer keeps its own order, so that the first five are the first five of ten.
+    """
     best: dict[str, RecallItem] = {}
     for item in (item for items in answers for item in items):
         known = best.get(item.chunk_id)
         if known is None or item.score > known.score:
             best[item.chunk_id] = item
-    return tuple(sorted(best.values(), key=lambda item: (-item.score, item.chunk_id))[:top_k])
+    return tuple(sorted(best.values(), key=lambda item: -item.score)[:top_k])
 
 
 def _ask(question: Question, agent: Agent, started: float) -> RecallResponse:
     """Ask one agent for the question and for each of its clauses."""
-    timeout_ms = question.timeout_ms
-    if timeout_ms is not None:
-        timeout_ms = max(1, timeout_ms - int((time.monotonic() - started) * 1000))
     request = RecallRequest(
         text=question.text,
         top_k=question.top_k,
         filters=question.filters.get(agent.domain, {}),
         expand=question.expand,
         rerank=question.rerank,
-        timeout_ms=timeout_ms,
+        timeout_ms=_left(question, started),
         explain=question.explain,
         trace=question.trace,
     )
@@ -180,14 +183,27 @@ def _ask(question: Question, agent: Agent, started: float) -> RecallResponse:
     clauses = split_clauses(question.text)
     if len(clauses) < 2:
         return whole
-    parts = [agent.recall(replace(request, text=clause)) for clause in clauses]
-    return replace(whole, items=merge_items([one.items for one in (whole, *parts)], question.top_k))
+    parts = [agent.recall(replace(request, text=clause, timeout_ms=_left(question, started))) for clause in clauses]
+    return replace(
+        whole,
+        items=merge_items([one.items for one in (whole, *parts)], question.top_k),
+        notices=tuple(dict.fromkeys(notice for one in (whole, *parts) for notice in one.notices)),
+    )
+
+
+def _left(question: Question, started: float) -> int | None:
+    """Return the milliseconds until the deadline, at least one: whoever is asked then says what it could not do."""
+    if question.timeout_ms is None:
+        return None
+    return max(1, question.timeout_ms - int((time.monotonic() - started) * 1000))
 
 
 def _outcome(future: Future[RecallResponse], question: Question) -> RecallResponse | str:
     if not future.done():
         future.cancel()
         return f"timeout after {question.timeout_ms}ms"
+    if future.cancelled():
+        return "is shutting down; ask again later"
     error = future.exception()
     if isinstance(error, QueryError):
         raise error

@@ -90,7 +90,13 @@ class Engine:
         self._sources.shutdown(wait=True, cancel_futures=True)
 
     def query(self, question: Question) -> dict[str, Any]:
-        """Answer a question; see ``answer.answer``."""
+        """Answer a question; see ``answer.answer``.
+
+        Raises:
+            StoreError: the engine is closed.
+        """
+        if self._stopping.is_set():
+            raise StoreError("is shutting down; ask again later")
         return answer(question, self.agents, self._questions, max_sources=self._settings.max_sources)
 
     def rankings(

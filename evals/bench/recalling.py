@@ -19,8 +19,8 @@ from nornweave.store.generation import Generation
 from nornweave.types import Domain
 from nornweave.workspace import store_of
 
-# Some 125,000 chunks: packages of prose-rich library code.
-PACKAGES = ("sympy", "scipy", "numpy", "dagster", "litellm", "networkx", "sqlalchemy", "sklearn")
+# 101,853 chunks of library code, installed with torch and scikit-learn.
+PACKAGES = ("sympy", "scipy", "numpy")
 _QUERIES = 300
 
 

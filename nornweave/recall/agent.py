@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection
-from concurrent.futures import Executor
+from collections.abc import Callable, Collection, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -21,11 +21,20 @@ from nornweave.recall.expand import should_expand, variants
 from nornweave.recall.filters import read_filters
 from nornweave.recall.items import Traces, candidate_of, citation_of, item_of
 from nornweave.recall.query import check_query, read_query
-from nornweave.recall.records import AgentState, Placed, RecallItem, RecallRequest, RecallResponse
+from nornweave.recall.records import (
+    AgentState,
+    Filters,
+    Placed,
+    RecallItem,
+    RecallRequest,
+    RecallResponse,
+    RetrievalSource,
+)
 from nornweave.recall.rerank import rerank
 from nornweave.recall.search import Found, search
 from nornweave.recall.statistics import Statistics
 from nornweave.settings import DomainSettings
+from nornweave.store.conditions import Condition
 from nornweave.store.generation import Generation
 from nornweave.store.hits import Hits
 from nornweave.store.port import Mask, Vectors
@@ -39,6 +48,9 @@ log = logging.getLogger(__name__)
 CANDIDATES = 300
 # What a variant of the query finds counts for less than what the query itself finds.
 VARIANT_SHARE = 0.8
+# Encoders may hang (a remote one, a busy machine). Theirs are threads of their own, or late queries would hold all that
+# the other sources and domains run on.
+DENSE_THREADS = 8
 # `rerank: on` waits this long for a model that is still being loaded.
 _MODEL_WAIT_S = 60.0
 
@@ -73,7 +85,7 @@ class Agent:
             generation: where it reads.
             load_encoder: returns the domain's encoder; called once.
             reranker: the domain's cross-encoder, if any.
-            executor: where retrieval sources run.
+            executor: where retrieval sources run, except dense retrieval.
         """
         self.domain = domain
         self.settings = settings
@@ -81,12 +93,12 @@ class Agent:
         self._load_encoder = load_encoder
         self._reranker = reranker
         self._executor = executor
+        self._dense = ThreadPoolExecutor(DENSE_THREADS, thread_name_prefix=f"dense-{domain.value}")
         self._lock = threading.Lock()
         self._encoder: QueryMemo | None = None
         self._encoder_problem: str | None = None
         self._started = False
         self._closing = False
-        self._closed = False
         self.statistics = Statistics()
 
     @property
@@ -97,10 +109,8 @@ class Agent:
     @property
     def state(self) -> AgentState:
         """Say where in its life it is: ``DEGRADED`` answers, though not as it should."""
-        if self._closed:
-            return AgentState.OFFLINE
         if self._closing:
-            return AgentState.DRAINING
+            return AgentState.DRAINING if self.generation.is_used else AgentState.OFFLINE
         if not self._started:
             return AgentState.STARTING
         return AgentState.DEGRADED if self._problems() else AgentState.READY
@@ -127,7 +137,6 @@ class Agent:
         """Refuse new requests, let the running ones end."""
         self._closing = True
         self.generation.close()
-        self._closed = True
 
     def encoder(self) -> QueryMemo | None:
         """Return the domain's encoder, loaded once; ``None`` when it cannot be loaded."""
@@ -153,6 +162,8 @@ class Agent:
         """
         started = time.monotonic()
         try:
+            check_query(request.text, request.top_k)
+            self.conditions(request.filters)
             with self.generation.use() as generation:
                 response = self._recall(request, generation, started)
         except (QueryError, StoreError):
@@ -219,10 +230,17 @@ class Agent:
         return None if self.generation.name else "nothing is published yet; run `nornweave sync`"
 
     def _problems(self) -> list[str]:
-        return [problem for problem in (self._generation_problem(), self._encoder_problem) if problem]
+        problems = (self._generation_problem(), self._encoder_problem, self._mismatch(self.generation.meta))
+        return [problem for problem in problems if problem]
+
+    def _mismatch(self, meta: Mapping[str, str]) -> str | None:
+        """Say why the encoder cannot search a generation, if so."""
+        if not meta or self._encoder is None or meta.get("encoder") == self._encoder.encoder.version:
+            return None
+        built_with, named = meta.get("encoder"), self._encoder.encoder.version
+        return f"the generation was built with encoder {built_with}, the configuration names {named}; sync to rebuild"
 
     def _recall(self, request: RecallRequest, generation: Generation, started: float) -> RecallResponse:
-        check_query(request.text, request.top_k)
         deadline = None if request.timeout_ms is None else started + request.timeout_ms / 1000
         within = self._within(request, generation)
         answer = self._search(request, generation, within, deadline)
@@ -255,8 +273,16 @@ class Agent:
             for stage, one in hits.items()
         }
 
+    def conditions(self, filters: Filters) -> tuple[Condition, ...]:
+        """Read filters of this domain.
+
+        Raises:
+            QueryError: a filter is not declared, or its value is wrong.
+        """
+        return read_filters(self.settings.filters, filters, f"filters.{self.domain.value}")
+
     def _within(self, request: RecallRequest, generation: Generation) -> Mask | None:
-        conditions = read_filters(self.settings.filters, request.filters, f"filters.{self.domain.value}")
+        conditions = self.conditions(request.filters)
         return generation.within(conditions) if conditions else None
 
     def _notices(self, generation: Generation) -> list[str]:
@@ -277,6 +303,7 @@ class Agent:
                 encode=lambda wanted: self._encode(wanted, generation),
                 depth=CANDIDATES,
                 executor=self._executor,
+                dense_executor=self._dense,
                 within=within,
                 deadline=deadline,
             )
@@ -294,19 +321,17 @@ class Agent:
     def _expands(self, request: RecallRequest, found: Found) -> bool:
         if request.expand == "off" or (request.expand == "auto" and not self.settings.plan.expand):
             return False
-        candidates = {name: len(finding.hits) for name, finding in found.findings.items()}
+        # Nearest neighbours there always are: how many dense retrieval found says nothing.
+        dense = RetrievalSource.DENSE.value
+        candidates = {name: len(finding.hits) for name, finding in found.findings.items() if name != dense}
         return should_expand(request.text, candidates=candidates, switch=request.expand)
 
     def _encode(self, text: str, generation: Generation) -> Vectors:
         memo = self.encoder()
         if memo is None:
             raise EncoderError(self._encoder_problem or "no encoder")
-        built_with, version = generation.meta.get("encoder"), memo.encoder.version
-        if built_with != version:
-            raise EncoderError(
-                f"the generation was built with encoder {built_with}, the configuration names {version}; "
-                "sync to rebuild it"
-            )
+        if mismatch := self._mismatch(generation.meta):
+            raise EncoderError(mismatch)
         return memo.encode(text)
 
     def _items(
@@ -338,6 +363,8 @@ class Agent:
             heuristics=heuristics or model_scores is not None,
         )
         numbered = {chunk.chunk_id: number for number, chunk in chunks.items()}
+        # Ties by number, as they were cut: the first five are the first five of ten.
+        ranked = tuple(sorted(ranked, key=lambda one: (-one.score, numbered[one.candidate.chunk_id])))
         traces = Traces(answer.found, answer.ranking)
         items = tuple(
             item_of(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -65,7 +66,7 @@ def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mappin
     Source: Bruch, Gai & Ingber, TOIS 2023, arXiv:2210.11934, with theoretical maxima as well as minima.
     """
     parts = {leg.name: weights[leg.name] * leg.scores.astype(np.float64) for leg in legs}
-    return _ranking(candidates, parts, sum(weights.values()))
+    return _ranking(candidates, parts, math.fsum(weights.values()))
 
 
 def reciprocal_rank_fusion(
@@ -82,7 +83,7 @@ def reciprocal_rank_fusion(
     Source: Cormack, Clarke & Büttcher, SIGIR 2009.
     """
     parts = {leg.name: weights[leg.name] * _reciprocal_ranks(candidates, leg.ranked, k) for leg in legs}
-    return _ranking(candidates, parts, sum(weights.values()) / (k + 1))
+    return _ranking(candidates, parts, math.fsum(weights.values()) / (k + 1))
 
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:

@@ -139,7 +139,7 @@ class RecallResponse:
     """One domain's answer.
 
     Attributes:
-        items: best first, ties by chunk id; at most ``top_k``.
+        items: best first, ties by chunk number; at most ``top_k``.
         retrieval: retrieval source → how it went.
         notices: what the asker should know (a source failed and why, no cross-encoder, an older generation answers).
         expansions: variants of the query that were searched beside it.

@@ -59,6 +59,7 @@ def search(
     encode: Encode,
     depth: int,
     executor: Executor,
+    dense_executor: Executor,
     within: Mask | None = None,
     deadline: float | None = None,
 ) -> Found:
@@ -70,7 +71,8 @@ def search(
         plan: the domain's weights.
         encode: text → vector, with the generation's own encoder; may raise ``NornWeaveError``.
         depth: candidates per source.
-        executor: where the sources run.
+        executor: where the sources run that read memory and file only.
+        dense_executor: where dense retrieval runs, which waits for an encoder.
         within: which chunks may be found.
         deadline: ``time.monotonic()`` after which sources that have not answered are left out.
 
@@ -79,7 +81,10 @@ def search(
     """
     vectors: list[Vectors] = []
     tasks = _tasks(query, generation, plan, encode, vectors, depth, within)
-    futures = {name: executor.submit(task) for name, task in tasks.items()}
+    futures = {
+        name: (dense_executor if name == RetrievalSource.DENSE else executor).submit(task)
+        for name, task in tasks.items()
+    }
     wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
     findings: dict[str, Finding] = {}
     states: dict[str, SourceState] = {}
@@ -165,4 +170,5 @@ def _scores(finding: Finding, candidates: Numbers, generation: Generation, vecto
         return finding.scores[candidates]
     if vector is None or not len(candidates):
         return np.zeros(len(candidates), np.float32)
-    return np.maximum(generation.similarities(vector, candidates), 0)
+    # From one byte a component a vector may be a little more than 1 like itself.
+    return np.clip(generation.similarities(vector, candidates), 0, 1)

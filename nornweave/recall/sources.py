@@ -17,14 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nornweave.analysis import FUNCTION_TERMS, pair_key, sequence
+from nornweave.analysis import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.recall.query import Query
 from nornweave.settings import PlanSettings
 from nornweave.store.generation import MAX_TERM_WEIGHT, Generation
 from nornweave.store.hits import NO_HITS, Hits, found
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 
-# Chunks that hold all words of a quoted phrase and are read to see whether it stands there.
+# Chunks that hold the words of a quoted phrase side by side and are read to see whether it stands there.
 _READ_FOR_PHRASE = 200
 
 
@@ -114,10 +114,15 @@ def _factor(term: str, plan: PlanSettings) -> float:
 
 def _holding_phrase(phrase: str, generation: Generation, within: Mask | None) -> Numbers:
     """Return the chunks that hold a phrase, whatever the case and the blank space between its words."""
-    terms = set(sequence(phrase))
+    terms = sequence(phrase)
     if not terms:  # punctuation only: nothing but reading finds it
-        return generation.containing(phrase, _READ_FOR_PHRASE)
-    candidates = generation.holding(terms)
+        if within is None:
+            return generation.containing(phrase, _READ_FOR_PHRASE)
+        holding = generation.containing(phrase, generation.chunk_count)
+        return holding[within[holding]]
+    candidates = generation.holding(set(terms))
+    if pairs := {pair_key(pair): 1.0 for pair in word_pairs(terms)}:
+        candidates = candidates[generation.paired(pairs)[candidates] == len(pairs)]
     if within is not None:
         candidates = candidates[within[candidates]]
     wanted = _squeezed(phrase)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -41,6 +41,7 @@ class ServedGeneration:
         self._problem: str | None = None
         self._refused: GenerationId | None = None
         self._closed = False
+        self._users = 0
 
     @property
     def problem(self) -> str | None:
@@ -52,6 +53,18 @@ class ServedGeneration:
         """Return the generation that answers."""
         served = self._served
         return served.name if served else None
+
+    @property
+    def meta(self) -> Mapping[str, str]:
+        """Return how the generation that answers was built; empty before there is one."""
+        served = self._served
+        return served.generation.meta if served else {}
+
+    @property
+    def is_used(self) -> bool:
+        """Tell whether queries are running on a generation that serves or did."""
+        with self._lock:
+            return bool(self._users)
 
     @contextmanager
     def use(self) -> Iterator[Generation]:
@@ -75,6 +88,8 @@ class ServedGeneration:
         """
         with self._loading:
             published = self._published()
+            if published is not None and published == self.name:
+                self._problem = self._refused = None  # rolled back to what answers: nothing is wrong any more
             if published is None or self._closed or published in {self.name, self._refused}:
                 return False
             served = self._open(published)
@@ -96,6 +111,7 @@ class ServedGeneration:
             if self._served is None:
                 raise self._nothing_to_serve()
             self._served.users += 1
+            self._users += 1
             return self._served
 
     def _nothing_to_serve(self) -> StoreError:
@@ -108,6 +124,7 @@ class ServedGeneration:
     def _give_back(self, served: _Served) -> None:
         with self._lock:
             served.users -= 1
+            self._users -= 1
             finished = served.retired and not served.users
         if finished:
             served.generation.close()
@@ -129,7 +146,7 @@ class ServedGeneration:
         else:
             self._problem, self._refused = None, None
             return opened
-        older = [name for name in self._files.all() if name < published]
+        older = [name for name in self._files.all() if (len(name), name) < (len(published), published)]
         for name in reversed(older):
             if self._served and self._served.name == name:
                 break
