@@ -183,27 +183,31 @@ def _ask(question: Question, agent: Agent, started: float) -> RecallResponse:
     clauses = split_clauses(question.text)
     if len(clauses) < 2:
         return whole
-    parts = [agent.recall(replace(request, text=clause, timeout_ms=_left(question, started))) for clause in clauses]
+    answers, late = [whole], []
+    for clause in clauses:
+        left = _left(question, started)
+        if left == 0:  # what has arrived is worth more than one more clause
+            late.append(f"no time left to ask for {clause!r} alone")
+        else:
+            answers.append(agent.recall(replace(request, text=clause, timeout_ms=left)))
     return replace(
         whole,
-        items=merge_items([one.items for one in (whole, *parts)], question.top_k),
-        notices=tuple(dict.fromkeys(notice for one in (whole, *parts) for notice in one.notices)),
+        items=merge_items([one.items for one in answers], question.top_k),
+        notices=(*dict.fromkeys(notice for one in answers for notice in one.notices), *late),
     )
 
 
 def _left(question: Question, started: float) -> int | None:
-    """Return the milliseconds until the deadline, at least one: whoever is asked then says what it could not do."""
+    """Return the milliseconds until the deadline, if there is one."""
     if question.timeout_ms is None:
         return None
-    return max(1, question.timeout_ms - int((time.monotonic() - started) * 1000))
+    return max(0, question.timeout_ms - int((time.monotonic() - started) * 1000))
 
 
 def _outcome(future: Future[RecallResponse], question: Question) -> RecallResponse | str:
     if not future.done():
         future.cancel()
         return f"timeout after {question.timeout_ms}ms"
-    if future.cancelled():
-        return "is shutting down; ask again later"
     error = future.exception()
     if isinstance(error, QueryError):
         raise error

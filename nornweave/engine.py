@@ -86,8 +86,9 @@ class Engine:
             agent.close()
         for thread in self._threads:
             thread.join()
-        self._questions.shutdown(wait=True, cancel_futures=True)
-        self._sources.shutdown(wait=True, cancel_futures=True)
+        # Not `cancel_futures`: who waits for a cancelled future is not told. The agents are closed, the queue ends.
+        self._questions.shutdown(wait=True)
+        self._sources.shutdown(wait=True)
 
     def query(self, question: Question) -> dict[str, Any]:
         """Answer a question; see ``answer.answer``.
@@ -95,9 +96,12 @@ class Engine:
         Raises:
             StoreError: the engine is closed.
         """
-        if self._stopping.is_set():
-            raise StoreError("is shutting down; ask again later")
-        return answer(question, self.agents, self._questions, max_sources=self._settings.max_sources)
+        try:
+            return answer(question, self.agents, self._questions, max_sources=self._settings.max_sources)
+        except RuntimeError as error:  # of the pools, once they are closed
+            if not self._stopping.is_set():
+                raise
+            raise StoreError("is shutting down; ask again later") from error
 
     def rankings(
         self, text: str, *, domains: Sequence[Domain] | None, filters: Mapping[Domain, Filters], depth: int

@@ -17,8 +17,8 @@ from nornweave.workspace import store_of
 COPIES = 10
 # Of a vector's length: copies are neighbours, as chunks of a real corpus are.
 _NOISE = 0.5
-_NUMBERED = ("postings", "pairs", "keys", "cards", "facets", "moments")
-_ORDER = {"postings": "term_id, chunk_no", "pairs": "pair, chunk_no", "keys": "key, chunk_no"}
+_NUMBERED = ("postings", "pairs", "chunk_names", "cards", "facets", "moments")
+_ORDER = {"postings": "term_id, chunk_no", "pairs": "pair, chunk_no", "chunk_names": "name_id, chunk_no"}
 
 
 def build_million(config: Path, work: Path, copies: int = COPIES) -> Path:
@@ -63,7 +63,9 @@ def _multiply(source: Path, target: Path, copies: int) -> None:
     size, documents = (_count(connection, table) for table in ("chunks", "documents"))
     connection.execute("create table generation.terms as from source.terms")
     connection.execute("create table generation.facet_values as from source.facet_values")
+    connection.execute("create table generation.names as from source.names")
     connection.execute(f"update generation.terms set document_frequency = document_frequency * {copies:d}")
+    connection.execute(f"update generation.names set chunk_count = chunk_count * {copies:d}")
     connection.execute(
         f"""
         create table generation.chunks as

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+import duckdb
+
 from nornweave.errors import StoreError
 from nornweave.settings import StorageSettings
-from nornweave.store.connection import Connection, attach, load_vss, statement_file
+from nornweave.store.connection import WRITER_MEMORY, Connection, attach, limit_memory, load_vss, statement_file
 from nornweave.store.port import Candidate, GenerationCounts, Publication
 from nornweave.store.rows import publication_row
+
+log = logging.getLogger(__name__)
 
 # Saturation and length normalisation of BM25: the customary values.
 BM25_K1 = 1.2
@@ -19,6 +24,10 @@ BM25_B = 0.75
 # 100k) and finds everything.
 HNSW_FROM_CHUNKS = 200_000
 GENERATION_SCHEMA = "2"
+# DuckDB reads a column 2,048 rows at a time, which is more than a writer may hold where documents are megabytes long.
+LARGE_MEMORY = "4GB"
+# Chunks that are sorted at a time: some 20 MB with everything that is shown of them.
+_SLICE = 8_192
 
 
 def build_generation(
@@ -37,6 +46,26 @@ def build_generation(
         StoreError: the file was left with a write-ahead log.
         duckdb.Error: the disk is full, or the working file is damaged.
     """
+    try:
+        return _build(connection, file, publication, settings, facts)
+    except duckdb.OutOfMemoryException:
+        log.warning(
+            "%s: texts are too large for %s of memory, building with %s", file.name, WRITER_MEMORY, LARGE_MEMORY
+        )
+    limit_memory(connection, LARGE_MEMORY)
+    try:
+        return _build(connection, file, publication, settings, facts)
+    finally:
+        limit_memory(connection, WRITER_MEMORY)
+
+
+def _build(
+    connection: Connection,
+    file: Path,
+    publication: Publication,
+    settings: StorageSettings,
+    facts: Mapping[str, str],
+) -> Candidate:
     file.unlink(missing_ok=True)
     attach(connection, file, "generation")
     try:
@@ -90,8 +119,15 @@ def insert_publication(connection: Connection, table: str, publication: Publicat
 def _fill(connection: Connection) -> None:
     for statement in connection.extract_statements(statement_file("generation") + statement_file("facets")):
         needed = statement.named_parameters
-        values = {"k1": BM25_K1, "b": BM25_B}
-        connection.execute(statement, {name: values[name] for name in needed})
+        for values in _slices(connection) if "first" in needed else [{"k1": BM25_K1, "b": BM25_B}]:
+            connection.execute(statement, {name: values[name] for name in needed})
+    if misplaced := _integer(connection, "select count(*) from generation.cards where rowid <> chunk_no"):
+        raise StoreError(f"{misplaced} chunks of the new generation are not in their places")
+
+
+def _slices(connection: Connection) -> list[dict[str, float]]:
+    count = _integer(connection, "select count(*) from generation.chunks")
+    return [{"first": first, "last": first + _SLICE - 1} for first in range(0, count, _SLICE)]
 
 
 def _vector_index(connection: Connection, settings: StorageSettings) -> Literal["exact", "hnsw"]:
@@ -139,7 +175,7 @@ def _count(connection: Connection) -> GenerationCounts:
 
 
 def _drop_temporary_tables(connection: Connection) -> None:
-    for table in ("numbered", "occurrences"):
+    for table in ("numbered_documents", "numbered", "occurrences", "named"):
         connection.execute(f"drop table if exists temp.{table}")
 
 

@@ -11,8 +11,10 @@ import duckdb
 from nornweave.errors import StoreError
 
 # Beyond this DuckDB spills to disk, so that a sync's memory does not grow with the corpus.
-WRITER_MEMORY = "128MB"
-READER_MEMORY = "512MB"
+# 40 documents of 4 MB, checkpointed together, need more than 128 MB.
+WRITER_MEMORY = "512MB"
+# Of pages that a reader keeps: what queries touch is in memory already, but for a few texts.
+READER_MEMORY = "128MB"
 # DuckDB keeps the row group that it is filling in memory, outside its limit: at the default of 122,880 rows of 384
 # dimensions that is 190 MB. Smaller groups also let a reader skip more of the postings.
 ROW_GROUP_SIZE = 16_384
@@ -65,12 +67,18 @@ def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | N
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "allow_community_extensions": False,
-        "preserve_insertion_order": False,
+        # Readers take tables as they were written; a writer sorts what it wants sorted.
+        "preserve_insertion_order": read_only,
         "temp_directory": str(spill) if spill else "",
     }
     connection = duckdb.connect(path, read_only=read_only, config=config)
     connection.execute("set timezone = 'UTC'")
     return connection
+
+
+def limit_memory(connection: Connection, memory: str) -> None:
+    """Let a connection use at most ``memory`` before it spills."""
+    connection.execute(f"set memory_limit = {quote(memory)}")
 
 
 def load_vss(connection: Connection) -> None:

@@ -16,7 +16,6 @@ from typing import Any, Self
 
 import duckdb
 import numpy as np
-from numpy.typing import NDArray
 
 from nornweave.errors import StoreError
 from nornweave.store.build import BM25_K1, GENERATION_SCHEMA
@@ -75,6 +74,8 @@ class Generation:
             self.meta: Mapping[str, str] = dict(self._connection.execute("select key, value from meta").fetchall())
             self._check_schema(file)
             self._load()
+            # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
+            self._connection.execute("set threads = 1")
         except (duckdb.Error, KeyError, ValueError) as error:
             self._connection.close()
             raise StoreError(f"{file}: cannot be read ({error}); roll back, or sync again") from error
@@ -90,9 +91,10 @@ class Generation:
             )
 
     def _load(self) -> None:
-        numbers = self._connection.execute("select document_no from chunks order by chunk_no").fetchnumpy()
-        self.chunk_count = len(numbers["document_no"])
-        self._documents: NDArray[np.int32] = numbers["document_no"].astype(np.int32)
+        chunks = self._connection.execute("select chunk_no, document_no from chunks").fetchnumpy()
+        self.chunk_count = len(chunks["chunk_no"])
+        self._documents = np.zeros(self.chunk_count, np.int32)
+        self._documents[chunks["chunk_no"]] = chunks["document_no"]
         self._terms = load_terms(self._connection)
         self._pairs = load_pairs(self._connection)
         self._names = load_names(self._connection)
@@ -228,7 +230,7 @@ class Generation:
     def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
         """Return chunks with their documents' facts, by number."""
         rows = self._rows(
-            "select chunk_no, card from cards where chunk_no in (select unnest(?::integer[]))", [_literal(numbers)]
+            "select chunk_no, card from cards where rowid in (select unnest(?::bigint[]))", [_literal(numbers)]
         )
         return {number: _stored_chunk(number, json.loads(card)) for number, card in rows}
 

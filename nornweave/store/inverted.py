@@ -84,30 +84,45 @@ class InvertedLists(Generic[K_contra]):
 def load_terms(connection: Connection) -> InvertedLists[str]:
     """Load the BM25 tables: term → chunks, with the weight of the term there before idf."""
     terms = connection.execute("select term, document_frequency from terms order by term_id").to_arrow_table()
-    postings = connection.execute("select chunk_no, weight from postings order by term_id, chunk_no").to_arrow_table()
+    postings = _in_order(connection, "select term_id, chunk_no, weight from postings", "term_id")
     return InvertedLists(
         TextKeys(_strings(terms, "term")),
         _offsets(_numpy(terms, "document_frequency")),
-        _numpy(postings, "chunk_no"),
-        _numpy(postings, "weight"),
+        postings["chunk_no"],
+        postings["weight"],
     )
 
 
 def load_names(connection: Connection) -> InvertedLists[str]:
     """Load what chunks can be looked up by: ``field:value`` → chunks."""
-    keys = connection.execute("select key, count(*) as size from keys group by key order by key").to_arrow_table()
-    rows = connection.execute("select chunk_no from keys order by key, chunk_no").to_arrow_table()
-    return InvertedLists(TextKeys(_strings(keys, "key")), _offsets(_numpy(keys, "size")), _numpy(rows, "chunk_no"))
+    names = connection.execute("select name, chunk_count from names order by name_id").to_arrow_table()
+    rows = _in_order(connection, "select name_id, chunk_no from chunk_names", "name_id")
+    return InvertedLists(TextKeys(_strings(names, "name")), _offsets(_numpy(names, "chunk_count")), rows["chunk_no"])
 
 
 def load_pairs(connection: Connection) -> InvertedLists[int]:
     """Load the word pairs: key of the pair → chunks."""
-    rows = connection.execute("select pair, chunk_no from pairs order by pair, chunk_no").to_arrow_table()
-    pairs = _numpy(rows, "pair")
+    rows = _in_order(connection, "select pair, chunk_no from pairs", "pair")
+    pairs = rows["pair"]
     starts = np.flatnonzero(np.r_[len(pairs) > 0, pairs[1:] != pairs[:-1]])
     return InvertedLists(
-        NumberKeys(pairs[starts]), np.append(starts, len(pairs)).astype(np.int64), _numpy(rows, "chunk_no")
+        NumberKeys(pairs[starts].copy()), np.append(starts, len(pairs)).astype(np.int64), rows["chunk_no"]
     )
+
+
+def _in_order(connection: Connection, query: str, key: str) -> dict[str, NDArray[Any]]:
+    """Read a table that was written in the order of ``key``, then chunk; sort only what came otherwise.
+
+    Sorting ten million rows in DuckDB takes more memory than serving them.
+    """
+    table = connection.execute(query).to_arrow_table()
+    columns = {name: _numpy(table, name) for name in table.column_names}
+    keys, chunks = columns[key], columns["chunk_no"]
+    same = keys[1:] == keys[:-1]
+    if not np.all((keys[1:] > keys[:-1]) | (same & (chunks[1:] > chunks[:-1]))):
+        order = np.lexsort((chunks, keys))
+        columns = {name: column[order] for name, column in columns.items()}
+    return columns
 
 
 def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
