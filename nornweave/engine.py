@@ -10,6 +10,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
+from threadpoolctl import threadpool_limits
+
 from nornweave.answer import Question, answer, asked_agents, recall_everywhere
 from nornweave.cross_encoder import RerankerSlot
 from nornweave.embedding.memo import QueryMemo
@@ -68,6 +70,8 @@ class Engine:
             wait: return when everything is loaded; otherwise at once.
             watch: swap to new generations as they are published.
         """
+        # A matrix product is bound by memory: more threads of one query only get in the way of the next.
+        self._blas = threadpool_limits(1, user_api="blas")
         loading = [threading.Thread(target=agent.start, name=f"start-{domain}", daemon=True)
                    for domain, agent in self.agents.items()]  # fmt: skip
         for thread in loading:

@@ -1,4 +1,4 @@
-"""One generation's candidates for a query: four retrieval sources at once, combined."""
+"""One generation's candidates for a query: four retrieval sources, dense beside the others, combined."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def search(
     within: Mask | None = None,
     deadline: float | None = None,
 ) -> Found:
-    """Ask the four retrieval sources at once and combine what they find.
+    """Ask the four retrieval sources, the slow ones beside the others, and combine what they find.
 
     Args:
         query: what is looked for.
@@ -71,7 +71,7 @@ def search(
         plan: the domain's weights.
         encode: text → vector, with the generation's own encoder; may raise ``NornWeaveError``.
         depth: candidates per source.
-        executor: where the sources run that read memory and file only.
+        executor: where quoted phrases are looked for, in the file; what is in memory is searched in this thread.
         dense_executor: where dense retrieval runs, which waits for an encoder.
         within: which chunks may be found.
         deadline: ``time.monotonic()`` after which sources that have not answered are left out.
@@ -81,15 +81,20 @@ def search(
     """
     vectors: list[Vectors] = []
     tasks = _tasks(query, generation, plan, encode, vectors, depth, within)
-    futures = {
-        name: (dense_executor if name == RetrievalSource.DENSE else executor).submit(task)
-        for name, task in tasks.items()
-    }
+    futures = {}
+    for name, task in tasks.items():
+        if name == RetrievalSource.DENSE:
+            futures[name] = dense_executor.submit(task)
+        elif name == RetrievalSource.FULLTEXT and query.phrases:
+            futures[name] = executor.submit(task)
+    # The others take some 0.1 ms each, out of memory: handing them to another thread would cost more than it gains.
+    futures |= {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
     wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
     findings: dict[str, Finding] = {}
     states: dict[str, SourceState] = {}
     reasons: dict[str, str] = {}
-    for name, future in futures.items():
+    for name in tasks:
+        future = futures[name]
         states[name], reason, finding = _outcome(name, future)
         if reason:
             reasons[name] = reason
@@ -98,6 +103,18 @@ def search(
     weights = source_weights(plan.literal_weights if query.is_literal else plan.weights)
     ranking = _combine(findings, generation, vectors[0] if vectors else None, plan, weights)
     return Found(ranking, findings, states, reasons, weights)
+
+
+def _here(task: Callable[[], Finding], deadline: float | None) -> Future[Finding]:
+    """Run a task at once, unless the deadline has passed."""
+    future: Future[Finding] = Future()
+    if deadline is not None and time.monotonic() >= deadline:
+        return future
+    try:
+        future.set_result(task())
+    except Exception as error:  # as a pool does: who asks for the result gets the error
+        future.set_exception(error)
+    return future
 
 
 def _tasks(
