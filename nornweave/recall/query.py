@@ -15,8 +15,11 @@ MAX_TOP_K = 100
 _QUOTED = re.compile(r'"([^"\n]{1,512})"|`([^`\n]{1,512})`|“([^”\n]{1,512})”')
 # What error messages, log lines and code have and questions have not: "E0382:", "0x7f", "errno=111", "a.b(c)", "->".
 _CODE_MARK = re.compile(
-    r"\w[(\[{=]|[\])}=]\w|->|=>|::|\w:\s*\w+\(|0x[0-9a-f]+|\[\w+ \d+\]|\b[A-Z]+[-_]?\d{2,}\b", re.IGNORECASE
+    r"\w[(\[{=]|[\])}=]\w|->|=>|::|\w:\s{0,4}\w{1,64}\(|0x[0-9a-f]+|\[\w{1,64} \d+\]|\b[A-Z]{1,16}[-_]?\d{2,}\b",
+    re.IGNORECASE,
 )
+# What shows whether a text is a question or a quotation stands at its beginning.
+_LOOKED_AT = 512
 _QUESTION = re.compile(
     r"\?\s*$|^\s*(?:how|what|when|where|which|who|why|is|are|can|does|do|did|should)\b", re.IGNORECASE
 )
@@ -74,6 +77,7 @@ def check_query(text: str, top_k: int) -> None:
 
 def _is_quotation(text: str) -> bool:
     """Tell an identifier or an error message from a question that mentions one."""
+    text = text[:_LOOKED_AT]
     words = text.split()
     if len(words) <= 2:
         return any(is_identifier(word) or "/" in word for word in words)

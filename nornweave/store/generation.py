@@ -232,7 +232,10 @@ class Generation:
         rows = self._rows(
             "select chunk_no, card from cards where rowid in (select unnest(?::bigint[]))", [_literal(numbers)]
         )
-        return {number: _stored_chunk(number, json.loads(card)) for number, card in rows}
+        try:
+            return {number: _stored_chunk(number, json.loads(card)) for number, card in rows}
+        except (ValueError, KeyError, TypeError) as error:
+            raise self._unreadable(error) from error
 
     def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
         """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""
@@ -246,7 +249,7 @@ class Generation:
         except duckdb.Error as error:
             raise self._unreadable(error) from error
 
-    def _unreadable(self, error: duckdb.Error) -> StoreError:
+    def _unreadable(self, error: Exception) -> StoreError:
         return StoreError(f"{self._file}: cannot be read ({error}); roll back, or sync again")
 
     def _cursor(self) -> Connection:

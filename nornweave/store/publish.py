@@ -15,6 +15,7 @@ from pathlib import Path
 from nornweave.errors import NoGenerationError, StoreError
 from nornweave.types import GenerationId
 
+_NAME = re.compile(r"gen-\d{6,}")
 _COMPLETE = re.compile(r"^gen-(\d{6,})\.duckdb$")
 
 
@@ -33,6 +34,8 @@ class GenerationFiles:
             return None
         except (OSError, UnicodeDecodeError) as error:
             raise StoreError(f"{self._pointer}: cannot be read: {error}") from error
+        if not _NAME.fullmatch(name):
+            raise StoreError(f"{self._pointer}: names {name!r}, expected a generation such as 'gen-000001'; roll back")
         return GenerationId(name)
 
     def all(self) -> tuple[GenerationId, ...]:

@@ -1,0 +1,15 @@
+"""The small workspace, published once for every test here that only reads it."""
+
+from __future__ import annotations
+
+import pytest
+from recall_workspace import publish, write_workspace
+
+from nornweave.settings import Settings
+
+
+@pytest.fixture(scope="session")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    settings = write_workspace(tmp_path_factory.mktemp("workspace"))
+    publish(settings)
+    return settings

@@ -1,0 +1,518 @@
+"""One domain's agent over a real generation: its life, its answers, and what it says when something is wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recall_workspace import agent_of, configure, current_file, opened, publish, write_workspace
+
+from nornweave.cross_encoder import RerankerSlot
+from nornweave.embedding.hashing import HashEncoder
+from nornweave.embedding.memo import QueryMemo
+from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
+from nornweave.recall.agent import Agent
+from nornweave.recall.records import AgentState, RecallRequest
+from nornweave.settings import PlanSettings, Settings, SourceWeights
+from nornweave.store.serving import ServedGeneration
+from nornweave.types import Domain
+from nornweave.workspace import store_of
+
+ALL_OK = {"dense", "sparse", "fulltext", "structured"}
+
+
+class Slow(HashEncoder):
+    """An encoder that takes its time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(64)
+        self.seconds = seconds
+
+    def encode_query(self, text: str) -> Any:
+        time.sleep(self.seconds)
+        return super().encode_query(text)
+
+
+class Held(HashEncoder):
+    """An encoder that answers when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.asked, self.go = threading.Event(), threading.Event()
+
+    def encode_query(self, text: str) -> Any:
+        self.asked.set()
+        assert self.go.wait(30)
+        return super().encode_query(text)
+
+
+class Another(HashEncoder):
+    """An encoder of the same size whose vectors mean something else."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.version = "another:64:1"
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(8) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def code(workspace: Settings, pool: ThreadPoolExecutor) -> Iterator[Agent]:
+    with agent_of(workspace, Domain.CODE, pool) as agent:
+        agent.start()
+        yield agent
+
+
+def asked(text: str, **options: Any) -> RecallRequest:
+    return RecallRequest(text=text, **options)
+
+
+# Life
+
+
+def test_starting_ready_draining_offline(workspace: Settings, pool: ThreadPoolExecutor) -> None:
+    encoder = Held()
+    with agent_of(workspace, Domain.CODE, pool, encoder=encoder) as agent, ThreadPoolExecutor(1) as client:
+        assert agent.state is AgentState.STARTING
+        encoder.go.set()
+        agent.start()
+        assert agent.state is AgentState.READY
+        encoder.go.clear()
+        encoder.asked.clear()
+        running = client.submit(agent.recall, asked("payment"))
+        assert encoder.asked.wait(30)
+        agent.close()
+        assert agent.state is AgentState.DRAINING, "a request is still running"
+        with pytest.raises(StoreError, match="shutting down"):
+            agent.recall(asked("payment"))
+        encoder.go.set()
+        assert running.result(30).retrieval["dense"] == "ok"
+        assert agent.state is AgentState.OFFLINE
+
+
+def test_answers_while_it_starts(workspace: Settings, pool: ThreadPoolExecutor) -> None:
+    with agent_of(workspace, Domain.CODE, pool) as agent:
+        assert agent.recall(asked("payment")).items
+        assert agent.state is AgentState.STARTING
+
+
+def test_degraded_until_something_is_published(tmp_path: Path, pool: ThreadPoolExecutor) -> None:
+    settings = write_workspace(tmp_path)
+    with agent_of(settings, Domain.RESEARCH, pool) as agent:
+        agent.start()
+        assert agent.state is AgentState.DEGRADED
+        health = agent.health()
+        assert health["generation"] is None
+        assert "nornweave sync" in str(health["checks"])
+        described = agent.describe()
+        assert (described["generation"], described["chunks"]) == (None, 0)
+        assert "nornweave sync" in str(described["reason"])
+        with pytest.raises(NoGenerationError, match="nornweave sync"):
+            agent.recall(asked("payment"))
+        publish(settings, Domain.RESEARCH)
+        agent.refresh()
+        assert agent.state is AgentState.READY
+        assert agent.recall(asked("jitter")).items
+
+
+@pytest.mark.parametrize(
+    ("request_", "field"),
+    [
+        (asked(" "), "query"),
+        (asked("x", top_k=0), "top_k"),
+        (asked("x", filters={"colour": "red"}), "filters.research.colour"),
+        (asked("x", filters={"tags": 3}), "filters.research.tags"),
+    ],
+)
+def test_a_wrong_request_is_refused_before_anything_is_published_too(
+    tmp_path: Path, pool: ThreadPoolExecutor, request_: RecallRequest, field: str
+) -> None:
+    with agent_of(write_workspace(tmp_path), Domain.RESEARCH, pool) as agent, pytest.raises(QueryError) as raised:
+        agent.recall(request_)
+    assert raised.value.field == field
+
+
+def test_an_encoder_that_cannot_be_loaded_is_a_problem_and_no_error(
+    workspace: Settings, pool: ThreadPoolExecutor
+) -> None:
+    loads = []
+
+    def load() -> QueryMemo:
+        loads.append(1)
+        raise EncoderError("no weights here; install them")
+
+    agent = Agent(
+        Domain.CODE,
+        workspace.domains[Domain.CODE],
+        ServedGeneration(store_of(workspace, Domain.CODE).files),
+        load_encoder=load,
+        reranker=RerankerSlot(None, cache_dir=workspace.data_dir),
+        executor=pool,
+    )
+    agent.start()
+    assert agent.state is AgentState.DEGRADED
+    response = agent.recall(asked("payment error"))
+    assert response.retrieval["dense"] == "failed"
+    assert response.items
+    assert any("no weights here; install them" in notice for notice in response.notices)
+    assert "no weights here" in str(agent.health()["checks"])
+    assert loads == [1], "not tried again for every query"
+    agent.close()
+
+
+# Answers
+
+
+def test_an_item_says_where_it_stands_and_how_it_was_found(code: Agent) -> None:
+    response = code.recall(asked("what does handle_payment_error return?", explain=True, top_k=3))
+    first = response.items[0]
+    assert (first.citation.source_id, first.citation.source_path) == ("shop", "src/payments/handlers.py")
+    assert first.citation.line_range == (10, 14)
+    assert first.content.startswith("def handle_payment_error")
+    assert first.citation.char_range[1] - first.citation.char_range[0] == len(first.content)
+    assert first.sources["structured"].rank == 1
+    assert first.explanation is not None
+    assert sum(first.explanation.contributions.values()) == pytest.approx(first.explanation.combined)
+    assert first.explanation.combined == pytest.approx(first.score)
+    assert (response.agent_id, response.domain_id, response.total_searched) == ("code-memory", Domain.CODE, 7)
+    assert set(response.retrieval) == ALL_OK
+    assert response.generation == "gen-000001"
+    assert len(response.items) == 3
+    assert response.items[0].rerank_score is None
+    assert code.recall(asked("payment")).items[0].explanation is None
+
+
+def test_messages_are_cited_by_id_and_papers_by_section(workspace: Settings, pool: ThreadPoolExecutor) -> None:
+    with agent_of(workspace, Domain.CONVERSATIONS, pool) as agent:
+        first = agent.recall(asked("why 422 instead of 400")).items[0].citation
+    assert first.message_ids == ("4", "5")
+    assert first.line_range is None
+    with agent_of(workspace, Domain.RESEARCH, pool) as agent:
+        first = agent.recall(asked("jitter duplicate authorizations")).items[0].citation
+    assert (first.source_path, first.section) == ("storms.md", "Retry storms in card networks > Results")
+
+
+@pytest.mark.parametrize(
+    ("filters", "paths"),
+    [
+        ({"path_glob": "src/payments/**"}, {"src/payments/handlers.py", "src/payments/ledger.py"}),
+        ({"path_glob": "src/pay"}, set()),
+        ({"language": "typescript"}, {"src/payments_web/checkout.ts"}),
+        ({"language": "python", "node_type": "class_definition"}, {"src/payments/handlers.py"}),
+        ({"language": "cobol"}, set()),
+    ],
+)
+@pytest.mark.parametrize("text", ["payment", "submitOrder", '"=>"', "🙂"])
+def test_filters_are_exact(code: Agent, text: str, filters: Mapping[str, Any], paths: set[str]) -> None:
+    """Whatever is asked: a filtered answer is the whole answer without what does not qualify, and counts what does."""
+    whole = code.recall(asked(text, top_k=100))
+    part = code.recall(asked(text, top_k=100, filters=filters))
+    found = {item.citation.source_path for item in part.items}
+    assert found <= paths
+    qualifying = [
+        (item.chunk_id, pytest.approx(item.score))
+        for item in whole.items
+        if item.citation.source_path in paths
+        and ("node_type" not in filters or item.metadata["node_type"] == filters["node_type"])
+    ]
+    assert [(item.chunk_id, item.score) for item in part.items] == qualifying
+    assert part.total_searched < whole.total_searched
+    if not paths:
+        assert (part.total_searched, part.items) == (0, ())
+        assert dict(part.retrieval) == dict.fromkeys(ALL_OK, "empty"), "not found differs from not searched"
+
+
+TEXTS = ["payment error", "handle_payment_error", "the", "ledger entry amount", '"return"', "🙂", "支付", "a"]
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(TEXTS), st.integers(1, 100), st.integers(1, 100))
+def test_fewer_items_are_the_first_of_more(code: Agent, text: str, one: int, other: int) -> None:
+    few, many = (code.recall(asked(text, top_k=top_k)) for top_k in sorted((one, other)))
+    assert few.items == many.items[: len(few.items)]
+    assert len(few.items) == min(one, other, len(many.items))
+    scores = [item.score for item in many.items]
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 <= score <= 1 for score in scores)
+    assert len({item.chunk_id for item in many.items}) == len(many.items)
+
+
+def test_equal_documents_come_in_one_order_wherever_they_are_cut(tmp_path: Path, pool: ThreadPoolExecutor) -> None:
+    """Thirty copies of a page have thirty equal scores."""
+    folder = tmp_path / "docs" / "copies"
+    folder.mkdir(parents=True)
+    for number in range(30):
+        (folder / f"{number:02d}.md").write_text("# Zebra\n\nThe zebra crossing is closed.\n", encoding="utf-8")
+    settings = write_workspace(tmp_path)
+    publish(settings, Domain.DOCUMENTATION)
+    with agent_of(settings, Domain.DOCUMENTATION, pool) as agent:
+        answers = {top_k: agent.recall(asked("zebra crossing", top_k=top_k)).items for top_k in (1, 3, 10, 29, 100)}
+    whole = [item.citation.source_path for item in answers[100]]
+    assert whole[:30] == [f"copies/{number:02d}.md" for number in range(30)]
+    for top_k, items in answers.items():
+        assert [item.citation.source_path for item in items] == whole[:top_k]
+
+
+@pytest.mark.parametrize("storage", ["exact", "hnsw"])
+def test_a_chunk_asked_for_by_its_own_text(tmp_path: Path, pool: ThreadPoolExecutor, storage: str) -> None:
+    """Dense alone, which the index approximates with one byte a component: a score is 1 at most, and no error."""
+    dense = {"dense": 1, "sparse": 0, "fulltext": 0, "structured": 0}
+    plan = {"weights": dense, "literal_weights": dense}
+    settings = write_workspace(tmp_path, {"code": {"storage": {"vector_index": storage}, "plan": plan}})
+    publish(settings, Domain.CODE)
+    with opened(settings, Domain.CODE) as generation, agent_of(settings, Domain.CODE, pool) as agent:
+        assert generation.meta["built_with"] == storage
+        for text in generation.contents(np.arange(generation.chunk_count, dtype=np.int32)).values():
+            items = agent.recall(asked(text)).items
+            assert items[0].score <= 1
+            assert items[0].score == pytest.approx(1, abs=0.05)
+            assert text == items[0].content
+
+
+@pytest.mark.parametrize("combine", ["convex", "rrf"])
+def test_both_ways_to_combine(workspace: Settings, pool: ThreadPoolExecutor, combine: Any) -> None:
+    plan = workspace.domains[Domain.CODE].plan.model_copy(update={"combine": combine})
+    with agent_of(workspace, Domain.CODE, pool, plan=plan) as agent:
+        response = agent.recall(asked("post_entry", explain=True))
+    assert response.items[0].citation.title == "post_entry"
+    for item in response.items:
+        assert item.explanation is not None
+        assert item.explanation.combined == pytest.approx(sum(item.explanation.contributions.values()))
+
+
+def test_a_variant_counts_for_less_and_is_named(code: Agent) -> None:
+    plain = code.recall(asked("how does handlePaymentError work", expand="off"))
+    expanded = code.recall(asked("how does handlePaymentError work", expand="on", explain=True))
+    assert plain.expansions == ()
+    assert expanded.expansions
+    assert "handlePaymentError" not in expanded.expansions[0]
+    best = {item.chunk_id: item.score for item in expanded.items}
+    assert all(best.get(item.chunk_id, 1) >= item.score for item in plain.items), "a variant adds, it never takes away"
+
+
+def test_no_cross_encoder_is_said_where_one_was_asked_for(code: Agent) -> None:
+    assert any("not reranked" in notice for notice in code.recall(asked("payment", rerank="on")).notices)
+    assert code.recall(asked("payment", rerank="auto")).notices == ()
+
+
+def test_a_traced_request_says_what_every_stage_found(code: Agent) -> None:
+    response = code.recall(asked("handle_payment_error", trace=True, top_k=2))
+    assert set(response.stages) == {*ALL_OK, "combined"}
+    for stage, placed in response.stages.items():
+        assert len(placed) <= 2
+        assert [one.score for one in placed] == sorted((one.score for one in placed), reverse=True), stage
+    assert response.stages["combined"][0].citation == response.items[0].citation
+    assert code.recall(asked("handle_payment_error")).stages == {}
+    none = code.recall(asked("payment", trace=True, filters={"language": "cobol"}))
+    assert all(placed == () for placed in none.stages.values())
+
+
+# What it says of itself
+
+
+def test_statistics_count_answers_failures_and_what_was_searched(workspace: Settings, pool: ThreadPoolExecutor) -> None:
+    with agent_of(workspace, Domain.CODE, pool) as agent:
+        agent.start()
+        assert agent.health()["statistics"] == {
+            "requests": 0,
+            "failures": 0,
+            "total_searched": 0,
+            "latency_ms": None,
+        }
+        agent.recall(asked("payment"))
+        agent.recall(asked("payment", filters={"language": "typescript"}))
+        with pytest.raises(QueryError):
+            agent.recall(asked(" "))
+        statistics = agent.health()["statistics"]
+    assert isinstance(statistics, dict)
+    latency = statistics.pop("latency_ms")
+    assert statistics == {"requests": 3, "failures": 1, "total_searched": 7 + 1}
+    assert 0 < latency["p50"] <= latency["p95"]
+
+
+def test_describe_and_health(code: Agent) -> None:
+    described = code.describe()
+    assert (described["agent_id"], described["domain_id"], described["name"]) == ("code-memory", "code", "Source Code")
+    assert (described["generation"], described["documents"], described["chunks"]) == ("gen-000001", 3, 7)
+    assert {one["key"] for one in described["filters"]} == {"path_glob", "language", "since", "node_type"}
+    health = code.health()
+    assert (health["state"], health["generation"], health["notices"]) == ("READY", "gen-000001", [])
+    assert set(code.paths()) == {
+        "src/payments/handlers.py",
+        "src/payments/ledger.py",
+        "src/payments_web/checkout.ts",
+    }
+
+
+# What is wrong
+
+
+def test_a_generation_of_another_encoder_answers_without_dense_and_says_so(
+    workspace: Settings, pool: ThreadPoolExecutor
+) -> None:
+    with agent_of(workspace, Domain.CODE, pool, encoder=Another()) as agent:
+        agent.start()
+        response = agent.recall(asked("payment error"))
+        assert {**response.retrieval, "dense": "failed"} == dict(response.retrieval)
+        assert response.items
+        assert "dense" not in response.items[0].sources
+        (notice,) = response.notices
+        assert "hash:64:1" in notice
+        assert "another:64:1" in notice
+        assert "sync" in notice
+        assert agent.state is AgentState.DEGRADED
+        assert notice.removeprefix("dense: ") in agent.health()["notices"]
+
+
+def test_a_sync_with_the_new_encoder_mends_it(tmp_path: Path, pool: ThreadPoolExecutor) -> None:
+    settings = write_workspace(tmp_path)
+    publish(settings, Domain.CODE)
+    changed = configure(tmp_path, {"code": {"embedding": {"model": "hash:32", "dimensions": 32}}})
+    with agent_of(changed, Domain.CODE, pool) as agent:
+        agent.start()
+        assert agent.recall(asked("payment")).retrieval["dense"] == "failed"
+        assert agent.state is AgentState.DEGRADED
+        publish(changed, Domain.CODE)
+        agent.refresh()
+        assert agent.recall(asked("payment")).retrieval["dense"] == "ok"
+        assert agent.state is AgentState.READY
+
+
+@pytest.fixture
+def copied(workspace: Settings, tmp_path: Path) -> Settings:
+    """The published workspace, to be damaged."""
+    folder = tmp_path / "copied"
+    shutil.copytree(workspace.file.parent, folder)
+    return configure(folder)
+
+
+def test_a_generation_of_another_analyzer_says_so(copied: Settings, pool: ThreadPoolExecutor) -> None:
+    with duckdb.connect(str(current_file(copied, Domain.CODE))) as connection:
+        connection.execute("update meta set value = 'analysis-0' where key = 'analyzer'")
+    with agent_of(copied, Domain.CODE, pool) as agent:
+        response = agent.recall(asked("payment"))
+    assert response.items
+    assert any("analysis-0" in notice and "sync" in notice for notice in response.notices)
+
+
+def test_a_generation_of_another_schema_is_a_clear_error(copied: Settings, pool: ThreadPoolExecutor) -> None:
+    with duckdb.connect(str(current_file(copied, Domain.CODE))) as connection:
+        connection.execute("update meta set value = '0' where key = 'generation_schema'")
+    with agent_of(copied, Domain.CODE, pool) as agent:
+        agent.start()
+        with pytest.raises(StoreError, match=r"has schema '0'.*nornweave sync"):
+            agent.recall(asked("payment"))
+        assert agent.state is AgentState.DEGRADED
+        assert "has schema '0'" in str(agent.health()["checks"])
+        assert "has schema '0'" in str(agent.describe()["reason"])
+
+
+def test_a_generation_that_lost_a_table_is_no_stack_trace(copied: Settings, pool: ThreadPoolExecutor) -> None:
+    file = current_file(copied, Domain.CODE)
+    whole = file.read_bytes()
+    with duckdb.connect(str(file), read_only=True) as connection:
+        tables = [name for (name,) in connection.execute("select table_name from duckdb_tables()").fetchall()]
+    refused = []
+    for number, table in enumerate(tables):
+        damaged = file.with_name(f"gen-{number + 100:06d}.duckdb")  # DuckDB keeps what it had open under a path
+        damaged.write_bytes(whole)
+        with duckdb.connect(str(damaged)) as connection:
+            connection.execute(f"drop table {table}")
+        (file.parent / "CURRENT").write_text(f"{damaged.stem}\n")
+        file.unlink()
+        file = damaged
+        with agent_of(copied, Domain.CODE, pool) as agent:
+            agent.start()
+            try:
+                assert agent.recall(asked('payment "return"', filters={"language": "python"})).items
+            except StoreError as error:
+                assert re.search(rf"(?s){damaged.name}.*(roll back|sync)", str(error))
+                refused.append(table)
+    assert {"cards", "chunks", "facets", "postings", "vectors", "terms", "pairs"} <= set(refused)
+
+
+def test_a_card_that_is_no_card_is_no_stack_trace(copied: Settings, pool: ThreadPoolExecutor) -> None:
+    with duckdb.connect(str(current_file(copied, Domain.CODE))) as connection:
+        connection.execute("update cards set card = '{half a c'")
+    with agent_of(copied, Domain.CODE, pool) as agent, pytest.raises(StoreError):
+        agent.recall(asked("payment"))
+
+
+def test_a_damaged_generation_falls_back_and_says_so(copied: Settings, pool: ThreadPoolExecutor) -> None:
+    files = store_of(copied, Domain.CODE).files
+    (copied.file.parent / "code/src/payments/ledger.py").write_text("def renamed_entry():\n    pass\n")
+    publish(copied, Domain.CODE)
+    current_file(copied, Domain.CODE).write_bytes(b"garbage" * 1000)
+    with agent_of(copied, Domain.CODE, pool) as agent:
+        agent.start()
+        response = agent.recall(asked("post_entry"))
+        assert response.generation == "gen-000001"
+        assert any("gen-000002" in notice and "gen-000001 answers instead" in notice for notice in response.notices)
+        assert agent.state is AgentState.DEGRADED
+        files.point_at(files.all()[0])
+        agent.refresh()
+        assert agent.recall(asked("post_entry")).notices == ()
+        assert agent.state is AgentState.READY
+
+
+# Deadlines
+
+
+def test_a_slow_encoder_costs_dense_retrieval_only(workspace: Settings, pool: ThreadPoolExecutor) -> None:
+    with agent_of(workspace, Domain.CODE, pool, encoder=Slow(1.5)) as agent:
+        started = time.monotonic()
+        response = agent.recall(asked("payment error", timeout_ms=400))
+        assert time.monotonic() - started < 1.4
+        assert response.retrieval["dense"] == "timeout"
+        assert response.retrieval["sparse"] == "ok"
+        assert response.items
+        assert any(notice.startswith("dense:") and "deadline" in notice for notice in response.notices)
+
+
+def test_queries_that_wait_for_an_encoder_hold_up_nothing_else(workspace: Settings) -> None:
+    """More late queries than there are threads: the other three sources answer all the same."""
+    with (
+        ThreadPoolExecutor(2) as few,
+        agent_of(workspace, Domain.CODE, few, encoder=Slow(0.8)) as agent,
+    ):
+        for number in range(12):
+            response = agent.recall(asked(f"payment error {number}", timeout_ms=60))
+            assert response.retrieval["dense"] == "timeout"
+        response = agent.recall(asked("payment error", timeout_ms=1500))
+        assert response.retrieval["sparse"] == "ok"
+        assert response.items
+
+
+def test_a_millisecond_is_no_error(code: Agent) -> None:
+    for number in range(20):
+        started = time.monotonic()
+        response = code.recall(asked(f"payment error number {number}", timeout_ms=1))
+        assert time.monotonic() - started < 0.5
+        late = {name for name, state in response.retrieval.items() if state == "timeout"}
+        assert set(response.retrieval) == ALL_OK
+        assert {notice.partition(":")[0] for notice in response.notices} == late
+        assert response.items or late or set(response.retrieval.values()) == {"empty"}
+
+
+def test_a_plan_that_counts_one_source_only(workspace: Settings, pool: ThreadPoolExecutor) -> None:
+    """What the others find has a score of 0 and stands last."""
+    weights = SourceWeights(dense=0, sparse=0, fulltext=0, structured=1)
+    with agent_of(workspace, Domain.CODE, pool, plan=PlanSettings(weights=weights, literal_weights=weights)) as agent:
+        items = agent.recall(asked("post_entry", top_k=100)).items
+    assert (items[0].citation.title, items[0].score) == ("post_entry", 1)
+    assert {item.score for item in items[1:]} == {0}

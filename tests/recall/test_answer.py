@@ -1,0 +1,417 @@
+"""Asking all domains at once: who is asked, how answers merge, and who fails alone."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recall_workspace import agent_of, current_file, publish, write_workspace
+
+from nornweave.answer import Question, answer, asked_agents, merge_items
+from nornweave.embedding.hashing import HashEncoder
+from nornweave.errors import EncoderError, QueryError
+from nornweave.recall.agent import Agent
+from nornweave.recall.records import Citation, RecallItem
+from nornweave.routing import split_clauses
+from nornweave.settings import Settings
+from nornweave.types import ChunkId, Domain, JsonValue
+
+COMPOUND = "what is the retry limit of payments and who owns the ledger service?"
+
+
+class Slow(HashEncoder):
+    """An encoder that takes its time."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(64)
+        self.seconds = seconds
+
+    def encode_query(self, text: str) -> Any:
+        time.sleep(self.seconds)
+        return super().encode_query(text)
+
+
+class Broken(HashEncoder):
+    def encode_query(self, text: str) -> Any:
+        raise EncoderError("the model is gone")
+
+
+class Held(HashEncoder):
+    """An encoder that answers when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.go = threading.Event()
+
+    def encode_query(self, text: str) -> Any:
+        assert self.go.wait(30)
+        return super().encode_query(text)
+
+
+@pytest.fixture(scope="module")
+def pools() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
+    with ThreadPoolExecutor(8) as questions, ThreadPoolExecutor(16) as sources:
+        yield questions, sources
+
+
+@pytest.fixture(scope="module")
+def questions(pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]) -> ThreadPoolExecutor:
+    return pools[0]
+
+
+class Agents:
+    """Opens agents over the workspace and closes them in the end."""
+
+    def __init__(self, settings: Settings, sources: ThreadPoolExecutor, stack: ExitStack) -> None:
+        self.settings, self.sources, self.stack = settings, sources, stack
+
+    def of(self, *domains: Domain, **encoders: HashEncoder) -> dict[Domain, Agent]:
+        return {
+            domain: self.stack.enter_context(
+                agent_of(self.settings, domain, self.sources, encoder=encoders.get(domain.value))
+            )
+            for domain in domains or tuple(Domain)
+        }
+
+
+@pytest.fixture
+def agents(workspace: Settings, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]) -> Iterator[Agents]:
+    with ExitStack() as stack:
+        yield Agents(workspace, pools[1], stack)
+
+
+@pytest.fixture(scope="module")
+def everybody(
+    workspace: Settings, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> Iterator[dict[Domain, Agent]]:
+    with ExitStack() as stack:
+        yield Agents(workspace, pools[1], stack).of()
+
+
+def places(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(item["citation"]["domain_id"], item["citation"]["source_path"]) for item in result["items"]]
+
+
+# Merging
+
+
+def item(chunk_id: str, score: float, domain: Domain = Domain.CODE) -> RecallItem:
+    citation = Citation(
+        domain_id=domain,
+        source_id="s",
+        source_path="p",
+        timestamp=None,
+        line_range=None,
+        char_range=(0, 1),
+        page=None,
+        section=None,
+        message_ids=None,
+        url=None,
+        title=None,
+        revision=None,
+        stale=False,
+    )
+    return RecallItem(chunk_id=ChunkId(chunk_id), content="c", score=score, citation=citation, sources={})
+
+
+def ids(items: tuple[RecallItem, ...]) -> list[str]:
+    return [one.chunk_id for one in items]
+
+
+def test_merging_by_hand() -> None:
+    merged = merge_items([[item("b", 0.5), item("a", 0.5)], [item("d", 0.75), item("c", 0.5)]], 4)
+    assert ids(merged) == ["d", "b", "a", "c"], "ties in the order of the answers, each in its own order"
+    assert ids(merge_items([[item("a", 0.25)], [item("a", 0.5)]], 10)) == ["a"]
+    assert merge_items([[item("a", 0.25)], [item("a", 0.5)]], 10)[0].score == 0.5
+    assert merge_items([], 5) == merge_items([[], []], 5) == ()
+
+
+ANSWERS = st.lists(
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0.0, 0.1, 0.5, 1.0])), max_size=8), max_size=4
+)
+
+
+@given(ANSWERS, st.integers(1, 12))
+def test_merging_keeps_the_best_of_every_chunk(drawn: list[list[tuple[int, float]]], top_k: int) -> None:
+    answers = [sorted((item(f"{chunk}", score) for chunk, score in rows), key=lambda one: -one.score) for rows in drawn]
+    merged = merge_items(answers, top_k)
+    best: dict[str, float] = {}
+    for one in (one for items in answers for one in items):
+        best[one.chunk_id] = max(best.get(one.chunk_id, 0.0), one.score)
+    assert [one.score for one in merged] == sorted(best.values(), reverse=True)[:top_k]
+    assert all(one.score == best[one.chunk_id] for one in merged)
+    assert len(set(ids(merged))) == len(merged)
+    assert merge_items(answers, top_k + 5)[:top_k] == merged, "fewer are the first of more"
+
+
+# Who is asked
+
+
+def test_without_a_sign_everybody_is_asked(everybody: dict[Domain, Agent]) -> None:
+    assert list(asked_agents(Question(text="payments"), everybody)) == list(Domain)
+
+
+def test_the_domains_named_are_asked(everybody: dict[Domain, Agent]) -> None:
+    question = Question(text="payments", domains=(Domain.RESEARCH, Domain.CODE, Domain.RESEARCH))
+    assert list(asked_agents(question, everybody)) == [Domain.CODE, Domain.RESEARCH]
+
+
+def test_a_filter_names_its_domain(everybody: dict[Domain, Agent]) -> None:
+    """ "In the docs" asks documentation only; a filter on code wants code asked all the same."""
+    text = "in the docs, what is the rate limit?"
+    assert list(asked_agents(Question(text=text), everybody)) == [Domain.DOCUMENTATION]
+    question = Question(text=text, filters={Domain.CODE: {"language": "python"}})
+    assert list(asked_agents(question, everybody)) == [Domain.CODE, Domain.DOCUMENTATION]
+
+
+def test_a_filter_on_a_domain_that_is_not_asked_is_refused(everybody: dict[Domain, Agent]) -> None:
+    question = Question(
+        text="payments",
+        domains=(Domain.RESEARCH, Domain.DOCUMENTATION),
+        filters={Domain.CODE: {"language": "python"}},
+    )
+    with pytest.raises(QueryError, match="asked are: documentation, research") as raised:
+        asked_agents(question, everybody)
+    assert raised.value.field == "filters.code"
+
+
+def test_a_filter_on_a_domain_that_is_not_served_is_refused(agents: Agents) -> None:
+    served = agents.of(Domain.RESEARCH, Domain.DOCUMENTATION)
+    question = Question(text="payments", filters={Domain.CODE: {"language": "python"}})
+    with pytest.raises(QueryError, match="asked are: documentation, research"):
+        asked_agents(question, {domain: served[domain] for domain in (Domain.DOCUMENTATION, Domain.RESEARCH)})
+
+
+def test_a_domain_that_is_not_served_is_refused(agents: Agents) -> None:
+    with pytest.raises(QueryError, match="'code' is not served; there are: documentation") as raised:
+        asked_agents(Question(text="x", domains=(Domain.CODE,)), agents.of(Domain.DOCUMENTATION))
+    assert raised.value.field == "domains"
+
+
+def test_a_wrong_filter_is_refused_before_anybody_is_asked(
+    tmp_path: Path, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    """Nothing is published here, and a millisecond is too little for any answer: the filter is wrong all the same."""
+    with ExitStack() as stack:
+        empty = Agents(write_workspace(tmp_path), pools[1], stack).of()
+        question = Question(text="x", filters={Domain.CODE: {"colour": "red"}}, timeout_ms=1)
+        with pytest.raises(QueryError, match="allowed here: language") as raised:
+            answer(question, empty, pools[0])
+        assert raised.value.field == "filters.code.colour"
+
+
+def test_at_most_so_many_are_asked(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+    result = answer(Question(text="payments"), everybody, questions, max_sources=2)
+    assert len(result["domains_queried"]) == 2
+
+
+# Answers
+
+
+def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+    result = answer(Question(text="jitter lowered duplicate authorizations", top_k=5), everybody, questions)
+    assert places(result)[0] == ("research", "storms.md")
+    scores = [one["score"]["value"] for one in result["items"]]
+    assert scores == sorted(scores, reverse=True)
+    assert len(result["items"]) == 5
+    assert result["domains_queried"] == [domain.value for domain in Domain]
+    assert set(result["coverage"]) == set(result["domains_queried"])
+    assert result["coverage_gaps"] == []
+    for covered in result["coverage"].values():
+        assert covered["searched"] is True
+        assert set(covered["retrieval"]) == {"dense", "sparse", "fulltext", "structured"}
+        assert covered["total_searched"] > 0
+    assert result["stats"]["final_items"] == 5
+    assert result["stats"]["total_items"] >= 5
+
+
+def test_the_answer_is_json(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+    result = answer(Question(text="422 instead of 400", explain=True), everybody, questions)
+    again = json.loads(json.dumps(result))
+    assert again == json.loads(json.dumps(result, default=str)), "nothing needs a default"
+    assert {one["citation"]["domain_id"] for one in again["items"]} >= {"code", "documentation", "conversations"}
+
+
+def test_the_same_question_has_the_same_answer(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+    for text in ("payment error", "the", COMPOUND, "zzz"):
+        first, second = (answer(Question(text=text, explain=True), everybody, questions) for _ in range(2))
+        assert first["items"] == second["items"]
+        assert first["query_id"] != second["query_id"]
+
+
+def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+    filters: dict[Domain, dict[str, JsonValue]] = {
+        Domain.CODE: {"path_glob": "src/payments/**"},
+        Domain.RESEARCH: {"authors": ["Halvorsen"]},
+        Domain.CONVERSATIONS: {"date_range": {"start": "2026-02-01"}},
+    }
+    found = places(answer(Question(text="payment retries", filters=filters, top_k=100), everybody, questions))
+    by_domain = {domain: {path for where, path in found if where == domain} for domain in Domain}
+    assert by_domain[Domain.CODE] == {"src/payments/handlers.py", "src/payments/ledger.py"}
+    assert by_domain[Domain.RESEARCH] == {"storms.md"}
+    assert by_domain[Domain.DOCUMENTATION] == {"api.md", "operations/runbook.md"}, "has no filter"
+    assert [path for where, path in found if where == Domain.CONVERSATIONS] == ["ops.log"]
+
+
+@settings(max_examples=40)
+@given(st.sampled_from(["payment", "retry", "the", COMPOUND]), st.integers(1, 25), st.integers(1, 25))
+def test_fewer_items_are_the_first_of_more(
+    everybody: dict[Domain, Agent], questions: ThreadPoolExecutor, text: str, one: int, other: int
+) -> None:
+    few, many = (
+        answer(Question(text=text, top_k=top_k), everybody, questions)["items"] for top_k in sorted((one, other))
+    )
+    if text != COMPOUND:  # a clause may lift what only a longer list has
+        assert [item["chunk_id"] for item in few] == [item["chunk_id"] for item in many[: len(few)]]
+    assert len(few) <= min(one, other)
+    assert len({item["chunk_id"] for item in many}) == len(many)
+
+
+def test_a_compound_question_is_asked_by_its_clauses_too(
+    everybody: dict[Domain, Agent], questions: ThreadPoolExecutor
+) -> None:
+    clauses = split_clauses(COMPOUND)
+    assert len(clauses) == 2
+    whole = answer(Question(text=COMPOUND, top_k=50), everybody, questions)
+    scores = {one["chunk_id"]: one["score"]["value"] for one in whole["items"]}
+    for clause in clauses:
+        best = answer(Question(text=clause, top_k=1), everybody, questions)["items"][0]
+        assert scores[best["chunk_id"]] >= best["score"]["value"]
+
+
+# Who fails, fails alone
+
+
+def test_a_slow_domain_loses_nobody_elses_items(agents: Agents, questions: ThreadPoolExecutor) -> None:
+    """Its own other sources answer as well; what is missing is named."""
+    started = time.monotonic()
+    result = answer(
+        Question(text="retry a card that is declined on shard 4", top_k=100, timeout_ms=500),
+        agents.of(conversations=Slow(2)),
+        questions,
+    )
+    assert time.monotonic() - started < 1.5
+    assert {where for where, _ in places(result)} == {"code", "documentation", "conversations", "research"}
+    states = {name: covered["retrieval"]["dense"] for name, covered in result["coverage"].items()}
+    assert states == {"code": "ok", "documentation": "ok", "conversations": "timeout", "research": "ok"}
+    assert any("dense" in notice for notice in result["coverage"]["conversations"]["notices"])
+
+
+def test_a_slow_domain_costs_the_next_questions_nothing(agents: Agents, questions: ThreadPoolExecutor) -> None:
+    """Each question leaves a call behind that hangs; twenty of them hold more threads than there are for sources."""
+    domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=Slow(1))
+    for number in range(20):
+        answer(Question(text=f"rate limit {number}", timeout_ms=40), domains, questions)
+    result = answer(Question(text="rate limit", timeout_ms=1500), domains, questions)
+    assert set(result["coverage"]["documentation"]["retrieval"].values()) <= {"ok", "empty"}
+    assert result["coverage"]["code"]["retrieval"]["sparse"] == "ok"
+    assert places(result)[0] == ("documentation", "api.md")
+
+
+def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents) -> None:
+    """One thread for two domains: the second is never asked."""
+    held = Held()
+    domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=held)
+    with ThreadPoolExecutor(1) as one_by_one:
+        blocker = one_by_one.submit(held.go.wait, 30)
+        result = answer(Question(text="payment", timeout_ms=50), domains, one_by_one)
+        held.go.set()
+        blocker.result(30)
+    assert result["items"] == []
+    assert [gap["domain_id"] for gap in result["coverage_gaps"]] == ["code", "documentation"]
+    assert {gap["reason"] for gap in result["coverage_gaps"]} == {"timeout after 50ms"}
+    assert result["coverage"]["code"] == {"searched": False, "reason": "timeout after 50ms"}
+
+
+def test_a_broken_encoder_is_named_per_domain(agents: Agents, questions: ThreadPoolExecutor) -> None:
+    result = answer(Question(text="payment error"), agents.of(code=Broken(64)), questions)
+    assert result["coverage"]["code"]["retrieval"]["dense"] == "failed"
+    assert "the model is gone" in str(result["coverage"]["code"]["notices"])
+    assert result["coverage"]["documentation"]["retrieval"]["dense"] == "ok"
+    assert result["coverage_gaps"] == []
+    assert any(where == "code" for where, _ in places(result))
+
+
+def test_an_unpublished_and_a_damaged_domain_are_gaps(
+    tmp_path: Path, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]
+) -> None:
+    settings = write_workspace(tmp_path)
+    publish(settings, Domain.CODE, Domain.DOCUMENTATION)
+    current_file(settings, Domain.CODE).write_bytes(b"garbage" * 1000)
+    with ExitStack() as stack:
+        domains = Agents(settings, pools[1], stack).of(Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH)
+        result = answer(Question(text="payment error"), domains, pools[0])
+    assert {where for where, _ in places(result)} == {"documentation"}
+    reasons = {gap["domain_id"]: (gap["agent_id"], gap["reason"]) for gap in result["coverage_gaps"]}
+    assert set(reasons) == {"code", "research"}
+    assert reasons["code"][0] == "code-memory"
+    assert "gen-000001.duckdb" in reasons["code"][1]
+    assert "nornweave sync" in reasons["research"][1]
+    for domain in ("code", "research"):
+        assert result["coverage"][domain] == {"searched": False, "reason": reasons[domain][1]}
+    assert result["domains_queried"] == ["code", "documentation", "research"]
+
+
+def test_a_closed_agent_is_a_gap(agents: Agents, questions: ThreadPoolExecutor) -> None:
+    domains = agents.of(Domain.CODE, Domain.DOCUMENTATION)
+    domains[Domain.CODE].close()
+    result = answer(Question(text="payment"), domains, questions)
+    assert [gap["reason"] for gap in result["coverage_gaps"]] == ["is shutting down; ask again later"]
+    assert result["items"]
+
+
+def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, questions: ThreadPoolExecutor) -> None:
+    """The question and two clauses, 0.2 s each to encode, in 0.3 s: what the question itself found is not lost."""
+    domains = agents.of(Domain.CODE, code=Slow(0.2))
+    asked = [
+        COMPOUND.replace("payments", f"{word}s").replace("ledger", word) for word in ("payment", "refund", "payout")
+    ]
+    assert all(len(split_clauses(text)) == 2 for text in asked)
+    results = [answer(Question(text=text, timeout_ms=300), domains, questions) for text in asked]
+    # A busy machine may need more than the grace that late answers have; not every time.
+    in_time = [result for result in results if not result["coverage_gaps"]]
+    assert in_time
+    for result in in_time:
+        assert result["items"]
+        assert result["coverage"]["code"]["notices"], "what was cut short is named"
+
+
+def test_a_millisecond_is_no_error_and_no_silence(
+    everybody: dict[Domain, Agent], questions: ThreadPoolExecutor
+) -> None:
+    for number in range(15):
+        started = time.monotonic()
+        result = answer(Question(text=f"payment error {number}", timeout_ms=1), everybody, questions)
+        assert time.monotonic() - started < 1
+        gaps = {gap["domain_id"] for gap in result["coverage_gaps"]}
+        for name, covered in result["coverage"].items():
+            assert (name in gaps) is (not covered["searched"])
+            if covered["searched"]:
+                late = [source for source, state in covered["retrieval"].items() if state == "timeout"]
+                assert all(source in str(covered["notices"]) for source in late)
+
+
+def test_without_a_deadline_everybody_is_waited_for(agents: Agents, questions: ThreadPoolExecutor) -> None:
+    domains = agents.of(Domain.CODE, code=Slow(0.3))
+    result = answer(Question(text="payment error", timeout_ms=None), domains, questions)
+    assert result["coverage"]["code"]["retrieval"]["dense"] == "ok"
+
+
+def test_a_question_is_not_changed_by_answering_it(
+    everybody: dict[Domain, Agent], questions: ThreadPoolExecutor
+) -> None:
+    filters = {Domain.CODE: {"language": "python"}}
+    question = Question(text="payment", filters=filters)
+    before = replace(question, filters={Domain.CODE: dict(filters[Domain.CODE])})
+    answer(question, everybody, questions)
+    assert question == before

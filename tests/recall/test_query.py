@@ -1,0 +1,137 @@
+"""How a query is read, and what is refused."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nornweave import analysis
+from nornweave.errors import QueryError
+from nornweave.recall.query import MAX_CHARACTERS, check_query, read_query
+
+
+def test_a_question_in_words() -> None:
+    query = read_query("How do I configure the rate limits?")
+    assert query.terms == ("configur", "do", "how", "i", "limit", "rate", "the")
+    # "how do", "do i" are function words only; "the rate" and "configure the" are no such pairs.
+    assert set(query.pairs) == {("i", "configur"), ("configur", "the"), ("the", "rate"), ("rate", "limit")}
+    assert (query.phrases, query.is_literal) == ((), False)
+    assert "name:rate limits" in query.keys
+
+
+@pytest.mark.parametrize(
+    ("text", "phrases"),
+    [
+        ('where is "connection reset by peer" logged', ("connection reset by peer",)),
+        ("the `retry_limit` of “two  words”", ("retry_limit", "two  words")),
+        ('" padded "', ("padded",)),
+        ('""', ()),
+        ('"  "', ()),
+        ('an "unfinished quote', ()),
+        ('"over\nlines"', ()),
+        (f'"{"x" * 513}"', ()),
+        ('"=>"', ("=>",)),
+        ("it's the client's", ()),
+    ],
+)
+def test_phrases(text: str, phrases: tuple[str, ...]) -> None:
+    query = read_query(text)
+    assert query.phrases == phrases
+    if phrases:
+        assert query.is_literal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "handle_payment_error",
+        "handlePaymentError",
+        "src/payments/handlers.py",
+        "payments/ledger",
+        "Ledger::post_entry()",
+        "error[E0382]: use of moved value: `x`",
+        "KeyError: 'amount'  at handlers.py:42  d[key](x)",
+        "ERROR [worker 4] connection reset by peer: errno=104",
+    ],
+)
+def test_what_is_pasted_is_literal(text: str) -> None:
+    assert read_query(text).is_literal
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "payments",
+        "rate limits",
+        "what does handle_payment_error return?",
+        "how is src/payments/handlers.py tested",
+        "how are refunds handled in the ledger",
+        "why do we answer 422 instead of 400",
+    ],
+)
+def test_what_is_asked_is_not(text: str) -> None:
+    assert not read_query(text).is_literal
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=80))
+def test_any_text_is_read_the_same_way_twice(text: str) -> None:
+    query = read_query(text)
+    assert query == read_query(text)
+    assert list(query.terms) == sorted(set(query.terms)) == analysis.query_terms(text)
+    assert {word for pair in query.pairs for word in pair} <= set(query.terms)
+    assert all(phrase and phrase in text for phrase in query.phrases)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "blank"),
+        (" \t\n\u00a0\u2003", "blank"),
+        ("x" * (MAX_CHARACTERS + 1), r"4,097 characters; allowed are 1 to 4,096"),
+        ("a\0b", "NUL"),
+        ("a\ud800b", "half a surrogate pair"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(QueryError, match=problem) as raised:
+        check_query(text, 10)
+    assert raised.value.field == "query"
+
+
+@pytest.mark.parametrize("top_k", [-1, 0, 101, 10**9])
+def test_top_k_has_bounds(top_k: int) -> None:
+    with pytest.raises(QueryError, match=f"{top_k}; allowed are 1 to 100") as raised:
+        check_query("x", top_k)
+    assert raised.value.field == "top_k"
+
+
+@pytest.mark.parametrize("text", ["x", "x" * MAX_CHARACTERS, "🙂", "\U0010ffff", "支付", "x\n"])
+@pytest.mark.parametrize("top_k", [1, 100])
+def test_the_rest_is_searched(text: str, top_k: int) -> None:
+    check_query(text, top_k)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"' * 4096,
+        "`a" * 2048,
+        "a:" + " " * 4094,
+        "(a+)+$" * 600,
+        "[a 1" * 1024,
+        "a: " * 1365,
+        "HTTPE" * 819,
+        "A" * 4096,
+    ],
+    ids=lambda text: repr(text[:5]),
+)
+def test_reading_takes_milliseconds(text: str) -> None:
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        read_query(text)
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 0.2

@@ -1,0 +1,399 @@
+"""Hot swap: a new generation answers without a failed query, a damaged one never does, nothing stays open."""
+
+from __future__ import annotations
+
+import gc
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from support import MemorySource, memory_parts, sync
+
+from nornweave.errors import NoGenerationError, StoreError
+from nornweave.store.publish import GenerationFiles
+from nornweave.store.serving import ServedGeneration
+from nornweave.types import GenerationId
+
+PUBLICATIONS = 100
+READERS = 3
+DOCUMENTS = 6
+WORDS = ("ant", "bee", "cat", "dog", "elk")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """Generations of one corpus as it changes: the same documents, every time about another animal."""
+    folder = tmp_path_factory.mktemp("built")
+    source = MemorySource()
+    parts = memory_parts(folder / "domain", source)
+    kept = []
+    for word in WORDS:
+        for number in range(DOCUMENTS):
+            source.write(f"{number:02d}", f"{word} number {number}")
+        sync(parts)
+        name = parts.store.current()
+        assert name is not None
+        kept.append(folder / f"{word}.duckdb")
+        shutil.copy(parts.store.files.path(name), kept[-1])
+    return tuple(kept)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> GenerationFiles:
+    folder = tmp_path / "generations"
+    folder.mkdir()
+    return GenerationFiles(folder)
+
+
+def publish(files: GenerationFiles, built: Path, *, prune: bool = True) -> GenerationId:
+    """Publish a copy of a built generation under the next name, as a writer does."""
+    name = files.next()
+    shutil.copy(built, files.build_path(name))
+    files.publish(name)
+    if prune:
+        files.prune(3)
+    return name
+
+
+def damage(files: GenerationFiles, name: GenerationId) -> None:
+    files.path(name).write_bytes(b"no database " * 5000)
+
+
+@pytest.fixture
+def served(files: GenerationFiles) -> Iterator[ServedGeneration]:
+    served = ServedGeneration(files)
+    yield served
+    served.close()
+
+
+def word_of(served: ServedGeneration) -> str:
+    """Read everything that a query touches, and check that it is of one piece."""
+    with served.use() as generation:
+        (word,) = [word for word, count in generation.document_frequencies(WORDS).items() if count]
+        assert generation.document_frequencies([word]) == {word: DOCUMENTS}
+        numbers = np.arange(generation.chunk_count, dtype=np.int32)
+        texts = generation.contents(numbers)
+        assert len(texts) == DOCUMENTS
+        assert all(text.startswith(word) for text in texts.values())
+        assert {chunk.content for chunk in generation.chunks(numbers).values()} == set(texts.values())
+        assert len(generation.dense(np.eye(16, dtype=np.float32)[0], 5)) == 5
+    return word
+
+
+def open_files(folder: Path) -> set[str]:
+    """Return the generation files that this process has open."""
+    gc.collect()
+    links = []
+    for descriptor in os.listdir("/proc/self/fd"):
+        try:
+            links.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        except FileNotFoundError:  # of the listing itself
+            continue
+    return {Path(link.removesuffix(" (deleted)")).name for link in links if link.startswith(f"{folder}/")}
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.005)
+
+
+def test_readers_never_fail_across_publications(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    publish(files, built[0])
+    served.refresh()
+    stop = threading.Event()
+    seen: list[list[str]] = [[] for _ in range(READERS)]
+
+    def read(mine: list[str]) -> None:
+        while not stop.wait(0.002):
+            mine.append(word_of(served))
+
+    swaps = 0
+    with ThreadPoolExecutor(READERS) as pool:
+        readers = [pool.submit(read, mine) for mine in seen]
+        try:
+            for number in range(1, PUBLICATIONS + 1):
+                name = publish(files, built[number % len(built)])
+                swaps += served.refresh()
+                assert (served.name, served.problem) == (name, None)
+                if number % 5 == 0:  # let readers meet this generation, then go on while they are at it
+                    before = [len(mine) for mine in seen]
+                    until(lambda before=before: any(len(mine) > old for mine, old in zip(seen, before, strict=True)))
+        finally:
+            stop.set()
+        for reader in readers:
+            reader.result()
+    assert swaps == PUBLICATIONS
+    assert sum(map(len, seen)) >= PUBLICATIONS / 5
+    assert {word for mine in seen for word in mine} == set(WORDS)
+    assert open_files(files.folder) == {f"{served.name}.duckdb"}, "old generations are closed"
+    served.close()
+    assert open_files(files.folder) == set()
+
+
+def test_the_same_across_real_syncs(tmp_path: Path) -> None:
+    """One document changes at a time; what a reader sees was published at some moment."""
+    source = MemorySource()
+    source.write("a", "version 0")
+    source.write("b", "stays as it is")
+    parts = memory_parts(tmp_path, source)
+    sync(parts)
+    served = ServedGeneration(parts.store.files)
+    stop = threading.Event()
+    versions: list[int] = []
+
+    def read() -> None:
+        while not stop.wait(0.002):
+            with served.use() as generation:
+                texts = sorted(generation.contents(np.arange(generation.chunk_count, dtype=np.int32)).values())
+            assert texts[0] == "stays as it is"
+            versions.append(int(texts[1].removeprefix("version ")))
+
+    with ThreadPoolExecutor(1) as pool:
+        reader = pool.submit(read)
+        try:
+            for version in range(1, 5):
+                source.write("a", f"version {version}")
+                assert sync(parts).published
+                assert served.refresh()
+                until(lambda version=version: version in versions)
+        finally:
+            stop.set()
+        reader.result()
+    served.close()
+    assert versions == sorted(versions), "no reader goes back"
+
+
+def test_a_query_keeps_the_generation_that_it_began_with(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    first = publish(files, built[0])
+    with served.use() as running:
+        second = publish(files, built[1])
+        assert served.refresh()
+        with served.use() as new:
+            assert new.document_frequencies(["bee"]) == {"bee": DOCUMENTS}
+        assert open_files(files.folder) == {f"{first}.duckdb", f"{second}.duckdb"}
+        assert running.contents(np.array([0], np.int32)) == {0: "ant number 0"}
+        assert served.is_used
+    assert open_files(files.folder) == {f"{second}.duckdb"}, "closed when its last query ended"
+    assert not served.is_used
+
+
+def test_a_generation_that_was_removed_answers_until_its_queries_end(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    first = publish(files, built[0])
+    with served.use() as running:
+        for path in built[1:]:
+            publish(files, path)
+        assert not files.path(first).exists()
+        assert len(running.chunks(np.arange(DOCUMENTS, dtype=np.int32))) == DOCUMENTS
+    assert word_of(served) == "ant", "nobody refreshed"
+    assert served.refresh()
+    assert word_of(served) == "elk"
+
+
+def test_nothing_is_swapped_without_a_publication(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    publish(files, built[0])
+    assert served.refresh()
+    assert not served.refresh()
+    with served.use() as one:
+        pass
+    with served.use() as other:
+        assert one is other
+
+
+def test_many_first_queries_open_one_generation(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    publish(files, built[0])
+    barrier = threading.Barrier(8)
+
+    def first() -> int:
+        barrier.wait()
+        with served.use() as generation:
+            return id(generation)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(lambda _: first(), range(8)))) == 1
+
+
+def test_nothing_published_yet_says_what_to_do(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    for _ in range(2):
+        with pytest.raises(NoGenerationError, match="run `nornweave sync`"), served.use():
+            pass
+    assert (served.refresh(), served.name, served.problem, dict(served.meta)) == (False, None, None, {})
+    publish(files, built[0])
+    assert word_of(served) == "ant", "found without a refresh"
+
+
+def test_a_folder_that_does_not_exist_yet_is_no_generation(tmp_path: Path) -> None:
+    with pytest.raises(NoGenerationError), ServedGeneration(GenerationFiles(tmp_path / "later")).use():
+        pass
+
+
+def test_a_damaged_new_generation_leaves_the_old_one_serving(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    first = publish(files, built[0])
+    served.refresh()
+    second = publish(files, built[1])
+    damage(files, second)
+    for _ in range(3):
+        assert not served.refresh()
+    assert word_of(served) == "ant"
+    assert served.problem is not None
+    assert f"{second}.duckdb" in served.problem
+    assert f"{first} answers instead" in served.problem
+    assert len(caplog.records) == 1, "said once, not at every look"
+
+    third = publish(files, built[2])
+    assert served.refresh()
+    assert (word_of(served), served.name, served.problem) == ("cat", third, None)
+
+
+def test_rolling_back_to_what_answers_settles_the_problem(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    first = publish(files, built[0])
+    served.refresh()
+    damage(files, publish(files, built[1]))
+    served.refresh()
+    assert served.problem
+    files.point_at(first)
+    assert not served.refresh()
+    assert served.problem is None
+
+
+@pytest.mark.parametrize("gone", ["damaged", "missing", "truncated", "empty"])
+def test_a_damaged_generation_at_start_falls_back_to_the_newest_that_can_be_read(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...], gone: str
+) -> None:
+    publish(files, built[0])
+    second = publish(files, built[1])
+    damage(files, publish(files, built[2], prune=False))
+    last = publish(files, built[3], prune=False)
+    file = files.path(last)
+    if gone == "damaged":
+        damage(files, last)
+    elif gone == "missing":
+        file.unlink()
+    else:
+        file.write_bytes(file.read_bytes()[: 100_000 if gone == "truncated" else 0])
+    assert word_of(served) == "bee"
+    assert served.name == second
+    assert served.problem is not None
+    assert f"{last}.duckdb" in served.problem
+    assert f"{second} answers instead" in served.problem
+    assert not served.refresh(), "not tried again and again"
+
+
+def test_nothing_readable_is_an_error_that_names_the_file(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    name = publish(files, built[0])
+    damage(files, name)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=rf"{name}\.duckdb") as raised, served.use():
+            pass
+        assert not isinstance(raised.value, NoGenerationError)
+    publish(files, built[1])
+    assert word_of(served) == "bee", "the next publication answers"
+
+
+def test_a_generation_of_another_schema_says_so(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...], tmp_path: Path
+) -> None:
+    older = tmp_path / "older.duckdb"
+    shutil.copy(built[0], older)
+    with duckdb.connect(str(older)) as connection:
+        connection.execute("update meta set value = '1' where key = 'generation_schema'")
+    publish(files, older)
+    with pytest.raises(StoreError, match=r"has schema '1', this version reads '\d+'; run `nornweave sync`"):
+        word_of(served)
+
+
+@pytest.mark.parametrize("pointer", [b"\xff\xfe", b"", b"\n", b"gen-000009\n", b"../../etc/passwd\n"])
+def test_a_damaged_pointer_leaves_the_generation_serving(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...], pointer: bytes
+) -> None:
+    name = publish(files, built[0])
+    served.refresh()
+    (files.folder / "CURRENT").write_bytes(pointer)
+    assert not served.refresh()
+    assert word_of(served) == "ant"
+    assert served.problem
+    files.point_at(name)
+    served.refresh()
+    assert (word_of(served), served.problem) == ("ant", None)
+
+
+@pytest.mark.parametrize("pointer", [b"\xff\xfe", b"", b"\n", b"../../etc/passwd\n"])
+def test_a_damaged_pointer_at_start_is_named(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...], pointer: bytes
+) -> None:
+    publish(files, built[0])
+    (files.folder / "CURRENT").write_bytes(pointer)
+    try:
+        word_of(served)
+    except StoreError as error:
+        said = str(error)
+    else:
+        said = str(served.problem)
+    assert "CURRENT" in said, "what has to be mended is the pointer"
+
+
+def test_closing_refuses_new_queries_and_lets_the_running_ones_end(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    publish(files, built[0])
+    with served.use() as running:
+        served.close()
+        assert served.is_used
+        with pytest.raises(StoreError, match="shutting down") as raised, served.use():
+            pass
+        assert not isinstance(raised.value, NoGenerationError)
+        assert running.contents(np.array([3], np.int32)) == {3: "ant number 3"}
+        assert open_files(files.folder)
+    assert not open_files(files.folder)
+    publish(files, built[1])
+    assert not served.refresh(), "closed for good"
+    served.close()
+
+
+def test_a_query_that_fails_gives_its_generation_back(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    publish(files, built[0])
+    with pytest.raises(ZeroDivisionError), served.use():
+        raise ZeroDivisionError
+    assert not served.is_used
+    second = publish(files, built[1])
+    served.refresh()
+    assert open_files(files.folder) == {f"{second}.duckdb"}
+
+
+def test_generations_are_counted_as_numbers(
+    files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
+) -> None:
+    """The millionth generation has a longer name, which sorts before that of its predecessor as text."""
+    shutil.copy(built[0], files.path(GenerationId("gen-999999")))
+    files.point_at(GenerationId("gen-999999"))
+    damage(files, publish(files, built[1]))
+    assert files.current() == "gen-1000000"
+    assert word_of(served) == "ant"

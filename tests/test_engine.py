@@ -1,0 +1,216 @@
+"""The engine over a real workspace: wired once, watching the pointers, closing without a lost answer."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from recall_workspace import configure, current_file, publish, write_workspace
+
+from nornweave.answer import Question
+from nornweave.engine import DOMAIN_THREADS, Engine
+from nornweave.errors import NornWeaveError, QueryError, StoreError
+from nornweave.recall.records import AgentState
+from nornweave.settings import Settings
+from nornweave.types import Domain
+
+QUERIES = ("payment error", "the", "handle_payment_error", "422 instead of 400", "zzz 🙂", '"shard 4"')
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    settings = write_workspace(tmp_path_factory.mktemp("engine"))
+    publish(settings)
+    return settings
+
+
+@pytest.fixture(scope="module")
+def engine(settings: Settings) -> Iterator[Engine]:
+    with Engine(settings) as engine:
+        yield engine
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.01)
+
+
+def states(engine: Engine) -> set[AgentState]:
+    return {agent.state for agent in engine.agents.values()}
+
+
+def test_from_starting_to_offline(settings: Settings) -> None:
+    engine = Engine(settings)
+    assert list(engine.agents) == list(Domain)
+    assert states(engine) == {AgentState.STARTING}
+    engine.start()
+    assert states(engine) == {AgentState.READY}
+    engine.close()
+    assert states(engine) == {AgentState.OFFLINE}
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("watch-", "domain", "source"))]
+    with pytest.raises(StoreError, match="shutting down"):
+        engine.query(Question(text="payment"))
+    engine.close()
+
+
+def test_one_domain_alone(settings: Settings) -> None:
+    with Engine(settings, [Domain.RESEARCH]) as engine:
+        assert list(engine.agents) == [Domain.RESEARCH]
+        assert engine.query(Question(text="jitter"))["domains_queried"] == ["research"]
+        with pytest.raises(QueryError, match="'code' is not served; there are: research"):
+            engine.query(Question(text="jitter", domains=(Domain.CODE,)))
+
+
+def test_domains_with_one_encoder_share_it(engine: Engine) -> None:
+    encoders = {id(agent.encoder()) for agent in engine.agents.values()}
+    assert len(encoders) == 1
+
+
+def test_a_publication_answers_within_seconds(tmp_path: Path) -> None:
+    settings = write_workspace(tmp_path)
+    with Engine(settings) as engine:
+        assert states(engine) == {AgentState.DEGRADED}
+        gaps = engine.query(Question(text="zebra"))["coverage_gaps"]
+        assert {gap["domain_id"] for gap in gaps} == {domain.value for domain in Domain}
+        publish(settings, Domain.DOCUMENTATION)
+        until(lambda: engine.agents[Domain.DOCUMENTATION].state is AgentState.READY)
+        (tmp_path / "docs" / "zebra.md").write_text("# Zebra\n\nThe zebra endpoint returns 418.\n")
+        publish(settings, Domain.DOCUMENTATION)
+        until(lambda: engine.agents[Domain.DOCUMENTATION].health()["generation"] == "gen-000002")
+        result = engine.query(Question(text="zebra endpoint"))
+        assert result["items"][0]["citation"]["source_path"] == "zebra.md"
+        assert result["coverage"]["documentation"]["generation"] == "gen-000002"
+        (tmp_path / "docs" / "zebra.md").unlink()
+        publish(settings, Domain.DOCUMENTATION)
+        until(lambda: engine.agents[Domain.DOCUMENTATION].health()["generation"] == "gen-000003")
+        found = engine.query(Question(text="zebra endpoint"))["items"]
+        assert "zebra.md" not in {item["citation"]["source_path"] for item in found}, "what was deleted is gone"
+
+
+def test_a_damaged_publication_is_survived_and_named(tmp_path: Path) -> None:
+    settings = write_workspace(tmp_path)
+    publish(settings, Domain.CODE)
+    running, started_later = Engine(settings, [Domain.CODE]), Engine(settings, [Domain.CODE])
+    running.start(watch=False)
+    (tmp_path / "code/src/payments/ledger.py").write_text("def other():\n    pass\n")
+    publish(settings, Domain.CODE)
+    current_file(settings, Domain.CODE).write_bytes(b"garbage" * 1000)
+    running.agents[Domain.CODE].refresh()
+    started_later.start()
+    for engine in (running, started_later):
+        assert states(engine) == {AgentState.DEGRADED}
+        result = engine.query(Question(text="post_entry"))
+        assert result["items"][0]["citation"]["title"] == "post_entry"
+        assert "gen-000001 answers instead" in str(result["coverage"]["code"]["notices"])
+        engine.close()
+
+
+def test_closing_ends_what_is_running_and_waiting(settings: Settings) -> None:
+    """More questions than there are threads, when the engine closes: each gets an answer, gaps or a clear error."""
+    engine = Engine(settings)
+    engine.start()
+
+    def ask(number: int) -> bool:
+        try:
+            result = engine.query(Question(text=f"payment error {number}", timeout_ms=None))
+        except NornWeaveError as error:
+            return "shutting down" in str(error)
+        return bool(result["items"]) or bool(result["coverage_gaps"])
+
+    clients = 3 * DOMAIN_THREADS
+    with ThreadPoolExecutor(clients) as pool:
+        asked = [pool.submit(ask, number) for number in range(clients)]
+        until(lambda: any(one.done() for one in asked))
+        engine.close()
+        assert all(one.result(30) for one in asked)
+    assert states(engine) == {AgentState.OFFLINE}
+
+
+def test_many_clients_get_what_one_gets(engine: Engine) -> None:
+    expected = {text: engine.query(Question(text=text, timeout_ms=None))["items"] for text in QUERIES}
+    with ThreadPoolExecutor(24) as pool:
+        asked = [(text, pool.submit(engine.query, Question(text=text, timeout_ms=None))) for text in QUERIES * 10]
+        for text, one in asked:
+            assert one.result(60)["items"] == expected[text]
+
+
+def test_what_is_measured_is_what_is_served(engine: Engine) -> None:
+    for text in QUERIES:
+        stages = engine.rankings(text, domains=None, filters={}, depth=10)
+        served = engine.query(Question(text=text, timeout_ms=None))["items"]
+        measured = [(one.source_path, one.char_range) for one in stages["answer"]]
+        assert measured == [(one["citation"]["source_path"], tuple(one["citation"]["char_range"])) for one in served]
+        assert set(stages) == {"dense", "sparse", "fulltext", "structured", "combined", "answer"}
+        assert all(len(found) <= 10 for found in stages.values())
+        # Without a reranker the answer is what was combined.
+        assert [one.source_path for one in stages["combined"]] == [one.source_path for one in stages["answer"]]
+
+
+def test_rankings_of_nothing_published_are_an_error(tmp_path: Path) -> None:
+    with Engine(write_workspace(tmp_path)) as engine, pytest.raises(StoreError, match="nornweave sync"):
+        engine.rankings("payment", domains=None, filters={}, depth=10)
+
+
+def test_documents_are_known_by_their_paths(engine: Engine, tmp_path: Path) -> None:
+    paths = ["api.md", "src/payments/ledger.py", "ops.log", "storms.md", "nowhere.md"]
+    assert engine.domain_of(paths) == {
+        "api.md": Domain.DOCUMENTATION,
+        "src/payments/ledger.py": Domain.CODE,
+        "ops.log": Domain.CONVERSATIONS,
+        "storms.md": Domain.RESEARCH,
+    }
+    with Engine(write_workspace(tmp_path)) as unpublished:
+        assert unpublished.domain_of(paths) == {}
+
+
+def test_an_encoder_that_is_not_there_leaves_three_sources(settings: Settings) -> None:
+    changed = configure(settings.file.parent, {"code": {"embedding": {"model": "hash:nonsense"}}})
+    with Engine(changed) as engine:
+        assert engine.agents[Domain.CODE].state is AgentState.DEGRADED
+        result = engine.query(Question(text="payment error"))
+    configure(settings.file.parent)
+    assert result["coverage"]["code"]["retrieval"]["dense"] == "failed"
+    assert "hash:nonsense" in str(result["coverage"]["code"]["notices"])
+    assert result["coverage"]["documentation"]["retrieval"]["dense"] == "ok"
+
+
+PROCESS = """
+import json, sys
+from pathlib import Path
+from nornweave.answer import Question
+from nornweave.engine import Engine
+from nornweave.settings import load_settings
+with Engine(load_settings(Path(sys.argv[1]), {})) as engine:
+    for text in json.loads(sys.argv[2]):
+        result = engine.query(Question(text=text, top_k=100, expand="on", explain=True, timeout_ms=None))
+        print(json.dumps([result["items"], result["domains_queried"], list(result["coverage"])]))
+assert "torch" not in sys.modules and "dagster" not in sys.modules
+"""
+
+
+def test_two_processes_agree_to_the_last_digit(settings: Settings) -> None:
+    """Ties, sums and sets must not depend on how a process hashes strings."""
+    configure(settings.file.parent)
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", PROCESS, str(settings.file), json.dumps(QUERIES)],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1])},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "4711")
+    ]
+    assert outputs[0] == outputs[1]
+    assert len(outputs[0].splitlines()) == len(QUERIES)
+    assert json.loads(outputs[0].splitlines()[0])[0]

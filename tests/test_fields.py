@@ -1,0 +1,203 @@
+"""What chunks can be looked up by, and what a query asks for."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nornweave.fields import MAX_NAME_WORDS, MAX_VALUE_CHARACTERS, asked_keys, is_identifier, lookup_keys
+from nornweave.types import Chunk, ContentHash, Document, Domain, JsonValue, SourceId, Span, document_id, freeze
+
+
+def keys_of(
+    path: str = "a.md",
+    *,
+    title: str | None = None,
+    section: str | None = None,
+    document_title: str | None = None,
+    document_metadata: dict[str, JsonValue] | None = None,
+    **metadata: JsonValue,
+) -> set[str]:
+    document = Document(
+        id=document_id("source", path),
+        domain=Domain.DOCUMENTATION,
+        source_id=SourceId("source"),
+        path=path,
+        text="text",
+        format="text",
+        content_hash=ContentHash("0"),
+        title=document_title,
+        metadata=freeze(document_metadata or {}),
+    )
+    chunk = Chunk(
+        content="text", span=Span(0, 4), token_count=1, title=title, section=section, metadata=freeze(metadata)
+    )
+    return lookup_keys(document, chunk)
+
+
+def test_every_tail_of_the_path() -> None:
+    assert keys_of("src/payments/Handlers.py") == {
+        "path:src/payments/handlers.py",
+        "path:payments/handlers.py",
+        "path:handlers.py",
+    }
+
+
+def test_symbols_names_and_dates_of_a_chunk() -> None:
+    keys = keys_of(
+        "a.md",
+        document_title="The  Handbook",
+        title="Limits",
+        section="Handbook > Rate limits",
+        function_name="Ledger.postEntry",
+        participants=["Dana", "Éva Kovács"],
+        channel="#Ops",
+        tags=["PSD2"],
+        message_timestamp="2026-01-16T23:30:00Z",
+    )
+    assert keys - {"path:a.md"} == {
+        "name:the handbook",
+        "name:limits",
+        "name:handbook",
+        "name:rate limits",
+        "symbol:ledger.postentry",
+        "name:dana",
+        "name:éva kovács",
+        "name:ops",
+        "name:psd2",
+        "date:2026-01-16",
+        "date:2026-01",
+    }
+
+
+def test_what_the_chunk_says_goes_before_what_its_document_says() -> None:
+    keys = keys_of(document_metadata={"authors": ["Ada"], "speaker": "Bob"}, speaker="Carol")
+    assert {"name:ada", "name:carol"} <= keys
+    assert "name:bob" not in keys
+
+
+@pytest.mark.parametrize("date", ["", "soon", "2026-02-30", "20261", 7, None, ["2026-02-30"], {"on": "2026-01-01"}])
+def test_a_date_that_is_none_gives_no_key(date: JsonValue) -> None:
+    assert not any(key.startswith("date:") for key in keys_of(publication_date=date))
+
+
+def test_long_values_are_cut_alike_on_both_sides() -> None:
+    name = "Heading" + "x" * 200
+    assert f"name:{name.lower()[:MAX_VALUE_CHARACTERS]}" in keys_of(title=name) & asked_keys(name)
+
+
+@pytest.mark.parametrize(
+    ("query", "keys"),
+    [
+        ("what does handle_payment_error do", {"symbol:handle_payment_error"}),
+        ("where is Ledger.postEntry called", {"symbol:ledger.postentry", "symbol:postentry"}),
+        ("Ledger::post", {"symbol:ledger::post", "symbol:post"}),
+        ("why does retry() fail", {"symbol:retry"}),
+        ("retry", {"symbol:retry", "name:retry"}),
+        ("what is in src/payments/handlers.py", {"path:src/payments/handlers.py"}),
+        ("open handlers.py please", {"path:handlers.py"}),
+        ("./src/payments/", {"path:src/payments"}),
+        ("how do I configure rate limits?", {"name:rate limits", "name:configure rate limits"}),
+        ("what did Dana say", {"name:dana"}),
+        ("anything in #payments-oncall", {"name:payments-oncall"}),
+        ("what happened on 2026-01-16", {"date:2026-01-16"}),
+        ("what happened in 2026-1", {"date:2026-01"}),
+        ("decisions of 3 March 2026", {"date:2026-03-03"}),
+        ("decisions of March 3rd, 2026", {"date:2026-03-03"}),
+        ("the 3rd of mar 2026", {"date:2026-03-03"}),
+        ("Sept. 2026", set()),
+        ("sep. 2026", {"date:2026-09"}),
+        ("decisions in may 2026", {"date:2026-05"}),
+    ],
+)
+def test_what_a_query_asks_for(query: str, keys: set[str]) -> None:
+    assert keys <= asked_keys(query)
+
+
+@pytest.mark.parametrize("query", ["set the limit", "how to get it", "who is on call", "is the ledger up"])
+def test_plain_words_are_no_names(query: str) -> None:
+    """Every second heading is called "set" or "get"; a question's words ask for several in a row only."""
+    single = {key for key in asked_keys(query) if " " not in key.removeprefix("name:")}
+    assert single == set()
+
+
+def test_a_path_is_no_symbol() -> None:
+    assert "symbol:handlers.py" not in asked_keys("see src/payments/handlers.py")
+
+
+@given(
+    st.sampled_from(["Rate limits", "Größe der Warteschlange", "支付 失败", "Éva Kovács", "#ops", "PSD2"]),
+    st.sampled_from(["{}", "  {}\n", "{} "]),
+)
+def test_a_heading_is_found_by_itself(name: str, written: str) -> None:
+    assert {key for key in keys_of(title=name) if key.startswith("name:")} <= asked_keys(written.format(name))
+
+
+@given(st.from_regex(r"(?:[a-z_]{1,8}/){0,3}[a-z_]{1,8}\.(?:py|md|go)", fullmatch=True))
+def test_every_tail_of_a_path_is_found_by_itself(path: str) -> None:
+    parts = path.split("/")
+    for start in range(len(parts)):
+        tail = "/".join(parts[start:])
+        assert f"path:{tail}" in keys_of(path) & asked_keys(f"what is in {tail} now")
+
+
+ODD = st.text(
+    st.one_of(
+        st.sampled_from(list("aA_.:/-+~@#()[]{}'\"`>0 9\n\t ,;")),
+        st.sampled_from(list("ſKİß٣²中支é\u0301\u200b\u2028🙂")),
+    ),
+    max_size=40,
+)
+MONTHS = st.sampled_from(["sep", "ſep", "Auguſt", "SEPTEMBER", "may", "octobre"])
+
+
+@given(ODD, MONTHS, ODD, st.sampled_from(["2026", "٢٠٢٦", "0000", ""]))
+def test_any_text_asks_for_well_formed_keys(before: str, month: str, after: str, year: str) -> None:
+    keys = asked_keys(f"{before} {month} {year} {after}")
+    assert all(key.split(":")[0] in {"symbol", "path", "name", "date"} for key in keys)
+    assert all(len(key) <= MAX_VALUE_CHARACTERS + 10 for key in keys)
+    assert all(key.count(" ") < MAX_NAME_WORDS for key in keys if key.startswith("name:"))
+
+
+def test_a_month_written_with_a_long_s() -> None:
+    """With ``re.IGNORECASE`` "s" matches "ſ" (U+017F), which is no "s" in lower case."""
+    assert asked_keys("ſep 2026") is not None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" * 4096,
+        "." * 4096,
+        "A" * 4096,
+        "支付" * 2048,
+        "_" * 4096,
+        "-+~" * 1365,
+        "9." * 2048,
+        "aA_" * 1365,
+        "a." * 2048,
+        "a/" * 2048,
+    ],
+    ids=lambda text: repr(text[:4]),
+)
+def test_the_longest_query_is_read_in_milliseconds(text: str) -> None:
+    """Every domain reads the query, while no other thread runs: half a second each is an outage, a few ms is fine."""
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        asked_keys(text)
+        seconds.append(time.perf_counter() - started)
+    assert min(seconds) < 0.1
+
+
+@pytest.mark.parametrize("word", ["snake_case", "camelCase", "HTTPError", "a.b", "Ledger::post", "p->next", "_private"])
+def test_written_as_names_in_code_are(word: str) -> None:
+    assert is_identifier(word)
+
+
+@pytest.mark.parametrize("word", ["payments", "Payments", "API", "_", "3.5", "well-known", "", "支付"])
+def test_written_as_words_are(word: str) -> None:
+    assert not is_identifier(word)
