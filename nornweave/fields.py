@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from itertools import combinations, islice
+from itertools import combinations
 
 from nornweave.analysis import FUNCTION_WORDS
 from nornweave.types import Chunk, Document, JsonValue
@@ -22,22 +22,15 @@ MAX_NAME_WORDS = 6
 MAX_WORDS = 64
 
 _SYMBOL_KEYS = ("function_name", "class_name")
-# What makes a word with a dot in it a file.
-_EXTENSIONS = """
-py pyi ipynb js jsx mjs ts tsx go rs java kt c h cc cpp hpp cs rb php swift scala sh bash sql html css vue md rst txt
-pdf json yaml yml toml ini cfg conf env lock xml csv tsv log proto tf vtt srt
-"""
-KNOWN_EXTENSIONS = frozenset(_EXTENSIONS.split())
 _NAME_KEYS = ("speaker", "participants", "authors", "author", "tags", "channel")
 _DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
 
-# A run of what paths and names are made of. One pass over the text finds them all; whether one is a path or a name is
-# decided by looking at its ends, not by a pattern that might try every end of a long blob.
-_TOKEN = re.compile(r"[\w.@~+/:>-]+")
-_NAME_SEPARATOR = re.compile(r"\.|::|->")
-_NAME_PART = re.compile(r"[A-Za-z_]\w*")
-_EXTENSION = re.compile(r"[a-z]{1,5}")
-_WORD = re.compile(r"[\w#@.'-]+")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)*")
+# The lookbehinds change no match, they keep the search linear.
+_PATH = re.compile(
+    r"(?<![\w.@~+-])[\w.@~+-]*(?:/[\w.@~+-]+)+|(?<![\w+-])(?<![\w+-]\.)[\w+-]+(?:\.[\w+-]+)*\.[a-z]{1,5}\b"
+)
+_WORD = re.compile(r"(?<![\w#@.'-])[\w#@.'-]*\w")
 _ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
 _MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
            "november", "december")  # fmt: skip
@@ -70,32 +63,17 @@ def asked_keys(text: str) -> set[str]:
     Neighbouring words may be a name, so that "rate limits" in a question finds the section of that name; a single word
     only when it is written like a name or is the whole query, for "set" and "get" are headings somewhere.
     """
-    words = [word for match in islice(_WORD.finditer(text), MAX_WORDS) if (word := match[0].rstrip("#@.'-"))]
-    keys = {*_asked_dates(text), *(_key("name", name) for name in _asked_names(words))}
-    for match in islice(_TOKEN.finditer(text), MAX_WORDS):
-        token = match[0].strip(".:->")
-        if not 0 < len(token) <= MAX_VALUE_CHARACTERS:
-            continue
-        if _is_path(token):
-            keys.add(_key("path", token.strip("/")))
-        elif text[match.end() : match.end() + 1] == "(" or text.strip() == token or is_identifier(token):
-            keys.update(_key("symbol", name) for name in _names(token))
+    paths = {match[0] for match in _PATH.finditer(text)}
+    words = _WORD.findall(text)[:MAX_WORDS]
+    keys = {*_asked_dates(text), *(_key("path", path.removeprefix("./").strip("/")) for path in paths)}
+    keys.update(_key("name", name) for name in _asked_names(words))
+    for match in _IDENTIFIER.finditer(text):
+        called = text[match.end() : match.end() + 1] == "("
+        in_path = any(match[0] in path for path in paths)
+        if not in_path and (is_identifier(match[0]) or called or text.strip() == match[0]):
+            keys.add(_key("symbol", match[0]))
+            keys.add(_key("symbol", re.split(r"\.|::|->", match[0])[-1]))
     return keys
-
-
-def _is_path(token: str) -> bool:
-    """Tell ``src/payments/handlers.py`` and ``handlers.py`` from a version, a number or a dotted name."""
-    stem, dot, extension = token.rpartition(".")
-    return "/" in token.strip("/") or (bool(dot and stem) and _EXTENSION.fullmatch(extension) is not None
-                                       and extension in KNOWN_EXTENSIONS)  # fmt: skip
-
-
-def _names(token: str) -> Iterator[str]:
-    """Yield a qualified name and its last part: ``Ledger.post`` and ``post``."""
-    parts = _NAME_SEPARATOR.split(token)
-    if all(_NAME_PART.fullmatch(part) for part in parts):
-        yield token
-        yield parts[-1]
 
 
 def _asked_names(words: Sequence[str]) -> Iterator[str]:
@@ -108,11 +86,9 @@ def _asked_names(words: Sequence[str]) -> Iterator[str]:
 
 def is_identifier(word: str) -> bool:
     """Tell whether a word is written as names in code are: ``snake_case``, ``camelCase``, ``HTTPError``, ``a.b``."""
-    if len(word) > MAX_VALUE_CHARACTERS:
-        return False  # a blob, which nobody named
     return (
         "_" in word.strip("_")
-        or re.search(r"[a-z0-9][A-Z]|[A-Z]{2,}[a-z]|\w(?:\.|::|->)[A-Za-z_]", word) is not None
+        or re.search(r"[a-z0-9][A-Z]|(?<![A-Z])[A-Z]{2,}[a-z]|\w(?:\.|::|->)[A-Za-z_]", word) is not None
         or (word.startswith("_") and len(word) > 1)
     )
 

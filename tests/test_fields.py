@@ -117,6 +117,26 @@ def test_what_a_query_asks_for(query: str, keys: set[str]) -> None:
     assert keys <= asked_keys(query)
 
 
+@pytest.mark.parametrize(
+    ("pasted", "keys"),
+    [
+        ("error in src/payments/handlers.py:42", {"path:src/payments/handlers.py"}),
+        ("see handlers.py:42:7", {"path:handlers.py"}),
+        ("handlers.py#L42", {"path:handlers.py"}),
+        ("main.c:10: undefined reference to `foo_bar'", {"path:main.c", "symbol:foo_bar"}),
+        ("FAILED src/handlers.py::test_refund", {"path:src/handlers.py", "symbol:test_refund"}),
+        ("KeyError:handle_payment_error", {"symbol:handle_payment_error"}),
+        ("std::vector<handle_error>::push_back", {"symbol:handle_error", "symbol:push_back"}),
+        ("what is in go.mod", {"path:go.mod"}),
+        ("unpack backup.tar.gz", {"path:backup.tar.gz"}),
+        ("words " * 70 + "raised by handle_payment_error", {"symbol:handle_payment_error"}),
+    ],
+)
+def test_what_tools_print_names_files_and_symbols(pasted: str, keys: set[str]) -> None:
+    """Compilers add a line to a path, test runners a name, tracebacks end with what matters."""
+    assert keys <= asked_keys(pasted)
+
+
 @pytest.mark.parametrize("query", ["set the limit", "how to get it", "who is on call", "is the ledger up"])
 def test_plain_words_are_no_names(query: str) -> None:
     """Every second heading is called "set" or "get"; a question's words ask for several in a row only."""

@@ -113,7 +113,9 @@ class MemoryAgent:
             sources=MappingProxyType({"dense": SourceScore(number + 1, 0.71)}),
             rerank_score=0.5 if request.rerank == "on" else None,
             metadata=freeze({"language": "python", "nested": freeze({"a": ("b", 1)})}),
-            explanation=Explanation(contributions={"dense": 0.5}, combined=0.5, bonuses={"symbol_match": 0.15})
+            explanation=Explanation(
+                weights={"dense": 1.0}, contributions={"dense": 0.5}, combined=0.5, bonuses={"symbol_match": 0.15}
+            )
             if request.explain
             else None,
         )
