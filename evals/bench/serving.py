@@ -30,7 +30,7 @@ from nornweave.store.generation import Generation
 from nornweave.types import Domain
 
 CLIENTS = 2
-_CANDIDATES = 300
+_CANDIDATES = 200
 _WARM_UP = 20
 
 

@@ -45,7 +45,7 @@ log = logging.getLogger(__name__)
 
 # Candidates of each retrieval source, whatever is asked for: combining and reranking need more than they return, and
 # ten items must be the first ten of a hundred.
-CANDIDATES = 300
+CANDIDATES = 200
 # What a variant of the query finds counts for less than what the query itself finds.
 VARIANT_SHARE = 0.8
 # Encoders may hang (a remote one, a busy machine). Theirs are threads of their own, or late queries would hold all that
