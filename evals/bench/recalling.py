@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.bench.corpora import site_packages
-from evals.bench.million import build_million
+from evals.bench.large import build_large
 from nornweave.settings import load_settings
 from nornweave.store.generation import Generation
 from nornweave.types import Domain
@@ -24,12 +24,17 @@ PACKAGES = ("sympy", "scipy", "numpy")
 _QUERIES = 300
 
 
-def print_recall(work: Path, *, million: bool) -> None:
-    """Print the tables of recall; reuses the index in ``work`` if there is one."""
+def print_recall(work: Path, *, copies: int = 0) -> None:
+    """Print the tables of recall; reuses the index in ``work`` if there is one.
+
+    Args:
+        work: where the index is kept.
+        copies: measure an index of so many times the size as well, with HNSW.
+    """
     config = _workspace(work)
-    rows = [("100k, exact", _serve(config))]
-    if million:
-        rows.append(("1M, HNSW", _serve(build_million(config, work / "million"))))
+    rows = [("exact", _serve(config))]
+    if copies:
+        rows.append((f"{copies} times, HNSW", _serve(build_large(config, work / f"times-{copies}", copies))))
     table = Table(title="recall, four sources, query encoding included, 2 cores", title_justify="left")
     for name in ("index", "chunks", "start s", "p50 ms", "p95 ms", "2 clients q/s", "memory MB", "torch"):
         table.add_column(name, justify="left" if name == "index" else "right")
@@ -63,7 +68,7 @@ def print_hnsw(work: Path) -> None:
     current = store.current()
     if current is None:
         raise RuntimeError("nothing is published")
-    hnsw = build_million(config, work / "hnsw", copies=1)
+    hnsw = build_large(config, work / "hnsw", copies=1)
     other = store_of(load_settings(hnsw), Domain.CODE)
     indexed = other.current()
     if indexed is None:

@@ -1,4 +1,4 @@
-"""A generation of ten times the size: every chunk ten times, its vector moved a little."""
+"""A generation of several times the size: every chunk as many times, its vector moved a little."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from nornweave.store.connection import Connection, attach, connect_memory, quote
 from nornweave.types import Domain, GenerationId
 from nornweave.workspace import store_of
 
-COPIES = 10
 # Of a vector's length: copies are neighbours, as chunks of a real corpus are.
 _NOISE = 0.5
 _NUMBERED = ("postings", "pairs", "chunk_names", "cards", "facets", "moments")
 _ORDER = {"postings": "term_id, chunk_no", "pairs": "pair, chunk_no", "chunk_names": "name_id, chunk_no"}
 
 
-def build_million(config: Path, work: Path, copies: int = COPIES) -> Path:
+def build_large(config: Path, work: Path, copies: int) -> Path:
     """Build a workspace whose code domain holds the chunks of another one ``copies`` times, with an HNSW index.
 
     Args:
