@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nornweave.embedding.models import UNUSED_FILES, ModelFolder, locate
+from nornweave.embedding.hub import fetch, has_weights
+from nornweave.embedding.models import ModelFolder, locate
 from nornweave.errors import EncoderError, RerankerError
 
 HUB_TIMEOUT = 5.0
@@ -54,7 +54,7 @@ def _check(folder: Path, name: str) -> None:
         raise RerankerError(f"cross-encoder {name!r} gives {labels} scores to a pair; expected one; {ADVICE}")
     if not any((folder / file).is_file() for file in TOKENIZERS):
         raise RerankerError(f"cross-encoder {name!r} has no tokenizer; expected one of {', '.join(TOKENIZERS)}")
-    if not _has_weights(folder):
+    if not has_weights(folder):
         raise RerankerError(f"cross-encoder {name!r} has no weights; expected *.safetensors or *.bin in its folder")
 
 
@@ -71,31 +71,7 @@ def _config(folder: Path, name: str) -> dict[str, Any]:
 
 
 def _from_hub(model: str) -> Path:
-    # Set before the first import only: huggingface_hub reads its environment then.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    import httpx
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError
-
     try:
-        cached = Path(snapshot_download(model, local_files_only=True))
-        if _has_weights(cached):
-            return cached
-    except (OSError, ValueError):
-        pass  # not in the cache, which the hub may mend
-    try:
-        # Asked first, because snapshot_download waits for this answer without a limit (huggingface_hub 1.33).
-        revision = HfApi().model_info(model, timeout=HUB_TIMEOUT).sha
-        return Path(
-            snapshot_download(model, revision=revision, etag_timeout=HUB_TIMEOUT, ignore_patterns=list(UNUSED_FILES))
-        )
-    except (OSError, ValueError, HfHubHTTPError, httpx.HTTPError) as error:
-        reason = (str(error).splitlines() or ["no reason given"])[0]
-        raise RerankerError(
-            f"cross-encoder {model!r} is neither a folder nor in the local Hugging Face cache, and the hub did not "
-            f"give it ({type(error).__name__}: {reason}); {ADVICE}"
-        ) from error
-
-
-def _has_weights(folder: Path) -> bool:
-    return any(folder.glob("*.safetensors")) or any(folder.glob("*.bin"))
+        return fetch(model, timeout=HUB_TIMEOUT)
+    except OSError as error:
+        raise RerankerError(f"cross-encoder {model!r} is {error}; {ADVICE}") from error

@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from nornweave.embedding.hub import UNUSED_FOLDERS, fetch
 from nornweave.errors import EncoderError
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED = frozenset({MINILM, "all-MiniLM-L6-v2"})
-# Exports for other runtimes, which nothing here reads, and documents about the model.
-UNUSED_FOLDERS = frozenset({"onnx", "openvino", "coreml", ".cache", ".git"})
-UNUSED_FILES = (
-    "*.onnx",
-    "*.h5",
-    "*.ot",
-    "*.msgpack",
-    "*.tflite",
-    "*.gguf",
-    "*.md",
-    *(f"{name}/*" for name in UNUSED_FOLDERS),
-)
 READ_SUFFIXES = frozenset({".json", ".txt", ".model", ".safetensors", ".bin"})
 HUB_TIMEOUT = 10.0
 
@@ -97,32 +85,10 @@ def _digest(folder: Path) -> str:
 
 
 def _from_hub(model: str) -> Path:
-    # Set before the first import only: huggingface_hub reads its environment then.
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    import httpx
-    from huggingface_hub import HfApi, snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError
-
     try:
-        cached = Path(snapshot_download(model, local_files_only=True))
-        if _has_weights(cached):
-            return cached
-    except (OSError, ValueError):
-        pass  # not in the cache, which the hub may mend
-    try:
-        # Asked first, because snapshot_download waits for this answer without a limit (huggingface_hub 1.33).
-        revision = HfApi().model_info(model, timeout=HUB_TIMEOUT).sha
-        return Path(
-            snapshot_download(model, revision=revision, etag_timeout=HUB_TIMEOUT, ignore_patterns=list(UNUSED_FILES))
-        )
-    except (OSError, ValueError, HfHubHTTPError, httpx.HTTPError) as error:
-        reason = (str(error).splitlines() or ["no reason given"])[0]
+        return fetch(model, timeout=HUB_TIMEOUT)
+    except OSError as error:
         raise EncoderError(
-            f"embedding model {model!r} is neither a folder nor in the local Hugging Face cache, and the hub did not "
-            f"give it ({type(error).__name__}: {reason}); check the name, copy the model into a folder and name that, "
+            f"embedding model {model!r} is {error}; check the name, copy the model into a folder and name that, "
             f"or use {MINILM!r}, which is bundled"
         ) from error
-
-
-def _has_weights(folder: Path) -> bool:
-    return any(folder.glob("*.safetensors")) or any(folder.glob("*.bin"))
