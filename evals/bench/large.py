@@ -93,6 +93,13 @@ def _multiply(source: Path, target: Path, copies: int) -> None:
             order by {_ORDER.get(table, "chunk_no")}
             """
         )
+    # The copies are other chunks; what they are called stands in what is shown of them.
+    connection.execute(
+        f"""
+        update generation.cards
+        set card = replace(card, '{{"chunk_id":"', '{{"chunk_id":"' || (chunk_no // {size:d}) || '-')
+        """
+    )
     _copy_vectors(connection, size, copies)
     index_vectors(connection, StorageSettings())
     connection.execute("create table generation.meta as from source.meta")

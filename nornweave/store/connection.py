@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import duckdb
+import psutil
 
 from nornweave.errors import StoreError
 
@@ -79,6 +80,11 @@ def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | N
 def limit_memory(connection: Connection, memory: str) -> None:
     """Let a connection use at most ``memory`` before it spills."""
     connection.execute(f"set memory_limit = {quote(memory)}")
+
+
+def lift_memory_limit(connection: Connection) -> None:
+    """Let a connection use 80 % of the machine's memory, as DuckDB does by default."""
+    connection.execute(f"set memory_limit = '{psutil.virtual_memory().total * 8 // 10:d}B'")
 
 
 def load_vss(connection: Connection) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 from nornweave.errors import StoreError
 from nornweave.store.build import BM25_K1, GENERATION_SCHEMA
 from nornweave.store.conditions import Condition, select_chunks
-from nornweave.store.connection import Connection, connect_reader, load_vss
+from nornweave.store.connection import Connection, connect_reader, lift_memory_limit, load_vss
 from nornweave.store.hits import Hits
 from nornweave.store.inverted import load_names, load_pairs, load_terms
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
@@ -102,6 +102,8 @@ class Generation:
         self._vectors: VectorIndex
         if self.meta["built_with"] == "hnsw":
             load_vss(self._connection)
+            # The index has to be in memory, some 4 kB a chunk.
+            lift_memory_limit(self._connection)
             self._vectors = load_hnsw(self._connection, self.chunk_count, dimensions)
         else:
             self._vectors = load_matrix(self._connection, self.chunk_count, dimensions)

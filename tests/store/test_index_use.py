@@ -1,0 +1,33 @@
+"""The vector index takes part in the query that is meant for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support import MemorySource, memory_parts, sync
+
+from nornweave.settings import StorageSettings
+from nornweave.store.connection import connect_reader, load_vss
+from nornweave.store.corpus import DuckDBStore
+from nornweave.store.vectors import nearest_statement
+from nornweave.sync import DomainParts
+
+
+def test_the_index_answers(tmp_path: Path) -> None:
+    source = MemorySource()
+    for number in range(50):
+        source.write(f"{number}.txt", f"text number {number}")
+    memory = memory_parts(tmp_path, source)
+    store = DuckDBStore(tmp_path, StorageSettings(vector_index="hnsw"), dimensions=memory.encoder.dimensions)
+    parts = DomainParts(
+        domain=memory.domain, sources=memory.sources, chunker=memory.chunker, encoder=memory.encoder, store=store
+    )
+    sync(parts)
+    current = store.current()
+    assert current is not None
+    connection = connect_reader(store.files.path(current))
+    load_vss(connection)
+    vector = "[" + ",".join(["0.1"] * memory.encoder.dimensions) + "]"
+    plan = connection.execute(f"explain {nearest_statement(memory.encoder.dimensions)}", [vector, 5]).fetchall()
+    connection.close()
+    assert "HNSW_INDEX_SCAN" in str(plan)
