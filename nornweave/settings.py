@@ -159,7 +159,7 @@ class StorageSettings(_Settings):
     vector_index: Literal["auto", "exact", "hnsw"] = "auto"
     hnsw_m: int = Field(16, ge=2, le=128)
     hnsw_ef_construction: int = Field(128, ge=8, le=2048)
-    hnsw_ef_search: int = Field(256, ge=8, le=4096)
+    hnsw_ef_search: int = Field(512, ge=8, le=4096)
     keep_generations: int = Field(3, ge=1, le=100)
 
 

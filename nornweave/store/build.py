@@ -103,6 +103,7 @@ def build_facts(settings: StorageSettings, dimensions: int) -> dict[str, str]:
     return {
         "generation_schema": GENERATION_SCHEMA,
         "vector_index": settings.vector_index,
+        "hnsw_ef_search": str(settings.hnsw_ef_search),
         "dimensions": str(dimensions),
         "bm25": f"k1={BM25_K1} b={BM25_B}",
     }
@@ -141,8 +142,7 @@ def index_vectors(connection: Connection, settings: StorageSettings) -> None:
     connection.execute(
         f"""
         create index vectors_hnsw on generation.vectors using hnsw (vector)
-        with (metric = 'cosine', m = {settings.hnsw_m:d}, ef_construction = {settings.hnsw_ef_construction:d},
-              ef_search = {settings.hnsw_ef_search:d})
+        with (metric = 'cosine', m = {settings.hnsw_m:d}, ef_construction = {settings.hnsw_ef_construction:d})
         """
     )
 

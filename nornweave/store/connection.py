@@ -84,7 +84,7 @@ def limit_memory(connection: Connection, memory: str) -> None:
 
 def lift_memory_limit(connection: Connection) -> None:
     """Let a connection use 80 % of the machine's memory, as DuckDB does by default."""
-    connection.execute(f"set memory_limit = '{psutil.virtual_memory().total * 8 // 10:d}B'")
+    limit_memory(connection, f"{psutil.virtual_memory().total * 8 // 10:d}B")
 
 
 def load_vss(connection: Connection) -> None:

@@ -104,7 +104,8 @@ class Generation:
             load_vss(self._connection)
             # The index has to be in memory, some 4 kB a chunk.
             lift_memory_limit(self._connection)
-            self._vectors = load_hnsw(self._connection, self.chunk_count, dimensions)
+            search_width = int(self.meta["hnsw_ef_search"])
+            self._vectors = load_hnsw(self._connection, self.chunk_count, dimensions, search_width=search_width)
         else:
             self._vectors = load_matrix(self._connection, self.chunk_count, dimensions)
 

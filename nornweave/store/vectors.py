@@ -18,8 +18,6 @@ from nornweave.store.port import Mask, Numbers, Scores, Vectors
 # vss 1.5.5 crashes the process when more HNSW searches run at once than there are CPUs; two is safe everywhere.
 _HNSW_SEARCHES = threading.BoundedSemaphore(2)
 _BATCH_ROWS = 8192
-# Candidates that a search of the index keeps.
-SEARCH_WIDTH = 512
 # Below this share of chunks that pass a filter, gathering their rows is cheaper than scoring all.
 _GATHER_SHARE = 0.25
 _CODE_RANGE = 127
@@ -117,10 +115,17 @@ def load_matrix(connection: Connection, count: int, dimensions: int) -> VectorMa
     return VectorMatrix(matrix)
 
 
-def load_hnsw(connection: Connection, count: int, dimensions: int) -> HnswVectors:
-    """Open the index of the file, and read one byte a component."""
-    # What the index was built with is not kept in the file (vss 1.5.5); its default finds .95 of the ten nearest.
-    connection.execute(f"set global hnsw_ef_search = {SEARCH_WIDTH:d}")
+def load_hnsw(connection: Connection, count: int, dimensions: int, *, search_width: int) -> HnswVectors:
+    """Open the index of the file, and read one byte a component.
+
+    Args:
+        connection: at the generation, with ``vss`` loaded.
+        count: of the vectors.
+        dimensions: of a vector.
+        search_width: candidates that a search keeps (``hnsw_ef_search``). The index does not keep it (vss 1.5.5), and
+            with the default of ``vss`` finds .95 of the ten nearest.
+    """
+    connection.execute(f"set global hnsw_ef_search = {search_width:d}")
     codes = np.zeros((count, dimensions), dtype=np.int8)
     scales = np.zeros(count, dtype=np.float32)
     for numbers, vectors in _batches(connection, dimensions):

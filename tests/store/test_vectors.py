@@ -62,7 +62,8 @@ def indexes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Indexes]:
     write_vectors(file, vectors, StorageSettings())
     connection = connect_reader(file)
     load_vss(connection)
-    yield Indexes(vectors, load_matrix(connection, COUNT, DIMENSIONS), load_hnsw(connection, COUNT, DIMENSIONS))
+    hnsw = load_hnsw(connection, COUNT, DIMENSIONS, search_width=StorageSettings().hnsw_ef_search)
+    yield Indexes(vectors, load_matrix(connection, COUNT, DIMENSIONS), hnsw)
     connection.close()
 
 
