@@ -140,7 +140,8 @@ def recall_everywhere(
         QueryError: an agent refuses the query or its filters.
     """
     started = time.monotonic()
-    futures = {domain: executor.submit(_ask, question, agent, started) for domain, agent in asked.items()}
+    clauses = split_clauses(question.text)
+    futures = {domain: executor.submit(_ask, question, clauses, agent, started) for domain, agent in asked.items()}
     wait(futures.values(), None if question.timeout_ms is None else question.timeout_ms / 1000 + GRACE_S)
     responses: dict[Domain, RecallResponse] = {}
     gaps: list[Gap] = []
@@ -167,7 +168,7 @@ def merge_items(answers: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[Re
     return tuple(sorted(best.values(), key=lambda item: -item.score)[:top_k])
 
 
-def _ask(question: Question, agent: Agent, started: float) -> RecallResponse:
+def _ask(question: Question, clauses: Sequence[str], agent: Agent, started: float) -> RecallResponse:
     """Ask one agent for the question and for each of its clauses."""
     request = RecallRequest(
         text=question.text,
@@ -180,7 +181,6 @@ def _ask(question: Question, agent: Agent, started: float) -> RecallResponse:
         trace=question.trace,
     )
     whole = agent.recall(request)
-    clauses = split_clauses(question.text)
     if len(clauses) < 2:
         return whole
     answers, late = [whole], []

@@ -123,7 +123,7 @@ class Agent:
         try:
             with self.generation.use() as generation:
                 # The first search of a process reads pages and compiles kernels, 30 ms that no user should wait for.
-                self._recall(RecallRequest(text=self.settings.name), generation, time.monotonic())
+                self._recall(RecallRequest(text=self.settings.name), (), generation, time.monotonic())
         except StoreError as error:
             log.info("%s: %s", self.agent_id, error)
         self._started = True
@@ -163,9 +163,9 @@ class Agent:
         started = time.monotonic()
         try:
             check_query(request.text, request.top_k)
-            self.conditions(request.filters)
+            conditions = self.conditions(request.filters)
             with self.generation.use() as generation:
-                response = self._recall(request, generation, started)
+                response = self._recall(request, conditions, generation, started)
         except (QueryError, StoreError):
             self.statistics.failed()
             raise
@@ -240,9 +240,11 @@ class Agent:
         built_with, named = meta.get("encoder"), self._encoder.encoder.version
         return f"the generation was built with encoder {built_with}, the configuration names {named}; sync to rebuild"
 
-    def _recall(self, request: RecallRequest, generation: Generation, started: float) -> RecallResponse:
+    def _recall(
+        self, request: RecallRequest, conditions: tuple[Condition, ...], generation: Generation, started: float
+    ) -> RecallResponse:
         deadline = None if request.timeout_ms is None else started + request.timeout_ms / 1000
-        within = self._within(request, generation)
+        within = generation.within(conditions) if conditions else None
         answer = self._search(request, generation, within, deadline)
         items, notices = self._items(request, generation, answer, deadline)
         first = answer.found[0]
@@ -280,10 +282,6 @@ class Agent:
             QueryError: a filter is not declared, or its value is wrong.
         """
         return read_filters(self.settings.filters, filters, f"filters.{self.domain.value}")
-
-    def _within(self, request: RecallRequest, generation: Generation) -> Mask | None:
-        conditions = self.conditions(request.filters)
-        return generation.within(conditions) if conditions else None
 
     def _notices(self, generation: Generation) -> list[str]:
         notices = [self.generation.problem] if self.generation.problem else []
