@@ -16,6 +16,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from nornweave.errors import ConfigError
+from nornweave.fusion_settings import FusionSettings, with_environment
 from nornweave.types import Domain
 
 DOMAIN_FILES = Path(__file__).parent / "domains"
@@ -230,8 +231,7 @@ class Settings(_Settings):
     webhook: str | None
     """Where each publication's event is posted."""
     file: Path
-    max_sources: int = 4
-    """How many domains a question is sent to that names none (``FUSION_MAX_SOURCES``)."""
+    fusion: FusionSettings = FusionSettings()
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""
@@ -255,6 +255,7 @@ class _File(_Settings):
     sources: tuple[SourceSettings, ...] = ()
     domains: Mapping[Domain, dict[str, Any]] = {}
     webhook: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+")] | None = None
+    fusion: dict[str, Any] = {}
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
@@ -280,15 +281,8 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
         domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
         webhook=parsed.webhook,
         file=file.resolve(),
-        max_sources=_max_sources(environment),
+        fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
     )
-
-
-def _max_sources(environment: Mapping[str, str]) -> int:
-    stated = environment.get("FUSION_MAX_SOURCES") or str(len(Domain))
-    if not stated.isdecimal() or not 1 <= int(stated) <= len(Domain):
-        raise ConfigError(f"FUSION_MAX_SOURCES: {stated!r}; allowed are 1 to {len(Domain)}")
-    return int(stated)
 
 
 def _below(base: Path, path: Path) -> Path:

@@ -193,6 +193,45 @@ class Chunk:
         return f"{self.context}\n{self.content}" if self.context else self.content
 
 
+ClaimKind: TypeAlias = Literal["number", "version", "date", "http_status", "default", "switch", "support", "owner"]
+"""What a claim's value is: a number with or without a unit, a version, a calendar day or weekday, a status code, the
+value of a constant or a default, on or off, supported or removed, who owns something."""
+
+Mood: TypeAlias = Literal["stated", "history", "planned", "example", "range", "other"]
+"""How a claim is meant: as a fact about now, or as something that was, is proposed, is made up to show, is a span of
+values, or is somebody else's. Only stated claims can contradict each other."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A checkable statement of a document: this attribute of this entity has this value.
+
+    Attributes:
+        entity: what it is about, lower-case words separated by blanks, identifiers split (``webhook``, ``handle payment
+            error``); empty when only the topics say.
+        attribute: which property, a name of ``claims/vocabulary.py`` (``timeout``, ``http_status``) or the words of the
+            identifier or phrase that has the value.
+        value: canonical: claims of equal attribute and unit agree exactly if their values are equal strings. Numbers
+            are in base units (``10`` seconds), versions without ``v``, days ISO 8601, names lower case.
+        unit: of a number, its base unit (``s``, ``byte``, ``percent``, a currency, a counted noun such as ``request``,
+            or a rate such as ``request/s``); ``None`` without one.
+        span: where it stands in ``Document.text``.
+        statement: the line or sentence that says it, as it stands, blank space collapsed, at most 240 characters.
+        topics: stems of what it is about, sorted, distinct: the words of the entity, the heading path, the file's name
+            and the statement, without function words, units and the attribute's own words.
+    """
+
+    kind: ClaimKind
+    entity: str
+    attribute: str
+    value: str
+    unit: str | None
+    span: Span
+    statement: str
+    topics: tuple[str, ...]
+    mood: Mood = "stated"
+
+
 @dataclass(frozen=True, slots=True)
 class Failure:
     """A document that could not be ingested."""

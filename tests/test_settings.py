@@ -59,7 +59,7 @@ def test_the_environment_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sourcs: []", ["'sourcs'", "[]", "data_dir, domains, sources"]),
+        ("sourcs: []", ["'sourcs'", "[]", "data_dir, domains, fusion, sources"]),
         ("sources: [{id: Pay, domain: code, type: files, path: x}]", ["sources.0.id", "'Pay'", "[a-z0-9-]+"]),
         ("sources: [{id: a, domain: cod, type: files, path: x}]", ["sources.0.domain", "'cod'", "'conversations'"]),
         ("sources: [{id: a, domain: code, type: file, path: x}]", ["sources.0.type", "'file'", "'stackexchange'"]),
@@ -94,3 +94,34 @@ def test_ids_are_unique(tmp_path: Path) -> None:
 def test_a_missing_file_says_how_to_name_one(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="--config"):
         load_settings(tmp_path / "none.yaml", {})
+
+
+def test_fusion_is_configured_by_the_file_and_the_environment_wins(tmp_path: Path) -> None:
+    file = write(tmp_path, "fusion: {dedup_similarity_threshold: 0.9, rank_weight_score: 0.7}")
+    fusion = load_settings(file, {"DEDUP_SIMILARITY_THRESHOLD": "0.95", "RECENCY_TIE_WINDOW_HOURS": "48"}).fusion
+    assert (fusion.dedup_similarity_threshold, fusion.recency_tie_window_hours) == (0.95, 48)
+    assert fusion.rank_weights("minmax").score == fusion.rank_weights("calibrated").score == 0.7
+    assert fusion.conflict_demotion_penalty == 0.3
+    assert fusion.synthesis_model == "gpt-4o-mini"
+
+
+@pytest.mark.parametrize(
+    ("text", "environment", "said"),
+    [
+        ("fusion: {dedup: 1}", {}, ["'fusion.dedup'", "dedup_similarity_threshold"]),
+        ("fusion: {conflict_strategy: NEWEST}", {}, ["fusion.conflict_strategy", "'NEWEST'", "'RECENCY'"]),
+        ("", {"RANK_WEIGHT_RECENCY": "much"}, ["RANK_WEIGHT_RECENCY", "'much'", "number"]),
+        ("", {"RANK_WEIGHT_RECENCY": "nan"}, ["RANK_WEIGHT_RECENCY", "'nan'", "finite"]),
+        ("", {"RANK_WEIGHT_RECENCY": "1.5"}, ["fusion.rank_weight_recency", "1.5"]),
+        ("", {"CONFLICT_LOSER_POLICY": "forget"}, ["conflict_loser_policy", "'forget'", "'demote'"]),
+        ("", {"FUSION_MAX_SOURCES": "5"}, ["fusion_max_sources", "5"]),
+        ("", {"SYNTHESIS_TIMEOUT_MS": "0.5"}, ["synthesis_timeout_ms", "0.5"]),
+    ],
+)
+def test_wrong_fusion_settings_are_named(
+    tmp_path: Path, text: str, environment: dict[str, str], said: list[str]
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(write(tmp_path, text), environment)
+    for part in said:
+        assert part in str(caught.value)

@@ -9,7 +9,10 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from nornweave.types import NO_METADATA, ChunkId, Domain, JsonValue, Metadata
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.types import NO_METADATA, ChunkId, Claim, JsonValue, Metadata
 
 Switch: TypeAlias = Literal["auto", "on", "off"]
 SourceState: TypeAlias = Literal["ok", "empty", "timeout", "failed", "off"]
@@ -64,7 +67,7 @@ class RecallRequest:
 class Citation:
     """Where an item stands: contract §4, ``citation``."""
 
-    domain_id: Domain
+    domain_id: str
     source_id: str
     source_path: str
     timestamp: datetime | None
@@ -114,6 +117,8 @@ class RecallItem:
         score: calibrated, in [0, 1]: comparable between the domains of one engine.
         sources: retrieval source → rank and score, for those that found it.
         rerank_score: the cross-encoder's, in [0, 1]; ``None`` when none ran.
+        claims: what it states; ``None`` when nobody has looked.
+        vector: its embedding, normalised, of shape ``(dimensions,)``; ``None`` when the agent does not say.
     """
 
     chunk_id: ChunkId
@@ -124,6 +129,8 @@ class RecallItem:
     rerank_score: float | None = None
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
     explanation: Explanation | None = None
+    claims: tuple[Claim, ...] | None = None
+    vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,10 +153,12 @@ class RecallResponse:
         total_searched: chunks that were searched, after filters.
         stages: of a traced request: each retrieval source and ``combined`` → what it found, best first, at most
             ``top_k``; the scores of one stage compare between domains.
+        calibrated: whether the scores compare with those of other agents that say the same.
+        encoder: what made the items' vectors; only vectors of one encoder compare.
     """
 
     agent_id: str
-    domain_id: Domain
+    domain_id: str
     generation: str
     indexed_at: str
     items: tuple[RecallItem, ...]
@@ -159,3 +168,5 @@ class RecallResponse:
     notices: tuple[str, ...] = ()
     expansions: tuple[str, ...] = ()
     stages: Mapping[str, tuple[Placed, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    calibrated: bool = False
+    encoder: str | None = None

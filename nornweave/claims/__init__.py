@@ -1,0 +1,1 @@
+"""Text → checkable statements, pure. ``extract.py`` is the door; one module per kind of text behind it."""

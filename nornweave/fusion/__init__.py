@@ -1,0 +1,1 @@
+"""Several agents' answers → one: six pure stages, one module each; ``pipeline.py`` runs and times them."""

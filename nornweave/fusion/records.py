@@ -1,0 +1,278 @@
+"""The nouns of fusion: what each stage hands to the next. Every record is frozen; no stage changes what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal, TypeAlias
+
+from nornweave.recall.records import Citation, RecallItem, RecallResponse
+from nornweave.types import ChunkId, Claim
+
+LoserPolicy: TypeAlias = Literal["demote", "drop"]
+Normalization: TypeAlias = Literal["auto", "calibrated", "minmax"]
+SideRole: TypeAlias = Literal["holds", "agrees", "differs", "says"]
+MergeReason: TypeAlias = Literal["same_chunk", "same_text", "contained", "same_meaning"]
+
+
+class ConflictStrategy(StrEnum):
+    """How a conflict is resolved (PIPELINE, "Conflict Resolution Strategies")."""
+
+    RECENCY = "RECENCY"
+    SOURCE_AUTHORITY = "SOURCE_AUTHORITY"
+    CONFIDENCE = "CONFIDENCE"
+    FLAG = "FLAG"
+    RECENCY_THEN_FLAG = "RECENCY_THEN_FLAG"
+
+
+class Detector(StrEnum):
+    """What noticed a conflict (PIPELINE, "``is_conflicting`` heuristics")."""
+
+    SAME_ENTITY_DIVERGENCE = "same_entity_divergence"
+    TEMPORAL_CONTRADICTION = "temporal_contradiction"
+    NEGATION = "negation"
+    SEMANTIC_OPPOSITION = "semantic_opposition"
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageGap:
+    """An agent that gave no answer, and why."""
+
+    domain_id: str
+    agent_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaggedItem:
+    """An item with where it came from.
+
+    Attributes:
+        score: comparable between agents, in [0, 1]: the agent's own until stage 2, normalised from then on, lowered
+            by a lost conflict in stage 4. ``item.score`` stays the agent's.
+        claims: what the item states.
+        corroborated_by: citations of the items that were merged into this one.
+        demoted: whether it lost a conflict.
+        encoder: what made ``item.vector``.
+    """
+
+    item: RecallItem
+    source_agent: str
+    source_domain: str
+    agent_latency_ms: float
+    score: float
+    calibrated: bool = False
+    encoder: str | None = None
+    claims: tuple[Claim, ...] = ()
+    corroborated_by: tuple[Citation, ...] = ()
+    demoted: bool = False
+
+    @property
+    def is_corroborated(self) -> bool:
+        """Tell whether another domain says the same."""
+        return any(citation.domain_id != self.source_domain for citation in self.corroborated_by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectedItems:
+    """Stage 1: everything that arrived, agent by agent, best first within each."""
+
+    items: tuple[TaggedItem, ...]
+    coverage_gaps: tuple[CoverageGap, ...] = ()
+    agents_responded: tuple[str, ...] = ()
+    total_candidates: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizedItems:
+    """Stage 2: the same items, their scores on one scale; which one was used."""
+
+    items: tuple[TaggedItem, ...]
+    normalization: Literal["calibrated", "minmax"]
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Two items that say the same: which stayed, which went, why, and how alike they are, in [0, 1]."""
+
+    kept: ChunkId
+    dropped: ChunkId
+    reason: MergeReason
+    similarity: float
+
+
+@dataclass(frozen=True, slots=True)
+class DedupedItems:
+    """Stage 3: items of which no two say the same, in the order in which their first version came."""
+
+    items: tuple[TaggedItem, ...]
+    merges: tuple[Merge, ...] = ()
+
+    @property
+    def duplicates_removed(self) -> int:
+        """Count the items that went."""
+        return len(self.merges)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disagreement:
+    """Two items that contradict each other.
+
+    Attributes:
+        first, second: places among the items that were looked at, ``first < second``.
+        detector: what noticed it.
+        entity, attribute: about what; words for people.
+        claims: the contradicting statement of each, in the order of ``first`` and ``second``; ``None`` where the
+            detector looks at texts, not at claims.
+        explanation: one sentence that names both values.
+        confidence: in [0, 1].
+    """
+
+    first: int
+    second: int
+    detector: Detector
+    entity: str
+    attribute: str
+    claims: tuple[Claim, Claim] | None
+    explanation: str
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictSide:
+    """What one item of a conflict says, where, and what became of it; ``says`` where nothing was settled."""
+
+    chunk_id: ChunkId
+    citation: Citation
+    claim: Claim | None
+    role: SideRole
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictRecord:
+    """One conflict with its resolution; explains itself.
+
+    Attributes:
+        items: the chunks that take part, best first.
+        sides: what each says, in the order of ``items``.
+        resolved_to: the item that holds; ``None`` for a flagged conflict.
+        reason: why that one holds, or why none does.
+        explanation: what disagrees, with both values.
+    """
+
+    items: tuple[ChunkId, ...]
+    sides: tuple[ConflictSide, ...]
+    detector: Detector
+    entity: str
+    attribute: str
+    resolution: ConflictStrategy
+    resolved_to: ChunkId | None
+    reason: str
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedItems:
+    """Stage 4: items with the losers of conflicts demoted or gone, and the record of each conflict."""
+
+    items: tuple[TaggedItem, ...]
+    conflicts: tuple[ConflictRecord, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedItem:
+    """An item in its final place.
+
+    Attributes:
+        score: the sum of the signals, in [0, 1].
+        signals: ``score``, ``corroboration``, ``recency``, ``domain``, ``length`` → weighted contribution.
+        conflict: place of its conflict among the result's conflicts; ``None`` without one.
+        shortened: whether the budget cut its content, which then shows where.
+        content: as it is shown.
+    """
+
+    tagged: TaggedItem
+    score: float
+    signals: Mapping[str, float]
+    conflict: int | None = None
+    content: str = ""
+    shortened: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RankedItems:
+    """Stage 5: the final order."""
+
+    items: tuple[RankedItem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Synthesis:
+    """Stage 6: what the model made of the items.
+
+    Attributes:
+        text: the answer with its citations; ``None`` when there is none.
+        reason: why there is none, or what to know of the text.
+        model: which answered.
+        cited: chunks that the text cites and that it was given.
+        unknown_citations: citations in the text that name nothing it was given; they are taken out of the text.
+    """
+
+    text: str | None
+    reason: str | None = None
+    model: str | None = None
+    cited: tuple[str, ...] = ()
+    unknown_citations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fused:
+    """What the stages 1 to 5 made of the answers.
+
+    Attributes:
+        items: in their final order.
+        statistics: ``total_items``, ``deduplicated_items``; after the budget ``final_items``, ``estimated_tokens``.
+        stage_latency_ms: stage → time that it took.
+    """
+
+    items: tuple[RankedItem, ...]
+    conflicts: tuple[ConflictRecord, ...]
+    coverage_gaps: tuple[CoverageGap, ...]
+    merges: tuple[Merge, ...]
+    normalization: str
+    statistics: Mapping[str, int]
+    stage_latency_ms: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FuseRequest:
+    """What is fused (PIPELINE, ``POST /fuse``).
+
+    Attributes:
+        text: the question that the answers belong to.
+        responses: of any agents.
+        coverage_gaps: who gave none, and why.
+        strategy: how conflicts are resolved; ``None`` takes the configured one.
+        domain_signals: domain → how strongly the question is about it, in [0, 1]; 0.5 for one that is missing.
+        now: what recency is counted from; ``None`` is the present.
+        top_k: items wanted; ``None`` keeps all.
+        max_tokens, min_score, diversity: the context budget (``budget.py``).
+        synthesize: whether a model writes an answer.
+        timeout_ms: for the synthesis.
+    """
+
+    text: str
+    responses: tuple[RecallResponse, ...]
+    coverage_gaps: tuple[CoverageGap, ...] = ()
+    strategy: ConflictStrategy | None = None
+    domain_signals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    now: datetime | None = None
+    top_k: int | None = None
+    max_tokens: int | None = None
+    min_score: float | None = None
+    diversity: float | None = None
+    synthesize: bool = False
+    timeout_ms: int | None = None
