@@ -19,6 +19,7 @@ from typing import Self
 
 from nornweave import analysis
 from nornweave.chunking.chunker import Chunker
+from nornweave.claims import vocabulary
 from nornweave.embedding import Encoder
 from nornweave.errors import (
     ReconciliationError,
@@ -297,7 +298,7 @@ class DomainSync:
     def _pipelines(self) -> dict[str, str]:
         """Per source, the versions and settings that its documents go through."""
         parts = self._parts
-        versions = (parts.chunker.version, parts.encoder.version, analysis.VERSION)
+        versions = (parts.chunker.version, parts.encoder.version, analysis.VERSION, vocabulary.VERSION)
         return {source.id: digest(source.version, *versions) for source in parts.sources}
 
     def _facts(self) -> dict[str, str]:
@@ -305,6 +306,7 @@ class DomainSync:
             "domain": self._parts.domain.value,
             "encoder": self._parts.encoder.version,
             "analyzer": analysis.VERSION,
+            "claims": vocabulary.VERSION,
             "chunker": self._parts.chunker.version,
         }
 

@@ -15,7 +15,7 @@ from typing import Literal, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.types import Chunk, ChunkId, Document, DocumentId, Failure, GenerationId
+from nornweave.types import Chunk, ChunkId, Claim, Document, DocumentId, Failure, GenerationId
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]
@@ -59,6 +59,7 @@ class IndexedChunk:
         lines: first and last line, from 1.
         pairs: keys of the word pairs, distinct, ascending.
         keys: what it can be looked up by, distinct, ascending.
+        claims: what it states, by place.
     """
 
     chunk_id: ChunkId
@@ -68,6 +69,7 @@ class IndexedChunk:
     lines: tuple[int, int]
     pairs: tuple[int, ...] = ()
     keys: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from nornweave.store.claims import encode_claims
 from nornweave.store.port import NotStored, Publication, StoredDocument
 from nornweave.types import canonical_json
 
@@ -63,6 +64,7 @@ _CHUNK_SCHEMA = pa.schema(
         ("frequencies", pa.list_(pa.uint16())),
         ("pairs", pa.list_(pa.uint32())),
         ("keys", pa.list_(pa.string())),
+        ("claims", pa.string()),
     ]
 )
 
@@ -91,6 +93,7 @@ def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
             "frequencies": [min(count, 65535) for count in indexed.terms.values()],
             "pairs": list(indexed.pairs),
             "keys": list(indexed.keys),
+            "claims": encode_claims(indexed.claims),
         }
         for one in stored
         for position, indexed in enumerate(one.chunks)

@@ -54,7 +54,8 @@ select
     revision: d.revision,
     url: d.url,
     stale: d.stale,
-    metadata: c.metadata::json
+    metadata: c.metadata::json,
+    claims: c.claims::json
   })::varchar as card
 from generation.chunks c
 join generation.documents d using (document_no)

@@ -39,7 +39,8 @@ create table chunks (
   terms varchar[],
   frequencies usmallint[],
   pairs uinteger[],
-  keys varchar[]
+  keys varchar[],
+  claims varchar
 );
 
 -- Documents whose last attempt stored nothing: failed, transient (tried at every sync) or skipped on purpose. An older
