@@ -173,12 +173,13 @@ def agent_of(
     *,
     encoder: Encoder | None = None,
     plan: PlanSettings | None = None,
+    kind: type[Agent] = Agent,
 ) -> Iterator[Agent]:
-    """Wire one agent as the engine does, with another encoder or plan where given."""
+    """Wire one agent as the engine does, with another encoder, plan or kind of agent where given."""
     configured = settings.domains[domain]
     if plan:
         configured = configured.model_copy(update={"plan": plan})
-    agent = Agent(
+    agent = kind(
         domain,
         configured,
         ServedGeneration(store_of(settings, domain).files),

@@ -260,6 +260,8 @@ class Agent:
             notices=(*self._notices(generation), *first.reasons.values(), *notices),
             expansions=answer.variants,
             stages=self._stages(request, generation, answer) if request.trace else {},
+            calibrated=self.settings.plan.combine == "convex",
+            encoder=generation.meta.get("encoder"),
         )
 
     def _stages(self, request: RecallRequest, generation: Generation, answer: _Answer) -> dict[str, tuple[Placed, ...]]:
@@ -364,6 +366,8 @@ class Agent:
         # Ties by number, as they were cut: the first five are the first five of ten.
         ranked = tuple(sorted(ranked, key=lambda one: (-one.score, numbered[one.candidate.chunk_id])))
         traces = Traces(answer.found, answer.ranking)
+        chosen = [numbered[one.candidate.chunk_id] for one in ranked[: request.top_k]]
+        vectors = generation.vectors(np.array(chosen, np.int32))
         items = tuple(
             item_of(
                 self.domain,
@@ -371,9 +375,9 @@ class Agent:
                 one,
                 traces.sources(number),
                 traces.explain(number, one) if request.explain else None,
+                vector,
             )
-            for one in ranked[: request.top_k]
-            for number in [numbered[one.candidate.chunk_id]]
+            for number, one, vector in zip(chosen, ranked, vectors, strict=False)
         )
         return items, notices
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from nornweave.recall.combine import Ranking
 from nornweave.recall.heuristics import Candidate, dated
 from nornweave.recall.records import Citation, Explanation, RecallItem, SourceScore
 from nornweave.recall.rerank import Ranked
 from nornweave.recall.search import Found
 from nornweave.store.generation import StoredChunk
+from nornweave.store.port import Vectors
 from nornweave.types import Domain
 
 
@@ -21,7 +20,7 @@ def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
         domain_id=domain,
         source_id=chunk.source_id,
         source_path=chunk.path,
-        timestamp=chunk.updated_at,
+        timestamp=dated(domain, chunk.metadata, chunk.updated_at) or chunk.updated_at,
         line_range=None if chunk.message_ids or chunk.page else chunk.line_range,
         char_range=chunk.char_range,
         page=chunk.page,
@@ -54,6 +53,7 @@ def item_of(
     ranked: Ranked,
     sources: Mapping[str, SourceScore],
     explanation: Explanation | None,
+    vector: Vectors | None = None,
 ) -> RecallItem:
     """Return the item for a chunk."""
     return RecallItem(
@@ -65,6 +65,8 @@ def item_of(
         rerank_score=ranked.model_score,
         metadata=chunk.metadata,
         explanation=explanation,
+        claims=chunk.claims,
+        vector=vector,
     )
 
 
@@ -75,16 +77,19 @@ class Traces:
         self._found = found
         self._ranking = ranking
         self._places = {number: place for place, number in enumerate(ranking.numbers.tolist())}
+        self._hits = [
+            (name, {number: place for place, number in enumerate(finding.hits.numbers.tolist())}, finding.hits.scores)
+            for one in found
+            for name, finding in one.findings.items()
+        ]
 
     def sources(self, number: int) -> dict[str, SourceScore]:
         """Return rank and score by every source that found the chunk, in the first wording of the query that did."""
         sources: dict[str, SourceScore] = {}
-        for found in self._found:
-            for name, finding in found.findings.items():
-                places = np.flatnonzero(finding.hits.numbers == number)
-                if len(places) and name not in sources:
-                    place = int(places[0])
-                    sources[name] = SourceScore(place + 1, round(float(finding.hits.scores[place]), 4))
+        for name, places, scores in self._hits:
+            place = places.get(number)
+            if place is not None and name not in sources:
+                sources[name] = SourceScore(place + 1, round(float(scores[place]), 4))
         return sources
 
     def explain(self, number: int, ranked: Ranked) -> Explanation:

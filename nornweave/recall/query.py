@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nornweave import analysis
 from nornweave.errors import QueryError
@@ -46,8 +47,9 @@ class Query:
     is_literal: bool
 
 
+@lru_cache(maxsize=256)
 def read_query(text: str) -> Query:
-    """Analyse a query."""
+    """Analyse a query, once for all domains that are asked."""
     phrases = tuple(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
     return Query(
         text=text,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -19,13 +20,15 @@ import numpy as np
 
 from nornweave.errors import StoreError
 from nornweave.store.build import BM25_K1, GENERATION_SCHEMA
+from nornweave.store.cards import Cards
+from nornweave.store.claims import decode_claims
 from nornweave.store.conditions import Condition, select_chunks
 from nornweave.store.connection import Connection, connect_reader, lift_memory_limit, load_vss
 from nornweave.store.hits import Hits
 from nornweave.store.inverted import load_names, load_pairs, load_terms
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
-from nornweave.types import ChunkId, DocumentId, Metadata, freeze
+from nornweave.types import ChunkId, Claim, DocumentId, Metadata, freeze
 
 # A term counts for at most this much of its idf in a chunk, however often it stands there.
 MAX_TERM_WEIGHT = BM25_K1 + 1
@@ -54,6 +57,22 @@ class StoredChunk:
     url: str | None
     stale: bool
     metadata: Metadata
+    claims: tuple[Claim, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredText:
+    """A document as a generation keeps it, with the ids of its chunks in order."""
+
+    title: str | None
+    format: str
+    updated_at: datetime | None
+    revision: str | None
+    url: str | None
+    stale: bool
+    metadata: Metadata
+    text: str
+    chunk_ids: tuple[ChunkId, ...]
 
 
 class Generation:
@@ -68,6 +87,8 @@ class Generation:
             raise StoreError(f"{file}: no such generation")
         self._file = file
         self._connection = connect_reader(file)
+        self._resources = ExitStack()
+        self._resources.callback(self._connection.close)
         self._threads = threading.local()
         self._masks: dict[tuple[Condition, ...], Mask] = {}
         try:
@@ -77,10 +98,10 @@ class Generation:
             # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
             self._connection.execute("set threads = 1")
         except (duckdb.Error, KeyError, ValueError) as error:
-            self._connection.close()
+            self._resources.close()
             raise StoreError(f"{file}: cannot be read ({error}); roll back, or sync again") from error
         except StoreError:
-            self._connection.close()
+            self._resources.close()
             raise
 
     def _check_schema(self, file: Path) -> None:
@@ -98,6 +119,8 @@ class Generation:
         self._terms = load_terms(self._connection)
         self._pairs = load_pairs(self._connection)
         self._names = load_names(self._connection)
+        self._cards = Cards(self._connection, self._file.parent)
+        self._resources.callback(self._cards.close)
         dimensions = int(self.meta["dimensions"])
         self._vectors: VectorIndex
         if self.meta["built_with"] == "hnsw":
@@ -129,7 +152,7 @@ class Generation:
 
     def close(self) -> None:
         """Close the file."""
-        self._connection.close()
+        self._resources.close()
 
     def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
         """Return the ``k`` chunks of highest cosine similarity, in [-1, 1].
@@ -152,6 +175,10 @@ class Generation:
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order."""
         return self._vectors.similarities(query, numbers)
+
+    def vectors(self, numbers: Numbers) -> Vectors:
+        """Return the vectors of some chunks from memory, in their order, of shape ``(len(numbers), dimensions)``."""
+        return self._vectors.vectors(numbers)
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Count the chunks that hold each term."""
@@ -232,13 +259,43 @@ class Generation:
 
     def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
         """Return chunks with their documents' facts, by number."""
-        rows = self._rows(
-            "select chunk_no, card from cards where rowid in (select unnest(?::bigint[]))", [_literal(numbers)]
-        )
         try:
-            return {number: _stored_chunk(number, json.loads(card)) for number, card in rows}
-        except (ValueError, KeyError, TypeError) as error:
+            cards = self._cards.read(map(int, numbers))
+            return {number: _stored_chunk(number, json.loads(card)) for number, card in cards.items()}
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._unreadable(error) from error
+
+    def chunk(self, chunk_id: str) -> StoredChunk | None:
+        """Return a chunk by its id."""
+        rows = self._rows("select chunk_no from chunks where chunk_id = ?", [chunk_id])
+        return next(iter(self.chunks(np.array([number for (number,) in rows], np.int32)).values()), None)
+
+    def document(self, source_id: str, path: str) -> StoredText | None:
+        """Return a document by its place."""
+        rows = self._rows(
+            """
+            select
+              title, format, updated_at, revision, url, stale, metadata, "text",
+              (select list(chunk_id order by chunk_no) from chunks where chunks.document_no = documents.document_no)
+            from documents
+            where source_id = ? and path = ?
+            """,
+            [source_id, path],
+        )
+        if not rows:
+            return None
+        title, kind, updated_at, revision, url, stale, metadata, text, chunk_ids = rows[0]
+        return StoredText(
+            title=title,
+            format=kind,
+            updated_at=updated_at,
+            revision=revision,
+            url=url,
+            stale=stale,
+            metadata=freeze(json.loads(metadata)),
+            text=text,
+            chunk_ids=tuple(chunk_ids or ()),
+        )
 
     def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
         """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""
@@ -271,6 +328,7 @@ def _stored_chunk(number: int, card: dict[str, Any]) -> StoredChunk:
         "message_ids": tuple(card["message_ids"] or ()),
         "updated_at": datetime.fromisoformat(updated_at) if updated_at else None,
         "metadata": freeze(card["metadata"]),
+        "claims": decode_claims(card["claims"]),
     }
     return StoredChunk(chunk_no=number, **{**card, **parsed})
 

@@ -32,6 +32,9 @@ class VectorIndex(Protocol):
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order."""
 
+    def vectors(self, numbers: Numbers) -> Vectors:
+        """Return the vectors of some chunks, in their order, of shape ``(len(numbers), dimensions)``."""
+
 
 @dataclass(frozen=True, slots=True)
 class VectorMatrix:
@@ -51,6 +54,10 @@ class VectorMatrix:
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order."""
         return np.asarray(self.matrix[numbers] @ query, np.float32)
+
+    def vectors(self, numbers: Numbers) -> Vectors:
+        """Return the vectors of some chunks, in their order."""
+        return np.asarray(self.matrix[numbers], np.float32)
 
 
 class HnswVectors:
@@ -91,6 +98,10 @@ class HnswVectors:
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order, within 0.01."""
         return np.asarray((self._codes[numbers].astype(np.float32) @ query) * self._scales[numbers], np.float32)
+
+    def vectors(self, numbers: Numbers) -> Vectors:
+        """Return the vectors of some chunks, in their order, within 0.4 % of the largest component of each."""
+        return np.asarray(self._codes[numbers].astype(np.float32) * self._scales[numbers][:, None], np.float32)
 
 
 def nearest_statement(dimensions: int) -> str:

@@ -88,7 +88,7 @@ def word_of(served: ServedGeneration) -> str:
 
 
 def open_files(folder: Path) -> set[str]:
-    """Return the generation files that this process has open."""
+    """Return the generation files that this process has open; each of them has a nameless one beside it."""
     gc.collect()
     links = []
     for descriptor in os.listdir("/proc/self/fd"):
@@ -96,7 +96,10 @@ def open_files(folder: Path) -> set[str]:
             links.append(os.readlink(f"/proc/self/fd/{descriptor}"))
         except FileNotFoundError:  # of the listing itself
             continue
-    return {Path(link.removesuffix(" (deleted)")).name for link in links if link.startswith(f"{folder}/")}
+    names = {Path(link.removesuffix(" (deleted)")).name for link in links if link.startswith(f"{folder}/")}
+    generations = {name for name in names if name.endswith(".duckdb")}
+    assert len(names) == 2 * len(generations), names
+    return generations
 
 
 def until(condition: Callable[[], bool]) -> None:
