@@ -1,0 +1,83 @@
+"""Items and answers of any agent, with as little said as a test needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from nornweave.fusion.records import TaggedItem
+from nornweave.recall.records import Citation, RecallItem, RecallResponse
+from nornweave.types import ChunkId, Claim, freeze
+
+
+def day(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def citation(domain: str = "code", path: str = "a.py", written: str | None = None, **more: object) -> Citation:
+    stated: dict[str, object] = {
+        "domain_id": domain,
+        "source_id": "source",
+        "source_path": path,
+        "timestamp": day(written) if written else None,
+        "line_range": None,
+        "char_range": (0, 0),
+        "page": None,
+        "section": None,
+        "message_ids": None,
+        "url": None,
+        "title": None,
+        "revision": None,
+        "stale": False,
+    }
+    return Citation(**{**stated, **more})  # type: ignore[arg-type]
+
+
+def item(
+    chunk_id: str,
+    content: str = "some words about something",
+    score: float = 0.5,
+    *,
+    domain: str = "code",
+    path: str = "a.py",
+    written: str | None = None,
+    claims: tuple[Claim, ...] | None = None,
+    metadata: Mapping[str, str] | None = None,
+) -> RecallItem:
+    return RecallItem(
+        chunk_id=ChunkId(chunk_id),
+        content=content,
+        score=score,
+        citation=citation(domain, path, written),
+        sources={},
+        metadata=freeze(metadata or {}),
+        claims=claims,
+    )
+
+
+def response(
+    domain: str, *items: RecallItem, agent: str | None = None, searched: int = 0, calibrated: bool = False
+) -> RecallResponse:
+    return RecallResponse(
+        agent_id=agent or f"{domain}-memory",
+        domain_id=domain,
+        generation="gen-000001",
+        indexed_at="2026-01-23T00:00:00Z",
+        items=items,
+        retrieval={},
+        total_searched=searched,
+        latency_ms=1.0,
+        calibrated=calibrated,
+    )
+
+
+def tagged(one: RecallItem, score: float | None = None, *, calibrated: bool = False) -> TaggedItem:
+    return TaggedItem(
+        item=one,
+        source_agent=f"{one.citation.domain_id}-memory",
+        source_domain=one.citation.domain_id,
+        agent_latency_ms=1.0,
+        score=one.score if score is None else score,
+        calibrated=calibrated,
+        claims=one.claims or (),
+    )

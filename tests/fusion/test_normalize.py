@@ -1,0 +1,71 @@
+"""Stage 2: one scale for all agents."""
+
+from __future__ import annotations
+
+import pytest
+from fusion_support import item, response
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nornweave.fusion.collect import collect
+from nornweave.fusion.normalize import normalize
+
+SCORES = st.lists(st.floats(-1e308, 1e308, allow_nan=False), max_size=8)
+
+
+def scores_of(*answers: list[float], calibrated: bool = False, how: str = "auto") -> list[float]:
+    responses = [
+        response(
+            f"domain-{place}",
+            *(item(f"{place}-{number}", score=score, claims=()) for number, score in enumerate(scores)),
+            calibrated=calibrated,
+        )
+        for place, scores in enumerate(answers)
+    ]
+    return [one.score for one in normalize(collect(responses), how).items]  # type: ignore[arg-type]
+
+
+def test_min_max_per_agent() -> None:
+    """(0.84 − 0.65) / (0.91 − 0.65) = 0.7308; the other agent has a range of its own."""
+    assert scores_of([0.91, 0.84, 0.65], [0.88, 0.72]) == pytest.approx([1.0, 0.19 / 0.26, 0.0, 1.0, 0.0])
+
+
+def test_a_single_item_and_equal_scores_are_a_half() -> None:
+    assert scores_of([0.93], [0.2, 0.2]) == [0.5, 0.5, 0.5]
+
+
+def test_a_zero_is_a_score_like_any_other() -> None:
+    assert scores_of([0.5, 0.25, 0.0]) == [1.0, 0.5, 0.0]
+
+
+def test_calibrated_scores_stay() -> None:
+    assert scores_of([0.5, 0.2], [0.1], calibrated=True) == [0.5, 0.2, 0.1]
+    assert scores_of([1.5, -0.2], calibrated=True) == [1.0, 0.0]
+
+
+def test_one_foreign_agent_and_all_are_stretched() -> None:
+    ours = response("code", item("a", score=0.5, claims=()), item("b", score=0.3, claims=()), calibrated=True)
+    foreign = response("web", item("c", score=17.0, claims=()), item("d", score=3.0, claims=()))
+    normalized = normalize(collect([ours, foreign]))
+    assert normalized.normalization == "minmax"
+    assert [one.score for one in normalized.items] == [1.0, 0.0, 1.0, 0.0]
+
+
+def test_the_way_can_be_chosen() -> None:
+    assert scores_of([0.5, 0.3], calibrated=True, how="minmax") == [1.0, 0.0]
+    assert scores_of([0.5, 0.3], how="calibrated") == [0.5, 0.3]
+
+
+def test_nothing_is_a_valid_input() -> None:
+    assert normalize(collect([])).items == ()
+    assert normalize(collect([response("code")])).items == ()
+
+
+@given(SCORES, SCORES)
+def test_scores_end_in_the_unit_interval_in_their_order(first: list[float], second: list[float]) -> None:
+    for scores in (scores_of(first, second)[: len(first)], scores_of(first, second)[len(first) :]):
+        assert all(0.0 <= score <= 1.0 for score in scores)
+    normalized = scores_of(first, second)
+    for one, before in zip(normalized, first, strict=False):
+        for other, than in zip(normalized, first, strict=False):
+            assert (before >= than) <= (one >= other), "the agent's own order stays"

@@ -1,0 +1,160 @@
+"""Stage 4: what follows from a disagreement, by each of the five strategies."""
+
+from __future__ import annotations
+
+import pytest
+from fusion_support import item, tagged
+
+from nornweave.fusion.conflicts import resolve_conflicts
+from nornweave.fusion.records import ConflictRecord, ConflictStrategy, DedupedItems, ResolvedItems, TaggedItem
+from nornweave.routing import QueryType
+from nornweave.types import Claim, Span
+
+RECENCY, AUTHORITY, CONFIDENCE, FLAG, THEN_FLAG = (
+    ConflictStrategy.RECENCY,
+    ConflictStrategy.SOURCE_AUTHORITY,
+    ConflictStrategy.CONFIDENCE,
+    ConflictStrategy.FLAG,
+    ConflictStrategy.RECENCY_THEN_FLAG,
+)
+
+
+def timeout(seconds: int) -> Claim:
+    return Claim(
+        kind="number",
+        entity="webhook delivery",
+        attribute="timeout",
+        value=str(seconds),
+        unit="s",
+        span=Span(0, 4),
+        statement=f"The timeout of webhook deliveries is {seconds} seconds.",
+        topics=("deliveri", "endpoint", "webhook"),
+    )
+
+
+def side(chunk_id: str, domain: str, seconds: int, written: str | None = None, score: float = 0.5) -> TaggedItem:
+    return tagged(item(chunk_id, domain=domain, written=written, score=score, claims=(timeout(seconds),)))
+
+
+def resolved(*items: TaggedItem, strategy: ConflictStrategy = RECENCY, **more: object) -> ResolvedItems:
+    return resolve_conflicts(DedupedItems(items), strategy, **more)  # type: ignore[arg-type]
+
+
+def the_conflict(*items: TaggedItem, strategy: ConflictStrategy = RECENCY, **more: object) -> ConflictRecord:
+    (conflict,) = resolved(*items, strategy=strategy, **more).conflicts
+    return conflict
+
+
+CODE, DOCS = side("c", "code", 10, "2026-01-20"), side("d", "documentation", 30, "2025-12-01", 0.9)
+
+
+def test_the_newer_side_holds() -> None:
+    conflict = the_conflict(CODE, DOCS)
+    assert (conflict.items, conflict.resolved_to) == (("c", "d"), "c")
+    assert conflict.reason == "newer: 2026-01-20 against 2025-12-01"
+    assert [side.claim.value for side in conflict.sides if side.claim] == ["10", "30"]
+
+
+@pytest.mark.parametrize(("stretched", "left"), [(True, 0.6), (False, 0.63)])
+def test_the_loser_is_demoted_and_kept(stretched: bool, left: float) -> None:
+    """0.9 − 0.3 where min-max stretched the scores, 0.9 · (1 − 0.3) where they are calibrated."""
+    result = resolved(CODE, DOCS, stretched=stretched)
+    assert [(one.item.chunk_id, one.demoted) for one in result.items] == [("c", False), ("d", True)]
+    assert [one.score for one in result.items] == pytest.approx([0.5, left])
+
+
+def test_a_score_does_not_fall_below_zero() -> None:
+    low = side("d", "documentation", 30, "2025-12-01", 0.1)
+    assert resolved(CODE, low).items[1].score == 0
+
+
+def test_dropping_removes_the_loser_and_keeps_the_record() -> None:
+    result = resolved(CODE, DOCS, policy="drop")
+    assert [one.item.chunk_id for one in result.items] == ["c"]
+    assert result.conflicts[0].items == ("c", "d")
+
+
+def test_a_side_without_a_time_loses_to_one_with() -> None:
+    conflict = the_conflict(side("c", "code", 10), DOCS)
+    assert conflict.resolved_to == "d"
+    assert conflict.reason == "written 2025-12-01; the other side does not say when"
+
+
+def test_nobody_holds_when_no_time_is_known() -> None:
+    conflict = the_conflict(side("c", "code", 10), side("d", "documentation", 30))
+    assert (conflict.resolution, conflict.resolved_to) == (FLAG, None)
+
+
+def test_files_of_one_checkout_do_not_settle_each_other() -> None:
+    """Their times are seconds apart and say in which order they were written to this disk."""
+    conflict = the_conflict(
+        side("c", "code", 10, "2026-01-20T10:00:00"), side("d", "documentation", 30, "2026-01-20T10:00:40")
+    )
+    assert conflict.resolved_to is None
+    assert "a minute" in conflict.reason
+
+
+def test_flagging_keeps_both_as_they_are() -> None:
+    result = resolved(CODE, DOCS, strategy=FLAG)
+    assert [(one.score, one.demoted) for one in result.items] == [(0.5, False), (0.9, False)]
+    assert (result.conflicts[0].resolution, result.conflicts[0].resolved_to) == (FLAG, None)
+
+
+@pytest.mark.parametrize(
+    ("other", "holds"),
+    [("2026-01-20T14:00", None), ("2026-01-21T10:00", None), ("2026-01-21T10:01", "d"), ("2026-01-25", "d")],
+)
+def test_recency_then_flag_has_a_window(other: str, holds: str | None) -> None:
+    code, docs = side("c", "code", 10, "2026-01-20T10:00"), side("d", "documentation", 30, other)
+    conflict = the_conflict(code, docs, strategy=THEN_FLAG)
+    assert conflict.resolved_to == holds
+    assert conflict.resolution == (THEN_FLAG if holds else FLAG)
+    assert the_conflict(code, docs, strategy=THEN_FLAG, tie_window_hours=1).resolved_to == "d"
+
+
+@pytest.mark.parametrize(
+    ("kind", "holds"),
+    [
+        (QueryType.AMBIGUOUS, "c"),
+        (QueryType.CURRENT_BEHAVIOUR, "c"),
+        (QueryType.INTENDED_DESIGN, "d"),
+        (QueryType.HISTORICAL_DECISION, "t"),
+    ],
+)
+def test_authority_depends_on_what_is_asked(kind: QueryType, holds: str) -> None:
+    talk = side("t", "conversations", 20, "2026-01-01")
+    conflict = the_conflict(CODE, DOCS, talk, strategy=AUTHORITY, query_type=kind)
+    assert conflict.resolved_to == holds
+    assert set(conflict.items) == {"c", "d", "t"}, "three sides of one question are one conflict"
+
+
+def test_foreign_agents_have_the_least_authority() -> None:
+    conflict = the_conflict(side("w", "web", 5, "2026-02-01"), DOCS, strategy=AUTHORITY)
+    assert conflict.resolved_to == "d"
+    unknown = the_conflict(side("w", "web", 5), side("n", "news", 6), strategy=AUTHORITY)
+    assert unknown.resolved_to is None
+
+
+def test_confidence() -> None:
+    conflict = the_conflict(CODE, DOCS, strategy=CONFIDENCE)
+    assert (conflict.resolved_to, conflict.reason) == ("d", "more relevant: 0.900 against 0.500")
+    tied = the_conflict(CODE, side("d", "documentation", 30, "2025-12-01", 0.5), strategy=CONFIDENCE)
+    assert tied.resolved_to is None
+
+
+def test_who_agrees_with_the_winner_is_not_demoted() -> None:
+    agreeing = side("t", "conversations", 10, "2026-01-22")
+    result = resolved(CODE, DOCS, agreeing)
+    assert result.conflicts[0].resolved_to == "t"
+    assert {one.item.chunk_id for one in result.items if one.demoted} == {"d"}
+    roles = {side.chunk_id: side.role for side in result.conflicts[0].sides}
+    assert roles == {"t": "holds", "c": "agrees", "d": "differs"}
+
+
+def test_sides_of_one_domain_are_the_agents_own_problem() -> None:
+    assert resolved(CODE, side("c2", "code", 30, "2025-12-01")).conflicts == ()
+
+
+def test_agreement_is_no_conflict() -> None:
+    assert resolved(CODE, side("d", "documentation", 10)).conflicts == ()
+    assert resolved().conflicts == ()

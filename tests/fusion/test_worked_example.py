@@ -1,0 +1,140 @@
+"""The worked example of PIPELINE, end to end: its conflict, its demotion, its order, its gap, its JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from fusion_support import day, item, response
+
+from nornweave.answer import fuse_answers
+from nornweave.fusion.records import ConflictStrategy, CoverageGap, Detector, FuseRequest
+from nornweave.fusion_settings import FusionSettings
+
+QUERY = "what's the error handling behavior in the payment module"
+CODE = (
+    item(
+        "c-001",
+        "def handle_payment_error(e: PaymentError) → Response: return JSONResponse(status_code=422, ...)",
+        0.91,
+        path="src/payments/handlers.py",
+        written="2026-01-20",
+    ),
+    item(
+        "c-002",
+        'class PaymentValidator: def validate(self, req): if not req.amount: raise PaymentError("missing amount")',
+        0.84,
+        path="src/payments/validator.py",
+        written="2026-01-18",
+    ),
+    item(
+        "c-003",
+        "# Payment retry logic with exponential backoff",
+        0.65,
+        path="src/payments/retry.py",
+        written="2026-01-10",
+    ),
+)
+DOCS = (
+    item(
+        "d-001",
+        "## Error Handling — The payment module returns HTTP 400 for malformed requests and HTTP 500 for downstream "
+        "failures.",
+        0.88,
+        domain="documentation",
+        path="docs/api/payments.md",
+        written="2025-12-01",
+    ),
+    item(
+        "d-002",
+        "## Payment Module Overview — Handles all payment processing including validation, authorization, and "
+        "settlement.",
+        0.72,
+        domain="documentation",
+        path="docs/api/payments.md",
+        written="2025-12-01",
+    ),
+)
+REQUEST = FuseRequest(
+    text=QUERY,
+    responses=(
+        response("code", *CODE, searched=1500),
+        response("documentation", *DOCS, agent="docs-memory", searched=870),
+    ),
+    coverage_gaps=(CoverageGap("conversations", "convo-memory", "timeout after 5000ms"),),
+    strategy=ConflictStrategy.RECENCY,
+    domain_signals={"code": 0.85, "documentation": 0.55},
+    now=day("2026-01-23"),
+)
+SETTINGS = FusionSettings()
+
+
+def test_the_order_of_the_example() -> None:
+    fused = fuse_answers(REQUEST, SETTINGS).fused
+    assert [one.tagged.item.chunk_id for one in fused.items] == ["c-001", "c-002", "d-001", "c-003", "d-002"]
+
+
+def test_the_scores_of_the_example() -> None:
+    """PIPELINE's own figures, rounded there by hand, are within three hundredths (its c-001 is no fragment to it)."""
+    scores = {one.tagged.item.chunk_id: one.score for one in fuse_answers(REQUEST, SETTINGS).fused.items}
+    expected = {"c-001": 0.831, "c-002": 0.693, "d-001": 0.582, "c-003": 0.283, "d-002": 0.232}
+    assert scores == pytest.approx(expected, abs=0.03)
+
+
+def test_normalised_scores_and_the_demotion() -> None:
+    """(0.84 − 0.65) / 0.26 = 0.73; the loser's 1.00 goes down by 0.30."""
+    items = {one.tagged.item.chunk_id: one.tagged for one in fuse_answers(REQUEST, SETTINGS).fused.items}
+    scores = {chunk_id: tagged.score for chunk_id, tagged in items.items()}
+    assert scores == pytest.approx({"c-001": 1.0, "c-002": 0.19 / 0.26, "d-001": 0.7, "c-003": 0.0, "d-002": 0.0})
+    assert [chunk_id for chunk_id, tagged in items.items() if tagged.demoted] == ["d-001"]
+
+
+def test_the_conflict_of_the_example() -> None:
+    (conflict,) = fuse_answers(REQUEST, SETTINGS).fused.conflicts
+    assert conflict.items == ("c-001", "d-001")
+    assert (conflict.resolution, conflict.resolved_to) == (ConflictStrategy.RECENCY, "c-001")
+    assert conflict.detector is Detector.SAME_ENTITY_DIVERGENCE
+    assert conflict.attribute == "http_status"
+    assert "2026-01-20" in conflict.reason
+    assert "2025-12-01" in conflict.reason
+    assert next(side.claim.value for side in conflict.sides if side.claim) == "422"
+    assert all(value in conflict.explanation for value in ("422", "400"))
+
+
+def test_the_json_of_the_example() -> None:
+    document = json.loads(json.dumps(fuse_answers(REQUEST, SETTINGS).document()))
+    assert document["domains_queried"] == ["code", "documentation"]
+    assert document["coverage_gaps"] == [
+        {"domain_id": "conversations", "agent_id": "convo-memory", "reason": "timeout after 5000ms"}
+    ]
+    assert document["synthesis"] is None
+    assert document["conflicts"][0]["items"] == ["c-001", "d-001"]
+    assert document["conflicts"][0]["resolution"] == "RECENCY"
+    assert document["conflicts"][0]["resolved_to"] == "c-001"
+    assert [claim["source_path"] for claim in document["conflicts"][0]["claims"]] == [
+        "src/payments/handlers.py",
+        "docs/api/payments.md",
+    ]
+    roles = {one["chunk_id"]: one["conflict"] and one["conflict"]["role"] for one in document["items"]}
+    assert roles == {"c-001": "holds", "c-002": None, "d-001": "demoted", "c-003": None, "d-002": None}
+    for one in document["items"]:
+        assert sum(one["score"]["signals"].values()) == pytest.approx(one["score"]["value"], abs=1e-5)
+    assert document["stats"]["total_items"] == 5
+    assert document["stats"]["final_items"] == 5
+    assert document["duplicates_removed"] == 0
+    assert set(document["stage_latency_ms"]) >= {"collect", "normalize", "deduplicate", "conflicts", "rank"}
+
+
+def test_dropping_losers_is_selectable() -> None:
+    settings = FusionSettings(conflict_loser_policy="drop")
+    fused = fuse_answers(REQUEST, settings).fused
+    assert [one.tagged.item.chunk_id for one in fused.items] == ["c-001", "c-002", "c-003", "d-002"]
+    assert fused.conflicts[0].items == ("c-001", "d-001"), "the record stays"
+
+
+def test_flagging_demotes_nobody() -> None:
+    fused = fuse_answers(replace(REQUEST, strategy=ConflictStrategy.FLAG), SETTINGS).fused
+    (conflict,) = fused.conflicts
+    assert conflict.resolved_to is None
+    assert not any(one.tagged.demoted for one in fused.items)
