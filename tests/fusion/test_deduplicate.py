@@ -1,0 +1,358 @@
+"""Stage 3: what merges, what does not, what stays, and that nothing is lost."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
+
+from nornweave.fusion.deduplicate import ALL_PAIRS, deduplicate
+from nornweave.fusion.records import DedupedItems, NormalizedItems, TaggedItem
+from nornweave.recall.records import Citation, RecallItem
+from nornweave.types import ChunkId, Claim, Span
+
+RUNBOOK = (
+    "Move the slow merchant to the quarantine shard. Its events are delayed but not lost, and the other merchants "
+    "catch up within minutes. Write to the merchant before you go home."
+)
+
+
+def tagged(
+    name: str, content: str, score: float = 0.5, *, domain: str = "documentation", **fields: object
+) -> TaggedItem:
+    citation = Citation(
+        domain_id=domain, source_id="source", source_path=f"{name}.md", timestamp=None, line_range=None,
+        char_range=(0, len(content)), page=None, section=None, message_ids=None, url=None, title=None, revision=None,
+        stale=False,
+    )  # fmt: skip
+    vector = fields.pop("vector", None)
+    item = RecallItem(
+        chunk_id=ChunkId(name), content=content, score=score, citation=citation, sources={}, vector=vector
+    )
+    return TaggedItem(
+        item=item, source_agent=f"{domain}-memory", source_domain=domain, agent_latency_ms=1.0, score=score, **fields
+    )
+
+
+def merged(*items: TaggedItem, threshold: float = 0.85) -> DedupedItems:
+    return deduplicate(NormalizedItems(items, "calibrated"), threshold)
+
+
+def ids(outcome: DedupedItems) -> list[str]:
+    return [kept.item.chunk_id for kept in outcome.items]
+
+
+def citations(items: tuple[TaggedItem, ...]) -> set[Citation]:
+    return {citation for one in items for citation in (one.item.citation, *one.corroborated_by)}
+
+
+def claim(value: str, *, entity: str = "webhook", mood: str = "stated") -> Claim:
+    return Claim(
+        kind="number", entity=entity, attribute="timeout", value=value, unit="s", span=Span(0, 1), statement="",
+        topics=("webhook",), mood=mood,
+    )  # fmt: skip
+
+
+def test_nothing_comes_of_nothing() -> None:
+    assert merged() == DedupedItems(())
+
+
+def test_the_same_chunk_of_two_answers_is_one_item() -> None:
+    one, other = tagged("a", RUNBOOK, 0.4), replace(tagged("a", RUNBOOK, 0.6), source_agent="another")
+    outcome = merged(one, other)
+    assert outcome.items == (other,)  # its one citation is not said twice
+    assert [(merge.reason, merge.similarity) for merge in outcome.merges] == [("same_chunk", 1.0)]
+    assert outcome.duplicates_removed == 1
+
+
+def test_of_two_equal_texts_the_higher_score_stays_and_cites_the_other() -> None:
+    outcome = merged(tagged("a", RUNBOOK, 0.4), tagged("b", RUNBOOK.upper(), 0.6, domain="conversations"))
+    (kept,) = outcome.items
+    assert (kept.item.chunk_id, kept.score) == ("b", 0.6)
+    assert [citation.source_path for citation in kept.corroborated_by] == ["a.md"]
+    assert kept.is_corroborated
+    assert [(m.kept, m.dropped, m.reason) for m in outcome.merges] == [("b", "a", "same_text")]
+
+
+def test_two_equal_files_of_one_domain_are_both_cited() -> None:
+    (kept,) = merged(tagged("a", RUNBOOK), tagged("b", RUNBOOK)).items
+    assert {kept.item.citation.source_path, *(c.source_path for c in kept.corroborated_by)} == {"a.md", "b.md"}
+    assert not kept.is_corroborated  # corroboration is another domain's
+
+
+def test_a_quotation_goes_in_favour_of_the_longer_text_whatever_its_score() -> None:
+    longer = f"## Backlog\n\n{RUNBOOK} The alert is called `webhook_backlog` and fires after 15 minutes."
+    outcome = merged(
+        tagged("chat", f"bob: from the runbook: {RUNBOOK}", 0.9, domain="conversations"), tagged("page", longer, 0.3)
+    )
+    (kept,) = outcome.items
+    assert (kept.item.chunk_id, kept.score) == ("page", 0.9)
+    assert outcome.merges[0].reason == "contained"
+
+
+def test_most_sentences_in_a_longer_text_are_enough() -> None:
+    """WIKI: 60 %."""
+    shared = ["Bread needs time.", "Salt slows the yeast down.", "Steam keeps the crust soft at first."]
+    more = ["Rye wants sourdough.", "Let every loaf cool before you cut it.", "Flour differs from mill to mill."]
+    short = tagged("short", " ".join([*shared, "Baking is a pleasure.", "Everybody likes the smell."]), 0.9)
+    long = tagged("long", " ".join([*shared, *more, "Old dough makes good crumbs."]), 0.2)
+    assert ids(merged(short, long)) == ["long"]
+    fewer = tagged("short", " ".join([*shared[:2], "Baking is a pleasure.", "Everybody likes the smell of it."]), 0.9)
+    assert ids(merged(fewer, long)) == ["short", "long"]
+
+
+def test_what_only_the_shorter_text_knows_is_not_lost() -> None:
+    short = tagged("short", f"{RUNBOOK} The shard is called Q7.")
+    long = tagged(
+        "long", f"{RUNBOOK} Merchants who are moved get a mail, and support sees a note. It is written by hand."
+    )
+    assert ids(merged(short, long)) == ["short", "long"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Returns HTTP 404 when the user is missing.", "Returns HTTP 409 when the user exists."),
+        ("The request times out after 30 seconds.", "The request times out after 30 minutes."),
+        ("Uploads are scanned before they are stored.", "Uploads are not scanned before they are stored."),
+        ("Alice owns the billing service.", "Bob owns the billing service."),
+        ("Live keys allow 100 calls, sandbox keys 20.", "Live keys allow 20 calls, sandbox keys 100."),
+        ("On Linux it lives in one file, on macOS in many.", "On macOS it lives in one file, on Linux in many."),
+        ("Copies the rows from the archive to the table.", "Copies the rows to the archive from the table."),
+        ("## 2.1.0\n\nFixes a crash in the importer.", "## 2.2.0\n\nFixes a crash in the importer."),
+        ("| GET | /users | reads users |", "| GET | /orders | reads orders |"),
+        ("Lists the keys of the account.", "Lists the expired keys of the account."),
+        ("Only admins may delete a project.", "Admins may delete a project."),
+    ],
+)
+def test_another_value_in_the_same_template_is_no_duplicate(one: str, other: str) -> None:
+    vector = np.array([1, 0], np.float32)  # as close as embeddings can be
+    items = tagged("a", one, vector=vector, encoder="e"), tagged("b", other, 0.4, vector=vector, encoder="e")
+    assert ids(merged(*items)) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("def create(name):\n    return store.add(name)", "def delete(name):\n    return store.remove(name)"),
+        ("def get(self):\n    return self.n + 1", "def get(self):\n    return self.n - 1"),
+        ("async def get(self):\n    return await self.load()", "def get(self):\n    return self.load()"),
+        (
+            "def run(job):\n    start(job)\n    return job",
+            "def run(job):\n    start(job)\n    wait(job)\n    return job",
+        ),
+        ("RETRIES = 5\nDELAY = 2", "RETRIES = 3\nDELAY = 2"),
+    ],
+)
+def test_functions_that_do_nearly_the_same_are_no_duplicates(one: str, other: str) -> None:
+    assert len(merged(tagged("a", one, domain="code"), tagged("b", other, domain="code")).items) == 2
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("**Never** delete a `posting`, it's audited.", "Never delete a posting, it’s audited."),
+        ("<p>The key is <b>rotated</b> every quarter.</p>", "> The key is rotated every quarter."),
+        ("The pool holds 1,200 connections for two minutes.", "The pool holds 1200 connections for 2 minutes."),
+        ("备份每天凌晨两点运行，保留三十天。", "「备份每天凌晨两点运行，保留三十天」"),
+        ("JWT is a token format", "JWT is a token format for auth"),  # ENGINE
+    ],
+)
+def test_another_dress_is_no_other_text(one: str, other: str) -> None:
+    assert len(merged(tagged("a", one), tagged("b", other)).items) == 1
+
+
+def test_code_is_the_same_however_it_is_laid_out_but_for_its_operators() -> None:
+    wide = "def area(r):\n    return sum([r ** 2, 1])"
+    tall = "def area(r):\n    return sum(\n        [\n            r**2,\n            1,\n        ]\n    )"
+    assert len(merged(tagged("a", wide, domain="code"), tagged("b", tall, domain="code")).items) == 1
+    assert len(merged(tagged("a", wide, domain="code"), tagged("b", wide.replace("**", "*"), domain="code")).items) == 2
+
+
+def test_the_threshold_is_the_callers() -> None:
+    one = tagged("a", "To wash rice, rinse it slowly three times in cold water from the tap")
+    other = tagged("b", "Rinse rice three times in cold water from the tap to wash it slowly", 0.4)
+    assert len(merged(one, other, threshold=0.5).items) == 1
+    longer = tagged("b", f"{one.item.content} and leave it in a sieve for a while, because wet rice sticks to the pot")
+    assert [m.reason for m in merged(one, longer, threshold=1.0).merges] == ["contained"]
+
+
+def test_paraphrases_need_close_vectors_of_one_encoder() -> None:
+    one = "Driven by light, plants turn carbon dioxide and water into glucose and oxygen; this is photosynthesis."
+    other = "Photosynthesis converts carbon dioxide and water into glucose and oxygen, driven by light."
+    near, far = np.array([0.9, 0.436], np.float32), np.array([0.8, 0.6], np.float32)
+    first = tagged("a", one, vector=np.array([1, 0], np.float32), encoder="e")
+    (kept,) = merged(first, tagged("b", other, 0.4, vector=near, encoder="e")).items
+    assert kept.item.chunk_id == "a"
+    assert len(merged(first, tagged("b", other, vector=far, encoder="e")).items) == 2
+    assert len(merged(first, tagged("b", other, vector=near, encoder="f")).items) == 2
+    assert len(merged(first, tagged("b", "Whales sing under water.", vector=near, encoder="e")).items) == 2
+
+
+def test_items_whose_claims_differ_are_no_duplicates() -> None:
+    one = tagged("a", RUNBOOK, claims=(claim("10"),))
+    assert len(merged(one, tagged("b", RUNBOOK, claims=(claim("30"),))).items) == 2
+    assert len(merged(one, tagged("b", RUNBOOK, claims=(claim("10"), claim("30")))).items) == 1  # one says more
+    assert len(merged(one, tagged("b", RUNBOOK, claims=(claim("30", mood="history"),))).items) == 1
+    assert len(merged(one, tagged("b", RUNBOOK, claims=(claim("30", entity="read"),))).items) == 1
+
+
+def test_the_winner_keeps_its_claims() -> None:
+    (kept,) = merged(tagged("a", RUNBOOK, 0.9, claims=(claim("10"),)), tagged("b", RUNBOOK, 0.1)).items
+    assert kept.claims == (claim("10"),)
+
+
+def test_nothing_goes_by_way_of_a_third() -> None:
+    """The short text stands in the middle one, most of which stands in the long one: that has nothing of the short."""
+    shared = ["Bread needs time.", "Salt slows the yeast down.", "Steam keeps the crust soft at first."]
+    own = ["Baking is a pleasure.", "Everybody likes the smell."]
+    more = ["Rye wants sourdough.", "Let every loaf cool before you cut it.", "Flour differs from mill to mill."]
+    short, middle, long = (" ".join(one) for one in (own, shared + own, shared + more))
+    items = tagged("short", short, 0.9), tagged("middle", middle, 0.8), tagged("long", long, 0.7)
+    assert ids(merged(*items[:2])) == ["middle"]
+    assert ids(merged(*items[1:])) == ["long"]
+    assert ids(merged(*items)) == ["short", "long"]
+
+
+def test_what_went_into_a_loser_is_cited_too() -> None:
+    earlier = tagged("earlier", "unrelated").item.citation
+    losers = tagged("b", RUNBOOK.lower(), 0.3, corroborated_by=(earlier,)), tagged("c", f"{RUNBOOK}!", 0.4)
+    (kept,) = merged(tagged("a", RUNBOOK, 0.5), *losers).items
+    assert [citation.source_path for citation in kept.corroborated_by] == ["c.md", "b.md", "earlier.md"]
+
+
+def test_items_without_words_merge_only_if_they_are_equal() -> None:
+    assert ids(merged(tagged("a", ""), tagged("b", "..."), tagged("c", ""), tagged("d", "---"))) == ["a", "b", "d"]
+
+
+WORDS = ["cache", "key", "server", "is", "not", "the", "of", "10", "20", "HTTP", "user_id", "Basel", "read", "write"]
+TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | st.sampled_from(
+    ["", RUNBOOK, f"> {RUNBOOK}", f"{RUNBOOK} It has 7 shards.", f"dana: {RUNBOOK}", RUNBOOK[:90], "x" * 50, "é ü 備份"]
+)
+
+
+@st.composite
+def item_lists(draw: st.DrawFn) -> tuple[TaggedItem, ...]:
+    texts = draw(st.lists(TEXTS, max_size=9))
+    domains = st.sampled_from(["code", "documentation", "conversations"])
+    scores = st.sampled_from([0.1, 0.5, 0.5, 0.9])
+    vectors = st.sampled_from([None, np.array([1, 0], np.float32), np.array([0, 1], np.float32)])
+    return tuple(
+        tagged(f"{place}", text, draw(scores), domain=draw(domains), vector=draw(vectors), encoder="e")
+        for place, text in enumerate(texts)
+    )
+
+
+@given(item_lists())
+def test_no_citation_is_lost_and_no_score_falls(items: tuple[TaggedItem, ...]) -> None:
+    outcome = merged(*items)
+    assert citations(outcome.items) == citations(items)
+    assert len(outcome.items) + outcome.duplicates_removed == len(items)
+    by_id = {one.item.chunk_id: one for one in outcome.items}
+    for merge in outcome.merges:
+        dropped = items[int(merge.dropped)]
+        assert by_id[merge.kept].score >= dropped.score
+        assert dropped.item.citation in by_id[merge.kept].corroborated_by
+        assert 0 <= merge.similarity <= 1
+    assert all(one.item.citation not in one.corroborated_by for one in outcome.items)
+
+
+@given(item_lists())
+def test_merging_again_merges_nothing(items: tuple[TaggedItem, ...]) -> None:
+    once = merged(*items)
+    assert merged(*once.items) == DedupedItems(once.items)
+
+
+@given(item_lists(), st.randoms(use_true_random=False))
+def test_the_order_of_the_items_changes_only_the_order(items: tuple[TaggedItem, ...], chance: random.Random) -> None:
+    shuffled = list(items)
+    chance.shuffle(shuffled)
+    one, other = merged(*items), merged(*shuffled)
+    assert {kept.item.chunk_id: kept for kept in one.items} == {kept.item.chunk_id: kept for kept in other.items}
+    assert set(one.merges) == set(other.merges)
+
+
+@given(item_lists())
+def test_each_item_stands_where_its_first_version_came(items: tuple[TaggedItem, ...]) -> None:
+    outcome = merged(*items)
+    first = {merge.kept: len(items) for merge in outcome.merges}
+    for merge in outcome.merges:
+        first[merge.kept] = min(first[merge.kept], int(merge.dropped), int(merge.kept))
+    places = [first.get(kept.item.chunk_id, int(kept.item.chunk_id)) for kept in outcome.items]
+    assert places == sorted(places)
+
+
+def many_items(count: int, copies: int) -> tuple[TaggedItem, ...]:
+    """Return texts of 800 characters, some of which say again what another one says, in another dress."""
+    chance = random.Random(11)
+    words = ["".join(chance.choices("aeioubcdfghlmnprst", k=chance.randint(3, 9))) for _ in range(3000)]
+    weights = [1 / (rank + 3) for rank in range(len(words))]  # as words are used, Zipf
+    sentence = lambda: " ".join(chance.choices(words, weights, k=12)).capitalize() + "."  # noqa: E731
+    texts = ["\n".join(sentence() for _ in range(10)) for _ in range(count - copies)]
+    dresses = (lambda t: t.replace("\n", "\n> "), lambda t: f"{sentence()} {t}", lambda t: t[: t.rindex("\n")])
+    texts += [chance.choice(dresses)(text) for text in chance.sample(texts, copies)]
+    vectors = np.random.Generator(np.random.PCG64(5)).standard_normal((count, 384)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return tuple(
+        tagged(f"{place}", text, 1 - place / count / 2, vector=vectors[place], encoder="e")
+        for place, text in enumerate(texts)
+    )
+
+
+def test_many_items_merge_as_a_few_would() -> None:
+    """Above 200 items pairs come from MinHash: nothing that says the same may be missed for it."""
+    items = many_items(1000, 200)
+    outcome = merged(*items)
+    assert outcome.duplicates_removed >= 0.98 * 200
+    assert all(int(merge.dropped) >= 800 or int(merge.kept) >= 800 for merge in outcome.merges)
+    assert merged(*outcome.items) == DedupedItems(outcome.items)
+
+
+def test_the_change_from_all_pairs_to_minhash_leaves_nothing_to_merge() -> None:
+    outcome = merged(*many_items(ALL_PAIRS + 20, 40))
+    assert len(outcome.items) < ALL_PAIRS
+    assert merged(*outcome.items).duplicates_removed == 0
+
+
+def process_ms(*items: TaggedItem) -> float:
+    """Return the least of some measurements: other work on the machine only adds."""
+    normalized = NormalizedItems(items, "calibrated")
+    times = []
+    with threadpool_limits(1, user_api="blas"):  # as the engine has it
+        for _ in range(7):
+            start = time.process_time_ns()
+            deduplicate(normalized)
+            times.append((time.process_time_ns() - start) / 1e6)
+    return min(times)
+
+
+def test_it_is_fast() -> None:
+    """On a quiet core 1 ms and 25 ms; the bounds leave room for a busy one."""
+    assert process_ms(*many_items(80, 4)) < 12
+    assert process_ms(*many_items(1000, 50)) < 200
+
+
+def test_templates_in_great_number_end_in_time() -> None:
+    rows = [f"Row {n} of the table holds {n * 7} units of the article {n % 40} in hall {n % 9}." for n in range(2000)]
+    start = time.process_time()
+    assert merged(*(tagged(f"{n}", row) for n, row in enumerate(rows))).duplicates_removed == 0
+    assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[a](" * 9000, "<p " * 9000, "`" * 30_001, "> " * 20_000, "a: " * 9000, '."' * 9000, "|" * 30_000, "\n" * 30_000,
+     '"""' * 9000, "(" * 20_000, "w." * 20_000, "\ud800 abc " * 2000, "备" * 20_000, "&" * 30_000, "1," * 9000],
+)  # fmt: skip
+@pytest.mark.parametrize("domain", ["documentation", "code", "conversations"])
+def test_hostile_texts_end_in_time(text: str, domain: str) -> None:
+    start = time.process_time()
+    outcome = merged(tagged("a", text, domain=domain), tagged("b", f"{text} {text}", domain=domain))
+    assert len(outcome.items) in {1, 2}
+    assert time.process_time() - start < 3
