@@ -1,0 +1,163 @@
+"""Citations as models write them: what a chunk is cited by, and the check of an answer's citations."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from urllib.parse import quote
+
+from nornweave.types import Domain, digest
+
+LONGEST_ID = 128
+DEEPEST = 5
+"""Brackets inside of brackets that are looked through; an answer with more keeps none."""
+PLACEHOLDER = "domain"
+QUOTES = " \t\n`*'\""
+
+# PIPELINE writes ``docs`` and ``convo`` in its examples.
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {"doc": "documentation", "docs": "documentation", "convo": "conversations", "conversation": "conversations"}
+)
+
+_LINE_ENDS = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
+# Control characters, marks that reverse the direction of text, and the tag characters that nobody sees but a model.
+_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+_BRACKETS = re.compile(r"\\?\[([^\[\]]{1,2000})\]")
+_BETWEEN = re.compile(r"[,;|]| and | & ")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A model's answer, with its citations checked.
+
+    Attributes:
+        text: with every known citation as ``[domain:chunk_id]``, one a bracket, and no unknown ones.
+        cited: the chunks that it cites, in order, each once.
+        unknown: citations as they were written that name nothing allowed, in order, each once.
+    """
+
+    text: str
+    cited: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+def citation_key(domain: str, chunk_id: str) -> str:
+    """Return how an answer cites a chunk, without brackets.
+
+    Foreign agents choose their ids: what would end a citation is percent-encoded, what is long goes by its digest.
+    """
+    written = quote(chunk_id, safe="/#@+=:", errors="replace")
+    named = quote(domain, safe="", errors="replace")
+    return f"{named}:{written if len(written) <= LONGEST_ID else digest(chunk_id)}"
+
+
+def legible(text: str) -> str:
+    """Return text that can be encoded, its line ends as ``\\n``, without what is not seen."""
+    return _UNSEEN.sub("", _LINE_ENDS.sub("\n", text.encode("utf-8", "replace").decode()))
+
+
+def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> Checked:
+    """Check every citation of an answer.
+
+    A citation is ``domain:chunk_id`` in square brackets, alone or among others, where the domain is one of ours, one of
+    ``allowed``, an alias such as ``docs``, or the word ``domain`` before an id that only one chunk has; so ``[1]``,
+    ``[note: x]`` and ``[code: 200 OK]`` are none. Letter case and blank space around the domain do not matter, those of
+    the chunk id do.
+
+    Args:
+        text: as the model wrote it.
+        allowed: domain and chunk id of what it was given.
+
+    Returns:
+        The text with known citations in full and without the unknown ones.
+    """
+    known = _Known(allowed)
+    checked = _check_once(legible(text), known)
+    unknown = dict.fromkeys(checked.unknown)
+    for _ in range(DEEPEST):  # what is taken out of a bracket can make another whole: ``[code:[code:x]y]``
+        if not checked.unknown:
+            break
+        checked = _check_once(checked.text, known)
+        unknown |= dict.fromkeys(checked.unknown)
+    if checked.unknown:
+        checked = Checked(checked.text.replace("[", "("))
+    return Checked(checked.text, checked.cited, tuple(unknown))
+
+
+def _check_once(text: str, known: _Known) -> Checked:
+    pieces: list[str] = []
+    cited: dict[str, None] = {}
+    unknown: dict[str, None] = {}
+    end = 0
+    for found in _BRACKETS.finditer(text):
+        parts = [_Part(part, known) for part in _BETWEEN.split(found[1].removesuffix("\\"))]
+        citations = [citation for part in parts for citation in part.citations]
+        if not citations:
+            continue
+        for written, name in citations:
+            if name is None:
+                unknown[written] = None
+            else:
+                cited[name[1]] = None
+        kept = _kept(parts)
+        pieces += (text[end : found.start()], kept)
+        end = found.end() if kept else _close_gap(pieces, text, found.end())
+    return Checked("".join((*pieces, text[end:])).strip(), tuple(cited), tuple(unknown))
+
+
+class _Known:
+    """The citations that may occur, by how models write them."""
+
+    def __init__(self, allowed: Iterable[tuple[str, str]]) -> None:
+        self.by_key = {citation_key(domain, chunk_id): (domain, chunk_id) for domain, chunk_id in sorted(allowed)}
+        self.own = {key.partition(":")[0] for key in self.by_key}
+        foreign = {name.casefold(): name for name in sorted(self.own)}
+        self.domains = {**ALIASES, **foreign, **{domain.value: domain.value for domain in Domain}}
+
+    def read(self, text: str) -> tuple[str, tuple[str, str] | None] | None:
+        """Return a citation and what it names; ``None`` for words that are no citation."""
+        domain, _, chunk_id = text.strip(QUOTES).partition(":")
+        domain, chunk_id = domain.strip(), chunk_id.strip()
+        full = domain if domain in self.own else self.domains.get(domain.casefold())
+        if not chunk_id or (full is None and domain.casefold() != PLACEHOLDER):
+            return None
+        return f"{domain}:{chunk_id}", self.by_key.get(f"{full}:{chunk_id}") or self._without_domain(domain, chunk_id)
+
+    def _without_domain(self, domain: str, chunk_id: str) -> tuple[str, str] | None:
+        """Return what an answer means that took ``[domain:chunk_id]`` literally."""
+        if domain.casefold() != PLACEHOLDER:
+            return None
+        inner = self.read(chunk_id)
+        if inner is not None:
+            return inner[1]
+        meant = [name for key, name in self.by_key.items() if key.partition(":")[2] == chunk_id]
+        return meant[0] if len(meant) == 1 else None
+
+
+class _Part:
+    """What stands between two commas of a bracket: words, with or without citations among them."""
+
+    def __init__(self, text: str, known: _Known) -> None:
+        self.words = text.split()
+        whole = known.read(text) if len(text.partition(":")[2].split()) == 1 else None
+        pairs = [whole] if whole else [known.read(word) for word in self.words]
+        self.citations = [pair for pair in pairs if pair is not None]
+        self.prose = not self.citations
+
+
+def _kept(parts: Sequence[_Part]) -> str:
+    """Return what stays of a bracket: known citations, each in its own, and the parts that are none."""
+    names = dict.fromkeys(name for part in parts for _, name in part.citations if name is not None)
+    prose = ", ".join(" ".join(part.words) for part in parts if part.prose and part.words)
+    return " ".join([f"[{citation_key(*name)}]" for name in names] + ([f"[{prose}]"] if prose else []))
+
+
+def _close_gap(pieces: list[str], text: str, end: int) -> int:
+    """Close the gap that a removed bracket leaves before ``text[end:]``; return where the text goes on."""
+    before = "".join(pieces[-2:]).rstrip(" \t")
+    if before.endswith("(") and text.startswith(")", end):
+        before, end = before[:-1].rstrip(" \t"), end + 1
+    pieces[-2:] = [before]
+    return end

@@ -1,0 +1,243 @@
+"""The port to the language model: ``Synthesizer``. Whatever goes wrong there costs the answer its text, nothing else.
+
+Streaming is to come as a second method on the same loop, through the same legs with ``stream=True``; tokens have to be
+held back from a ``[`` to its ``]``, so that ``check_citations`` sees every citation whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from nornweave.fusion.citations import check_citations
+from nornweave.fusion.records import ConflictRecord, CoverageGap, RankedItem, Synthesis
+from nornweave.fusion.synthesize import Prompt, build_prompt
+from nornweave.fusion_settings import FusionSettings
+from nornweave.model_runtime import RUNTIME
+from nornweave.model_trouble import why_it_failed, why_not_asked
+
+log = logging.getLogger(__name__)
+
+HEAD_START = 0.6
+"""Share of the time that the first model has for itself; then its fallback is asked as well, and the first answer
+counts."""
+MOST_AT_ONCE = 4
+"""Answers that one synthesizer writes at the same time."""
+LEAST_S = 0.05
+"""With less time than this nobody is asked."""
+GRACE_S = 0.1
+"""What the loop may take to hand over what it has at the deadline."""
+OLLAMA = ("ollama", "ollama_chat")
+OLLAMA_WINDOW = 8192
+"""Ollama cuts a prompt without a word to a window that it is not asked to widen; each other width loads the model anew,
+hence the steps of this size."""
+CHARS_PER_TOKEN = 3
+"""A low guess, for the window's sake."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What a model said, and why it stopped."""
+
+    text: str
+    finish_reason: str | None
+
+
+_Said: TypeAlias = _Answer | str
+"""An answer, or why there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """Who answered, if anybody did, and why the others did not."""
+
+    model: str | None = None
+    answer: _Answer | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
+
+
+class Synthesizer:
+    """Writes answers with the model of the settings, and with its fallback; every method may be called by any thread.
+
+    Keys and addresses come from the environment variables that LiteLLM reads (``OPENAI_API_KEY``, ``OPENAI_API_BASE``,
+    ``OLLAMA_API_BASE``, …), at every call.
+    """
+
+    def __init__(self, settings: FusionSettings) -> None:
+        """Take note of the settings; nothing is loaded before it is needed."""
+        self._settings = settings
+        self._slots = threading.BoundedSemaphore(MOST_AT_ONCE)
+
+    def prepare(self) -> None:
+        """Begin to load LiteLLM, which takes seconds, and return at once."""
+        RUNTIME.litellm()
+
+    def synthesize(
+        self,
+        query: str,
+        items: Sequence[RankedItem],
+        conflicts: Sequence[ConflictRecord],
+        coverage_gaps: Sequence[CoverageGap],
+        *,
+        timeout_ms: int | None = None,
+    ) -> Synthesis:
+        """Let a model answer the question out of the items.
+
+        The model and its fallback have ``synthesis_timeout_ms`` together, from when LiteLLM is loaded on.
+
+        Args:
+            query: as it was asked.
+            items: in their final order; the first ``synthesis_top_k`` are shown.
+            conflicts: between them.
+            coverage_gaps: what could not be searched.
+            timeout_ms: when the result is needed, loading included; ``None`` if only the settings limit it.
+
+        Returns:
+            The text with its citations checked. Its ``reason`` says why there is none, or, beside a text, what to know
+            of it: that it was cut off, or that it cites nothing of what it was given. Trouble with models never raises;
+            it is logged without prompt, content and keys.
+        """
+        asked_at = time.monotonic()
+        due = None if timeout_ms is None else asked_at + timeout_ms / 1000
+        if not items:
+            return Synthesis(text=None, reason="there are no results to write about")
+        loading = RUNTIME.litellm()
+        try:
+            trouble = loading.exception(None if due is None else max(0.0, due - time.monotonic()))
+        except TimeoutError:
+            return _without(f"LiteLLM was still being loaded after {timeout_ms} ms")
+        if trouble is not None:
+            return _without(f"LiteLLM cannot be loaded ({type(trouble).__name__}); install it again")
+        limit = time.monotonic() + self._settings.synthesis_timeout_ms / 1000
+        prompt = build_prompt(query, items, conflicts, coverage_gaps, top_k=self._settings.synthesis_top_k)
+        outcome = self._outcome(loading.result(), prompt, limit if due is None else min(limit, due))
+        return self._finished(outcome, prompt)
+
+    def _outcome(self, litellm: Any, prompt: Prompt, due: float) -> _Outcome:
+        named = (self._settings.synthesis_model, self._settings.synthesis_fallback.strip())
+        models = tuple(dict.fromkeys(filter(None, named)))
+        seconds = due - time.monotonic()
+        if seconds < LEAST_S:
+            return _Outcome(failures=dict.fromkeys(models, "no time left to ask"))
+        if not self._slots.acquire(blocking=False):
+            return _Outcome(failures=dict.fromkeys(models, f"busy with {MOST_AT_ONCE} other answers; ask again later"))
+        writing = RUNTIME.start(self._write(litellm, models, prompt, seconds))
+        try:
+            return writing.result(seconds + GRACE_S)
+        except (TimeoutError, CancelledError):  # the loop is stuck, and the slot taken until it is not; or it ends
+            return _Outcome(failures=dict.fromkeys(models, _late(seconds)))
+
+    async def _write(self, litellm: Any, models: Sequence[str], prompt: Prompt, seconds: float) -> _Outcome:
+        try:
+            return await self._first_answer(litellm, models, prompt, seconds)
+        finally:
+            self._slots.release()
+
+    async def _first_answer(self, litellm: Any, models: Sequence[str], prompt: Prompt, seconds: float) -> _Outcome:
+        """Ask the models in turn, the next as soon as one fails or its head start is over; break off who is late."""
+        clock = asyncio.get_running_loop().time
+        due = clock() + seconds
+        waiting = list(models)
+        asked: dict[asyncio.Task[_Said], str] = {}
+        failures: dict[str, str] = {}
+        try:
+            while waiting or asked:
+                if waiting:
+                    model = waiting.pop(0)
+                    call = self._call(litellm, model, prompt, due - clock())
+                    asked[asyncio.create_task(call)] = model
+                pause = (due - clock()) * (HEAD_START if waiting else 1)
+                done, _ = await asyncio.wait(asked, timeout=max(0.0, pause), return_when=asyncio.FIRST_COMPLETED)
+                for task in [task for task in asked if task in done]:
+                    model, said = asked.pop(task), _said(litellm, task, prompt)
+                    if isinstance(said, _Answer):
+                        return _Outcome(model, said, failures)
+                    failures[model] = said
+                if not done and not waiting:
+                    break
+        finally:
+            for task in asked:
+                task.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+        return _Outcome(failures=failures | dict.fromkeys(asked.values(), _late(seconds)))
+
+    async def _call(self, litellm: Any, model: str, prompt: Prompt, seconds: float) -> _Said:
+        # In a thread, as some providers fetch their key from the network as soon as they are named.
+        problem = await asyncio.to_thread(why_not_asked, litellm, model)
+        if problem is not None:
+            return problem
+        answer = await litellm.acompletion(
+            model=model,
+            messages=[dict(message) for message in prompt.messages],
+            temperature=self._settings.synthesis_temperature,
+            max_tokens=self._settings.synthesis_max_tokens,
+            timeout=seconds,
+            max_retries=0,
+            num_retries=0,
+            drop_params=True,
+            caching=False,
+            **self._ollama_options(litellm, model, prompt),
+        )
+        return _read(answer)
+
+    def _ollama_options(self, litellm: Any, model: str, prompt: Prompt) -> dict[str, Any]:
+        provider = model.partition("/")[0]
+        if provider not in OLLAMA:
+            return {}
+        # A model that its price list does not know makes LiteLLM (1.106) ask the server about it five times a call,
+        # blocking, with a timeout of 6,000 s.
+        free = {"litellm_provider": provider, "mode": "chat", "input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+        litellm.model_cost.setdefault(model, free)
+        size = sum(len(message["content"]) for message in prompt.messages) // CHARS_PER_TOKEN
+        needed = size + self._settings.synthesis_max_tokens
+        return {"num_ctx": -(-needed // OLLAMA_WINDOW) * OLLAMA_WINDOW}
+
+    def _finished(self, outcome: _Outcome, prompt: Prompt) -> Synthesis:
+        failed = "; ".join(f"{model}: {reason}" for model, reason in outcome.failures.items())
+        if outcome.answer is None:
+            return _without(failed)
+        if failed:
+            log.warning("synthesis by %s, because of %s", outcome.model, failed)
+        checked = check_citations(outcome.answer.text, prompt.allowed.values())
+        limit = self._settings.synthesis_max_tokens
+        cut = {"length": f"cut off at {limit} tokens", "content_filter": "cut off by the model's content policy"}
+        notes = (cut.get(outcome.answer.finish_reason or ""), None if checked.cited else "cites none of the results")
+        return Synthesis(
+            text=checked.text or None,
+            reason="; ".join(filter(None, notes)) or None,
+            model=outcome.model,
+            cited=checked.cited,
+            unknown_citations=checked.unknown,
+        )
+
+
+def _without(reason: str) -> Synthesis:
+    log.warning("no synthesis: %s", reason)
+    return Synthesis(text=None, reason=reason)
+
+
+def _late(seconds: float) -> str:
+    return f"no answer within {seconds * 1000:.0f} ms"
+
+
+def _read(answer: Any) -> _Said:
+    choices = getattr(answer, "choices", None)
+    if not choices:
+        return "answered without a choice"
+    text = choices[0].message.content
+    if not isinstance(text, str) or not text.strip():
+        return f"answered with nothing (finish_reason {choices[0].finish_reason!r})"
+    return _Answer(text, choices[0].finish_reason)
+
+
+def _said(litellm: Any, task: asyncio.Task[_Said], prompt: Prompt) -> _Said:
+    if task.cancelled():
+        return "was broken off"
+    error = task.exception()
+    return task.result() if error is None else why_it_failed(litellm, error, prompt)
