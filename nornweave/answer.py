@@ -1,241 +1,241 @@
-"""The path of a query: ``route → recall in every domain at once → collect → merge on the common scale → cite``.
-
-Deduplication, conflicts, ranking signals and synthesis follow between merging and citing.
-"""
+"""The path of a query: ``route → recall in every domain at once → fuse → (synthesise | render)``."""
 
 from __future__ import annotations
 
-import logging
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor, Future, wait
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import Any
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
 
-from nornweave.documents import item_document
-from nornweave.errors import NornWeaveError, QueryError
+from nornweave.budget import fit
+from nornweave.documents import (
+    CoverageDocument,
+    FusionResult,
+    conflict_document,
+    fused_item_document,
+    synthesis_document,
+)
+from nornweave.fusion.pipeline import Stopwatch, fuse
+from nornweave.fusion.records import CoverageGap, Fused, FuseRequest, Synthesis
+from nornweave.fusion_settings import FusionSettings
+from nornweave.gathering import Question, asked_agents, recall_everywhere, remaining_ms
 from nornweave.recall.agent import Agent
 from nornweave.recall.query import check_query
-from nornweave.recall.records import Filters, RecallItem, RecallRequest, RecallResponse, Switch
-from nornweave.routing import choose_domains, domain_signals, split_clauses
+from nornweave.recall.records import RecallResponse
+from nornweave.render import render_text
+from nornweave.routing import combine_signals, domain_signals, query_type
+from nornweave.synthesis import Synthesizer
 from nornweave.types import Domain
 
-log = logging.getLogger(__name__)
-
-NO_FILTERS: Mapping[Domain, Filters] = MappingProxyType({})
-# Late answers are given this much beyond the deadline to hand over what they have.
-GRACE_S = 0.02
+__all__ = ["Answer", "Question", "answer", "fuse_answers", "fuse_responses"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked of all domains (contract §4, ``POST /query``).
+class Answer:
+    """One answer out of several agents'.
 
     Attributes:
-        domains: which to ask; ``None`` leaves it to routing.
-        filters: by domain.
-        trace: let the responses say what every stage found, for evaluations.
-        timeout_ms: domains that have not answered by then become coverage gaps; ``None`` waits.
+        request: what was fused.
+        fused: what came of it.
+        synthesis: what a model made of it; ``None`` when none was asked for.
+        asked: domain → agent: of all that were asked, in their order; where others asked, of those that answered.
+        total_latency_ms: from the question to here.
     """
 
-    text: str
-    domains: tuple[Domain, ...] | None = None
-    top_k: int = 10
-    filters: Mapping[Domain, Filters] = field(default_factory=lambda: NO_FILTERS)
-    expand: Switch = "auto"
-    rerank: Switch = "auto"
-    timeout_ms: int | None = 5000
-    explain: bool = False
-    trace: bool = False
+    request: FuseRequest
+    fused: Fused
+    synthesis: Synthesis | None
+    asked: Mapping[str, str]
+    total_latency_ms: float
 
+    def document(self) -> FusionResult:
+        """Return it as contract §4 has it."""
+        fused, request = self.fused, self.request
+        return {
+            "query_id": str(uuid.uuid4()),
+            "query": request.text,
+            "items": [fused_item_document(item, fused.conflicts) for item in fused.items],
+            "synthesis": self.synthesis.text if self.synthesis else None,
+            "synthesis_details": synthesis_document(self.synthesis) if self.synthesis else None,
+            "conflicts": [conflict_document(conflict) for conflict in fused.conflicts],
+            "coverage": _coverage(self.asked, request.responses, fused.coverage_gaps),
+            "coverage_gaps": [
+                {"domain_id": gap.domain_id, "agent_id": gap.agent_id, "reason": gap.reason}
+                for gap in fused.coverage_gaps
+            ],
+            "domains_queried": list(self.asked),
+            "domain_signals": {domain: round(value, 3) for domain, value in request.domain_signals.items()},
+            "query_type": query_type(request.text).value,
+            "normalization": fused.normalization,
+            "duplicates_removed": len(fused.merges),
+            "stats": {
+                "total_items": fused.statistics["total_items"],
+                "deduplicated_items": fused.statistics["deduplicated_items"],
+                "final_items": fused.statistics["final_items"],
+                "estimated_tokens": fused.statistics["estimated_tokens"],
+            },
+            "stage_latency_ms": dict(fused.stage_latency_ms),
+            "total_latency_ms": round(self.total_latency_ms, 3),
+            "trace_id": uuid.uuid4().hex,
+        }
 
-@dataclass(frozen=True, slots=True)
-class Gap:
-    """A domain that gave no answer, and why."""
-
-    domain: Domain
-    agent_id: str
-    reason: str
+    def text(self, max_chars_per_source: int) -> str:
+        """Return it as text with a section a domain (WIKI)."""
+        return render_text(
+            self.fused.items,
+            conflicts=self.fused.conflicts,
+            coverage_gaps=self.fused.coverage_gaps,
+            synthesis=self.synthesis,
+            max_chars_per_source=max_chars_per_source,
+        )
 
 
 def answer(
-    question: Question, agents: Mapping[Domain, Agent], executor: Executor, *, max_sources: int = len(Domain)
-) -> dict[str, Any]:
-    """Answer a question.
+    question: Question,
+    agents: Mapping[Domain, Agent],
+    executors: Mapping[Domain, Executor],
+    settings: FusionSettings | None = None,
+    synthesizer: Synthesizer | None = None,
+) -> Answer:
+    """Answer a question from everything that can be asked.
 
     Args:
         question: what is asked.
         agents: who can be asked.
-        executor: where the agents work.
-        max_sources: how many are asked at most when the question names none.
+        executors: where each domain's agent works.
+        settings: of fusion; the defaults unless given.
+        synthesizer: writes the answer where one is asked for.
 
     Returns:
-        A ``FusionResult`` of contract §4; a domain that could not be searched is a coverage gap.
+        The answer; a domain that could not be searched is a coverage gap.
 
     Raises:
         QueryError: the question asks for something that cannot be; nothing is searched then.
     """
     check_query(question.text, question.top_k)
+    settings = settings or FusionSettings()
+    if question.timeout_ms is None and not question.trace:
+        question = replace(question, timeout_ms=round(settings.fusion_timeout_seconds * 1000))
     started = time.monotonic()
-    asked = asked_agents(question, agents, max_sources)
-    items, responses, gaps = recall_everywhere(question, asked, executor)
-    return {
-        "query_id": str(uuid.uuid4()),
-        "query": question.text,
-        "items": [item_document(item) for item in items],
-        "synthesis": None,
-        "conflicts": [],
-        "coverage": _coverage(asked, responses, gaps),
-        "coverage_gaps": [
-            {"domain_id": gap.domain.value, "agent_id": gap.agent_id, "reason": gap.reason} for gap in gaps
-        ],
-        "domains_queried": [domain.value for domain in asked],
-        "domain_signals": {domain.value: round(value, 3) for domain, value in domain_signals(question.text).items()},
-        "duplicates_removed": 0,
-        "stats": {
-            "total_items": sum(len(response.items) for response in responses.values()),
-            "final_items": len(items),
-        },
-        "total_latency_ms": round((time.monotonic() - started) * 1000),
-    }
-
-
-def asked_agents(
-    question: Question, agents: Mapping[Domain, Agent], max_sources: int = len(Domain)
-) -> dict[Domain, Agent]:
-    """Choose whom to ask: the domains named, else those that the words do not rule out.
-
-    Raises:
-        QueryError: a domain is not served, a filter is wrong, or one is set on a domain that is not asked and would be
-            lost.
-    """
-    for domain in question.domains or ():
-        if domain not in agents:
-            raise QueryError("domains", f"{domain.value!r} is not served; there are: {', '.join(agents)}")
-    allowed = question.domains or tuple(agents)
-    # A filter names its domain: whoever sets one wants that domain asked, whatever the words say.
-    chosen = question.domains or {
-        *choose_domains(domain_signals(question.text), allowed, max_sources),
-        *(set(question.filters) & set(allowed)),
-    }
-    for domain in question.filters:
-        if domain not in chosen:
-            asked = ", ".join(one for one in agents if one in chosen)
-            raise QueryError(f"filters.{domain.value}", f"the domain is not asked; asked are: {asked}")
-        agents[domain].conditions(question.filters[domain])
-    return {domain: agent for domain, agent in agents.items() if domain in chosen}
-
-
-def recall_everywhere(
-    question: Question, asked: Mapping[Domain, Agent], executor: Executor
-) -> tuple[tuple[RecallItem, ...], dict[Domain, RecallResponse], tuple[Gap, ...]]:
-    """Ask every agent at once; who fails or is late is a gap and costs nobody else their answer.
-
-    Returns:
-        The best items of all, the answers by domain, and who gave none.
-
-    Raises:
-        QueryError: an agent refuses the query or its filters.
-    """
-    started = time.monotonic()
-    clauses = split_clauses(question.text)
-    futures = {domain: executor.submit(_ask, question, clauses, agent, started) for domain, agent in asked.items()}
-    wait(futures.values(), None if question.timeout_ms is None else question.timeout_ms / 1000 + GRACE_S)
-    responses: dict[Domain, RecallResponse] = {}
-    gaps: list[Gap] = []
-    for domain, future in futures.items():
-        outcome = _outcome(future, question)
-        if isinstance(outcome, RecallResponse):
-            responses[domain] = outcome
-        else:
-            gaps.append(Gap(domain, asked[domain].agent_id, outcome))
-    items = merge_items([response.items for response in responses.values()], question.top_k)
-    return items, responses, tuple(gaps)
-
-
-def merge_items(answers: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[RecallItem, ...]:
-    """Merge answers by their calibrated scores; ties in the order of the answers; a chunk found twice keeps its best.
-
-    Every answer keeps its own order, so that the first five are the first five of ten.
-    """
-    best: dict[str, RecallItem] = {}
-    for item in (item for items in answers for item in items):
-        known = best.get(item.chunk_id)
-        if known is None or item.score > known.score:
-            best[item.chunk_id] = item
-    return tuple(sorted(best.values(), key=lambda item: -item.score)[:top_k])
-
-
-def _ask(question: Question, clauses: Sequence[str], agent: Agent, started: float) -> RecallResponse:
-    """Ask one agent for the question and for each of its clauses."""
-    request = RecallRequest(
-        text=question.text,
-        top_k=question.top_k,
-        filters=question.filters.get(agent.domain, {}),
-        expand=question.expand,
-        rerank=question.rerank,
-        timeout_ms=_left(question, started),
-        explain=question.explain,
-        trace=question.trace,
-    )
-    whole = agent.recall(request)
-    if len(clauses) < 2:
-        return whole
-    answers, late = [whole], []
-    for clause in clauses:
-        left = _left(question, started)
-        if left == 0:  # what has arrived is worth more than one more clause
-            late.append(f"no time left to ask for {clause!r} alone")
-        else:
-            answers.append(agent.recall(replace(request, text=clause, timeout_ms=left)))
+    if question.synthesize and synthesizer:
+        synthesizer.prepare()  # loading takes seconds the first time; the domains are asked meanwhile
+    asked = asked_agents(question, agents, settings.fusion_max_sources)
+    responses, gaps = recall_everywhere(question, asked, executors)
+    recalled_ms = (time.monotonic() - started) * 1000
+    left = replace(question, timeout_ms=remaining_ms(question.timeout_ms, started))
+    answered = fuse_responses(left, responses, gaps, settings, synthesizer)
+    stages = {"recall": round(recalled_ms, 3), **answered.fused.stage_latency_ms}
     return replace(
-        whole,
-        items=merge_items([one.items for one in answers], question.top_k),
-        notices=(*dict.fromkeys(notice for one in answers for notice in one.notices), *late),
+        answered,
+        fused=replace(answered.fused, stage_latency_ms=stages),
+        asked={domain.value: agent.agent_id for domain, agent in asked.items()},
+        total_latency_ms=(time.monotonic() - started) * 1000,
     )
 
 
-def _left(question: Question, started: float) -> int | None:
-    """Return the milliseconds until the deadline, if there is one."""
-    if question.timeout_ms is None:
-        return None
-    return max(0, question.timeout_ms - int((time.monotonic() - started) * 1000))
+def fuse_responses(
+    question: Question,
+    responses: Mapping[Domain, RecallResponse],
+    gaps: tuple[CoverageGap, ...],
+    settings: FusionSettings,
+    synthesizer: Synthesizer | None = None,
+) -> Answer:
+    """Fuse what the domains answered to a question; ``timeout_ms`` of the question is for the synthesis."""
+    request = FuseRequest(
+        text=question.text,
+        responses=tuple(responses.values()),
+        coverage_gaps=gaps,
+        strategy=question.strategy,
+        domain_signals=_signals(question.text, responses),
+        top_k=question.top_k,
+        max_tokens=question.max_tokens,
+        min_score=question.min_score,
+        diversity=question.diversity,
+        synthesize=question.synthesize,
+        timeout_ms=question.timeout_ms,
+    )
+    return fuse_answers(request, settings, synthesizer)
 
 
-def _outcome(future: Future[RecallResponse], question: Question) -> RecallResponse | str:
-    if not future.done():
-        future.cancel()
-        return f"timeout after {question.timeout_ms}ms"
-    error = future.exception()
-    if isinstance(error, QueryError):
-        raise error
-    if isinstance(error, NornWeaveError):
-        return str(error)
-    if error is not None:
-        log.error("an agent failed unexpectedly", exc_info=error)
-        return f"failed unexpectedly ({type(error).__name__}); the log says where"
-    response = future.result()
-    late = not response.items and set(response.retrieval.values()) == {"timeout"}
-    return f"timeout after {question.timeout_ms}ms" if late else response
+def fuse_answers(request: FuseRequest, settings: FusionSettings, synthesizer: Synthesizer | None = None) -> Answer:
+    """Make one answer out of any agents' answers (PIPELINE, ``POST /fuse``)."""
+    started = time.monotonic()
+    fused = _fitted(request, fuse(request, settings))
+    synthesis = _synthesis(request, fused, synthesizer) if request.synthesize else None
+    asked = {response.domain_id: response.agent_id for response in request.responses}
+    return Answer(
+        request=request,
+        fused=fused,
+        synthesis=synthesis,
+        asked=asked,
+        total_latency_ms=(time.monotonic() - started) * 1000,
+    )
+
+
+def _fitted(request: FuseRequest, fused: Fused) -> Fused:
+    """Cut to what was asked for; conflicts stay of which a side is shown, others are between items that nobody sees."""
+    clock = Stopwatch()
+    fitted = clock.time(
+        "budget",
+        lambda: fit(
+            fused.items,
+            request.text,
+            top_k=len(fused.items) if request.top_k is None else request.top_k,
+            max_tokens=request.max_tokens,
+            min_score=request.min_score,
+            diversity=request.diversity,
+        ),
+    )
+    chunks = {ranked.tagged.item.chunk_id for ranked in fitted.items}
+    kept = [place for place, conflict in enumerate(fused.conflicts) if chunks.intersection(conflict.items)]
+    places = {place: new for new, place in enumerate(kept)}
+    sizes = {"final_items": len(fitted.items), "estimated_tokens": fitted.estimated_tokens}
+    return replace(
+        fused,
+        items=tuple(replace(one, conflict=None if one.conflict is None else places[one.conflict])
+                    for one in fitted.items),
+        conflicts=tuple(fused.conflicts[place] for place in kept),
+        statistics={**fused.statistics, **sizes},
+        stage_latency_ms={**fused.stage_latency_ms, **clock.milliseconds},
+    )  # fmt: skip
+
+
+def _signals(text: str, responses: Mapping[Domain, RecallResponse]) -> dict[str, float]:
+    """Return how strongly a question is about each domain: what its words say and how well each domain answered."""
+    evidence = {
+        domain: min(max(response.items[0].score, 0.0), 1.0) for domain, response in responses.items() if response.items
+    }
+    return {domain.value: value for domain, value in combine_signals(domain_signals(text), evidence).items()}
+
+
+def _synthesis(request: FuseRequest, fused: Fused, synthesizer: Synthesizer | None) -> Synthesis:
+    if synthesizer is None:
+        return Synthesis(text=None, reason="no model is configured")
+    if not fused.items:
+        return Synthesis(text=None, reason="nothing was found to write about")
+    return synthesizer.synthesize(
+        request.text, fused.items, fused.conflicts, fused.coverage_gaps, timeout_ms=request.timeout_ms
+    )
 
 
 def _coverage(
-    asked: Mapping[Domain, Agent], responses: Mapping[Domain, RecallResponse], gaps: Sequence[Gap]
-) -> dict[str, Any]:
-    reasons = {gap.domain: gap.reason for gap in gaps}
+    asked: Mapping[str, str], responses: Sequence[RecallResponse], gaps: Sequence[CoverageGap]
+) -> dict[str, CoverageDocument]:
+    answered = {response.domain_id: response for response in responses}
+    reasons = {gap.domain_id: gap.reason for gap in gaps}
     return {
-        domain.value: _covered(responses[domain])
-        if domain in responses
-        else {"searched": False, "reason": reasons[domain]}
-        for domain in asked
+        domain: _covered(answered[domain])
+        if domain in answered
+        else {"searched": False, "reason": reasons.get(domain, "gave no answer")}
+        for domain in dict.fromkeys((*asked, *reasons))
     }
 
 
-def _covered(response: RecallResponse) -> dict[str, Any]:
+def _covered(response: RecallResponse) -> CoverageDocument:
     return {
         "searched": True,
+        "agent_id": response.agent_id,
         "generation": response.generation,
         "indexed_at": response.indexed_at,
         "total_searched": response.total_searched,

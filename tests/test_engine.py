@@ -148,12 +148,12 @@ def test_what_is_measured_is_what_is_served(engine: Engine) -> None:
     for text in QUERIES:
         stages = engine.rankings(text, domains=None, filters={}, depth=10)
         served = engine.query(Question(text=text, timeout_ms=None))["items"]
-        measured = [(one.source_path, one.char_range) for one in stages["answer"]]
+        measured = [(one.source_path, one.char_range) for one in stages["fused"]]
         assert measured == [(one["citation"]["source_path"], tuple(one["citation"]["char_range"])) for one in served]
-        assert set(stages) == {"dense", "sparse", "fulltext", "structured", "combined", "answer"}
+        assert set(stages) == {"dense", "sparse", "fulltext", "structured", "combined", "merged", "fused"}
         assert all(len(found) <= 10 for found in stages.values())
-        # Without a reranker the answer is what was combined.
-        assert [one.source_path for one in stages["combined"]] == [one.source_path for one in stages["answer"]]
+        # Without a reranker what is merged is what was combined.
+        assert [one.source_path for one in stages["combined"]] == [one.source_path for one in stages["merged"]]
 
 
 def test_rankings_of_nothing_published_are_an_error(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -17,16 +17,32 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recall_workspace import agent_of, current_file, publish, write_workspace
 
-from nornweave.answer import Question, answer, asked_agents, merge_items
+from nornweave import answer as recipe
+from nornweave.documents import FusionResult
 from nornweave.embedding.hashing import HashEncoder
 from nornweave.errors import EncoderError, QueryError
+from nornweave.fusion_settings import FusionSettings
+from nornweave.gathering import Question, asked_agents, merge_items
 from nornweave.recall.agent import Agent
-from nornweave.recall.records import Citation, RecallItem
+from nornweave.recall.records import Citation, RecallItem, RecallRequest, RecallResponse
 from nornweave.routing import split_clauses
 from nornweave.settings import Settings
 from nornweave.types import ChunkId, Domain, JsonValue
 
 COMPOUND = "what is the retry limit of payments and who owns the ledger service?"
+
+
+Executors = Mapping[Domain, Executor]
+
+
+def answer(
+    question: Question, agents: Mapping[Domain, Agent], executors: Executors, settings: FusionSettings | None = None
+) -> FusionResult:
+    return recipe.answer(question, agents, executors, settings).document()
+
+
+def one_pool(pool: Executor) -> Executors:
+    return dict.fromkeys(Domain, pool)
 
 
 class Slow(HashEncoder):
@@ -65,8 +81,8 @@ def pools() -> Iterator[tuple[ThreadPoolExecutor, ThreadPoolExecutor]]:
 
 
 @pytest.fixture(scope="module")
-def questions(pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]) -> ThreadPoolExecutor:
-    return pools[0]
+def questions(pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]) -> Executors:
+    return one_pool(pools[0])
 
 
 class Agents:
@@ -206,19 +222,19 @@ def test_a_wrong_filter_is_refused_before_anybody_is_asked(
         empty = Agents(write_workspace(tmp_path), pools[1], stack).of()
         question = Question(text="x", filters={Domain.CODE: {"colour": "red"}}, timeout_ms=1)
         with pytest.raises(QueryError, match="allowed here: language") as raised:
-            answer(question, empty, pools[0])
+            answer(question, empty, one_pool(pools[0]))
         assert raised.value.field == "filters.code.colour"
 
 
-def test_at_most_so_many_are_asked(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
-    result = answer(Question(text="payments"), everybody, questions, max_sources=2)
+def test_at_most_so_many_are_asked(everybody: dict[Domain, Agent], questions: Executors) -> None:
+    result = answer(Question(text="payments"), everybody, questions, FusionSettings(fusion_max_sources=2))
     assert len(result["domains_queried"]) == 2
 
 
 # Answers
 
 
-def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: Executors) -> None:
     result = answer(Question(text="jitter lowered duplicate authorizations", top_k=5), everybody, questions)
     assert places(result)[0] == ("research", "storms.md")
     scores = [one["score"]["value"] for one in result["items"]]
@@ -235,21 +251,21 @@ def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: Thre
     assert result["stats"]["total_items"] >= 5
 
 
-def test_the_answer_is_json(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+def test_the_answer_is_json(everybody: dict[Domain, Agent], questions: Executors) -> None:
     result = answer(Question(text="422 instead of 400", explain=True), everybody, questions)
     again = json.loads(json.dumps(result))
     assert again == json.loads(json.dumps(result, default=str)), "nothing needs a default"
     assert {one["citation"]["domain_id"] for one in again["items"]} >= {"code", "documentation", "conversations"}
 
 
-def test_the_same_question_has_the_same_answer(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+def test_the_same_question_has_the_same_answer(everybody: dict[Domain, Agent], questions: Executors) -> None:
     for text in ("payment error", "the", COMPOUND, "zzz"):
         first, second = (answer(Question(text=text, explain=True), everybody, questions) for _ in range(2))
         assert first["items"] == second["items"]
         assert first["query_id"] != second["query_id"]
 
 
-def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: ThreadPoolExecutor) -> None:
+def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: Executors) -> None:
     filters: dict[Domain, dict[str, JsonValue]] = {
         Domain.CODE: {"path_glob": "src/payments/**"},
         Domain.RESEARCH: {"authors": ["Halvorsen"]},
@@ -266,7 +282,7 @@ def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: 
 @settings(max_examples=40)
 @given(st.sampled_from(["payment", "retry", "the", COMPOUND]), st.integers(1, 25), st.integers(1, 25))
 def test_fewer_items_are_the_first_of_more(
-    everybody: dict[Domain, Agent], questions: ThreadPoolExecutor, text: str, one: int, other: int
+    everybody: dict[Domain, Agent], questions: Executors, text: str, one: int, other: int
 ) -> None:
     few, many = (
         answer(Question(text=text, top_k=top_k), everybody, questions)["items"] for top_k in sorted((one, other))
@@ -277,9 +293,7 @@ def test_fewer_items_are_the_first_of_more(
     assert len({item["chunk_id"] for item in many}) == len(many)
 
 
-def test_a_compound_question_is_asked_by_its_clauses_too(
-    everybody: dict[Domain, Agent], questions: ThreadPoolExecutor
-) -> None:
+def test_a_compound_question_is_asked_by_its_clauses_too(everybody: dict[Domain, Agent], questions: Executors) -> None:
     clauses = split_clauses(COMPOUND)
     assert len(clauses) == 2
     whole = answer(Question(text=COMPOUND, top_k=50), everybody, questions)
@@ -292,7 +306,7 @@ def test_a_compound_question_is_asked_by_its_clauses_too(
 # Who fails, fails alone
 
 
-def test_a_slow_domain_loses_nobody_elses_items(agents: Agents, questions: ThreadPoolExecutor) -> None:
+def test_a_slow_domain_loses_nobody_elses_items(agents: Agents, questions: Executors) -> None:
     """Its own other sources answer as well; what is missing is named."""
     started = time.monotonic()
     result = answer(
@@ -307,7 +321,7 @@ def test_a_slow_domain_loses_nobody_elses_items(agents: Agents, questions: Threa
     assert any("dense" in notice for notice in result["coverage"]["conversations"]["notices"])
 
 
-def test_a_slow_domain_costs_the_next_questions_nothing(agents: Agents, questions: ThreadPoolExecutor) -> None:
+def test_a_slow_domain_costs_the_next_questions_nothing(agents: Agents, questions: Executors) -> None:
     """Each question leaves a call behind that hangs; twenty of them hold more threads than there are for sources."""
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=Slow(1))
     for number in range(20):
@@ -324,7 +338,7 @@ def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents) ->
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=held)
     with ThreadPoolExecutor(1) as one_by_one:
         blocker = one_by_one.submit(held.go.wait, 30)
-        result = answer(Question(text="payment", timeout_ms=50), domains, one_by_one)
+        result = answer(Question(text="payment", timeout_ms=50), domains, one_pool(one_by_one))
         held.go.set()
         blocker.result(30)
     assert result["items"] == []
@@ -333,7 +347,7 @@ def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents) ->
     assert result["coverage"]["code"] == {"searched": False, "reason": "timeout after 50ms"}
 
 
-def test_a_broken_encoder_is_named_per_domain(agents: Agents, questions: ThreadPoolExecutor) -> None:
+def test_a_broken_encoder_is_named_per_domain(agents: Agents, questions: Executors) -> None:
     result = answer(Question(text="payment error"), agents.of(code=Broken(64)), questions)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "failed"
     assert "the model is gone" in str(result["coverage"]["code"]["notices"])
@@ -350,7 +364,7 @@ def test_an_unpublished_and_a_damaged_domain_are_gaps(
     current_file(settings, Domain.CODE).write_bytes(b"garbage" * 1000)
     with ExitStack() as stack:
         domains = Agents(settings, pools[1], stack).of(Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH)
-        result = answer(Question(text="payment error"), domains, pools[0])
+        result = answer(Question(text="payment error"), domains, one_pool(pools[0]))
     assert {where for where, _ in places(result)} == {"documentation"}
     reasons = {gap["domain_id"]: (gap["agent_id"], gap["reason"]) for gap in result["coverage_gaps"]}
     assert set(reasons) == {"code", "research"}
@@ -362,7 +376,7 @@ def test_an_unpublished_and_a_damaged_domain_are_gaps(
     assert result["domains_queried"] == ["code", "documentation", "research"]
 
 
-def test_a_closed_agent_is_a_gap(agents: Agents, questions: ThreadPoolExecutor) -> None:
+def test_a_closed_agent_is_a_gap(agents: Agents, questions: Executors) -> None:
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION)
     domains[Domain.CODE].close()
     result = answer(Question(text="payment"), domains, questions)
@@ -370,7 +384,7 @@ def test_a_closed_agent_is_a_gap(agents: Agents, questions: ThreadPoolExecutor) 
     assert result["items"]
 
 
-def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, questions: ThreadPoolExecutor) -> None:
+def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, questions: Executors) -> None:
     """The question and two clauses, 0.2 s each to encode, in 0.3 s: what the question itself found is not lost."""
     domains = agents.of(Domain.CODE, code=Slow(0.2))
     asked = [
@@ -386,9 +400,7 @@ def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, question
         assert result["coverage"]["code"]["notices"], "what was cut short is named"
 
 
-def test_a_millisecond_is_no_error_and_no_silence(
-    everybody: dict[Domain, Agent], questions: ThreadPoolExecutor
-) -> None:
+def test_a_millisecond_is_no_error_and_no_silence(everybody: dict[Domain, Agent], questions: Executors) -> None:
     for number in range(15):
         started = time.monotonic()
         result = answer(Question(text=f"payment error {number}", timeout_ms=1), everybody, questions)
@@ -401,17 +413,66 @@ def test_a_millisecond_is_no_error_and_no_silence(
                 assert all(source in str(covered["notices"]) for source in late)
 
 
-def test_without_a_deadline_everybody_is_waited_for(agents: Agents, questions: ThreadPoolExecutor) -> None:
+def test_without_a_deadline_everybody_is_waited_for(agents: Agents, questions: Executors) -> None:
     domains = agents.of(Domain.CODE, code=Slow(0.3))
     result = answer(Question(text="payment error", timeout_ms=None), domains, questions)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "ok"
 
 
-def test_a_question_is_not_changed_by_answering_it(
-    everybody: dict[Domain, Agent], questions: ThreadPoolExecutor
-) -> None:
+def test_a_question_is_not_changed_by_answering_it(everybody: dict[Domain, Agent], questions: Executors) -> None:
     filters = {Domain.CODE: {"language": "python"}}
     question = Question(text="payment", filters=filters)
     before = replace(question, filters={Domain.CODE: dict(filters[Domain.CODE])})
     answer(question, everybody, questions)
     assert question == before
+
+
+# WIKI's traps
+
+
+class Hanging(Agent):
+    """An agent that does not answer for ten seconds, or until it is let go."""
+
+    go = threading.Event()
+
+    def recall(self, request: RecallRequest) -> RecallResponse:
+        self.go.wait(10)
+        return super().recall(request)
+
+
+@pytest.fixture
+def hanging(workspace: Settings, pools: tuple[ThreadPoolExecutor, ThreadPoolExecutor]) -> Iterator[Agent]:
+    Hanging.go = threading.Event()
+    with agent_of(workspace, Domain.RESEARCH, pools[1], kind=Hanging) as agent:
+        yield agent
+        Hanging.go.set()
+
+
+def test_trap_a_mixed_speed_question_keeps_what_is_fast(agents: Agents, hanging: Agent) -> None:
+    """WIKI: "pairing one quick source with one slow enough to hit the timeout could crash the entire fusion call"."""
+    domains = {**agents.of(Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS), Domain.RESEARCH: hanging}
+    with ExitStack() as stack:
+        own = {domain: stack.enter_context(ThreadPoolExecutor(2)) for domain in Domain}
+        answer(Question(text="warm up", timeout_ms=200), domains, own)
+        # Three times as often as the domain that hangs has threads: it must not take those of the others.
+        for number in range(6):
+            started = time.monotonic()
+            result = answer(Question(text=f"payment error {number}", timeout_ms=500), domains, own)
+            assert time.monotonic() - started < 0.6
+            assert result["items"]
+            assert {where for where, _ in places(result)} <= {"code", "documentation", "conversations"}
+            assert result["coverage_gaps"] == [
+                {"domain_id": "research", "agent_id": "research-memory", "reason": "timeout after 500ms"}
+            ]
+        Hanging.go.set()
+
+
+def test_trap_what_two_clauses_find_stands_there_once(everybody: dict[Domain, Agent], questions: Executors) -> None:
+    """WIKI: "two independent calls to the same backend can both legitimately return overlapping items"."""
+    assert len(split_clauses(COMPOUND)) == 2
+    result = answer(Question(text=COMPOUND, top_k=20), everybody, questions)
+    chunks = [one["chunk_id"] for one in result["items"]]
+    assert len(chunks) == len(set(chunks)) > 4
+    text = recipe.answer(Question(text=COMPOUND, top_k=20), everybody, questions).text(1500)
+    headers = [line for line in text.splitlines() if line.startswith("[")]
+    assert len(headers) == len(set(headers)) > 1, "a source has one section, whichever clause found it"
