@@ -12,7 +12,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from nornweave.documents import FusionResult
 from nornweave.errors import ConfigError, NornWeaveError, QueryError
+from nornweave.fusion.records import ConflictStrategy
 from nornweave.settings import Settings, load_settings
 from nornweave.types import Domain, GenerationId
 
@@ -90,10 +92,24 @@ def query(
         typer.Option("--filter", metavar="D.KEY=VALUE", help="Only what passes, e.g. code.language=python."),
     ] = None,
     explain: Annotated[bool, typer.Option(help="Show what each source, weight and bonus gave each item.")] = False,
+    text_form: Annotated[
+        bool, typer.Option("--text", help="Plain text with a section a domain, as a model would read it.")
+    ] = False,
+    synthesize: Annotated[bool, typer.Option(help="Let the configured model write an answer that cites.")] = False,
+    strategy: Annotated[
+        ConflictStrategy | None, typer.Option(metavar="S", help="How conflicts are resolved, e.g. FLAG.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(help="At most so much text, at four characters a token.", min=1)
+    ] = None,
+    min_score: Annotated[float | None, typer.Option(help="Nothing below this score.", min=0, max=1)] = None,
+    diversity: Annotated[
+        float | None, typer.Option(help="How much other domains count beside the score.", min=0, max=1)
+    ] = None,
     timeout_ms: Annotated[int, typer.Option(help="Answer with what is there after this long.", min=1)] = 5000,
     as_json: JsonOption = False,
 ) -> None:
-    """Search the published generations: meaning, words, phrases and names, combined."""
+    """Search the published generations and fuse what they find into one answer."""
     from nornweave.answer import Question
     from nornweave.engine import Engine
     from nornweave.recall.filters import parse_filter_options
@@ -109,15 +125,23 @@ def query(
         filters=parse_filter_options(filters or [], declared),
         timeout_ms=timeout_ms,
         explain=explain,
+        strategy=strategy,
+        max_tokens=max_tokens,
+        min_score=min_score,
+        diversity=diversity,
+        synthesize=synthesize,
     )
     engine = Engine(settings, served)
     engine.start(watch=False)
     try:
-        result = engine.query(question)
+        answered = engine.answer(question)
     finally:
         engine.close()
+    result = answered.document()
     if as_json:
         _print_json(result)
+    elif text_form:
+        output.out(answered.text(settings.fusion.fusion_max_chars_per_source), highlight=False)
     else:
         print_answer(output, result)
     for line in _shortfalls(result):
@@ -125,9 +149,12 @@ def query(
     sys.exit(0 if any(one["searched"] for one in result["coverage"].values()) else 1)
 
 
-def _shortfalls(result: dict[str, Any]) -> list[str]:
+def _shortfalls(result: FusionResult) -> list[str]:
     """Say what was not searched, or not as it should have been."""
     gaps = [f"not searched: {gap['domain_id']}: {gap['reason']}" for gap in result["coverage_gaps"]]
+    details = result["synthesis_details"]
+    if details and details["reason"]:
+        gaps.append(f"no synthesis: {details['reason']}" if result["synthesis"] is None else details["reason"])
     notices = [f"{domain}: {notice}" for domain, one in result["coverage"].items() for notice in one.get("notices", [])]
     return gaps + notices
 
@@ -192,6 +219,26 @@ def rollback(
 
 
 @app.command()
+def conflicts(
+    context: typer.Context,
+    settled: Annotated[bool, typer.Option(help="Also show what was settled.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what the domains disagree about: both sides, what probably holds, and since when."""
+    from nornweave.ledger_book import ledger_document, refresh_ledger
+    from nornweave.report import print_ledger
+
+    settings = _settings(context)
+    document = ledger_document(settings, refresh_ledger(settings))
+    if as_json:
+        _print_json(document)
+    else:
+        print_ledger(output, document, settled=settled)
+    for notice in document["notices"]:
+        messages.print(notice, style="yellow", markup=False, soft_wrap=True)
+
+
+@app.command()
 def serve(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Where to listen; anything but this machine needs a token.")] = "127.0.0.1",
@@ -199,13 +246,20 @@ def serve(
         int | None, typer.Option(help="FUSION_PORT or 8082, for an agent alone AGENT_PORT or 8081.", min=0, max=65535)
     ] = None,
     agent: Annotated[Domain | None, typer.Option(metavar="D", help="Serve one domain alone, also at the root.")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Processes; each holds the index. One a CPU while the index is small.", min=1, max=64),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Serve the HTTP API until Ctrl-C."""
     from api.serving import serve as serve_api
+    from api.workers import usual_workers
 
+    settings = _settings(context)
     announce = (lambda url: _print_json({"url": url})) if as_json else None
-    sys.exit(serve_api(_settings(context), host, port, agent, announce=announce))
+    count = workers or usual_workers(settings)
+    sys.exit(serve_api(settings, host, port, agent, announce=announce, workers=count))
 
 
 @app.command()
@@ -214,7 +268,7 @@ def up(
     host: Annotated[str, typer.Option(help="Where to listen.")] = "127.0.0.1",
     dagster_port: Annotated[int, typer.Option(help="Port of the Dagster UI.")] = 3000,
 ) -> None:
-    """Start the Dagster UI with its schedule and its sensors (and the API, once there is one), until Ctrl-C."""
+    """Start the API and the Dagster UI with its schedule and its sensors, until Ctrl-C."""
     from api.auth import check_listening, service_token
     from api.serving import default_port
     from nornweave.supervisor import up as supervise

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from nornweave.documents import LedgerDocument, LedgerSideDocument
 from nornweave.settings import Settings
 from nornweave.status import read_status, report_as_json
 from nornweave.sync import SyncReport
@@ -150,20 +151,74 @@ def print_status(console: Console, statuses: Mapping[str, Mapping[str, Any]]) ->
 
 
 def print_answer(console: Console, result: Mapping[str, Any]) -> None:
-    """Print the items of an answer with their citations, then the gaps."""
+    """Print the items of an answer with their citations, conflicts with both sides, and what a model wrote."""
+    if result["synthesis"]:
+        console.print(Text(result["synthesis"]))
+        console.print()
     for rank, item in enumerate(result["items"], 1):
         title = Text(f"{rank}. {_where(item['citation'])}", style="bold")
         title.append(f"  {item['score']['value']:.3f}", style="cyan")
         if item["citation"]["stale"]:
             title.append("  stale", style="yellow")
+        if item["conflict"]:
+            title.append(f"  conflict {item['conflict']['index'] + 1}: {item['conflict']['role']}", style="yellow")
         console.print(title)
+        for citation in item["corroborated_by"]:
+            console.print(Text(f"   = {_where(citation)}", style="green"))
         lines = [line for line in item["content"].splitlines() if line.strip()]
         for line in lines[:EXCERPT_LINES]:
             console.print(Text(f"   {line}", style="dim"), no_wrap=True, overflow="ellipsis")
     if any("explanation" in item for item in result["items"]):
         _print_explanations(console, result["items"])
+    for number, conflict in enumerate(result["conflicts"], 1):
+        _print_conflict(console, number, conflict)
     if not result["items"] and not result["coverage_gaps"]:
         console.print("nothing found; every domain was searched")
+
+
+def _print_conflict(console: Console, number: int, conflict: Mapping[str, Any]) -> None:
+    """Print what each side says, side by side with where it says it; the one that holds first."""
+    about = " ".join(part for part in (conflict["entity"], conflict["attribute"].replace("_", " ")) if part)
+    console.print(Text(f"conflict {number}: {about}", style="bold yellow"))
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2))
+    for _ in range(3):
+        table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for side in conflict["claims"]:
+        said, day = side["statement"] or "", (side["timestamp"] or "")[:10]
+        table.add_row(f"   {side['role']}", f"{side['domain_id']}  {side['source_path']}", day, Text(said))
+    console.print(table)
+    console.print(Text(f"   {conflict['resolution']}: {conflict['reason']}", style="dim"))
+
+
+def print_ledger(console: Console, document: LedgerDocument, *, settled: bool = False) -> None:
+    """Print the ledger by entity, the side that probably holds first."""
+    entries = document["open"] + (document["settled"] if settled else [])
+    entity: str | None = None
+    for entry in entries:
+        if entry["entity"] != entity:
+            entity = entry["entity"]
+            console.print(Text(entity or "(no name)", style="bold"))
+        since = f"settled {entry['settled'][:10]}" if entry["settled"] else f"since {entry['first_seen'][:10]}"
+        console.print(Text(f"  {entry['attribute'].replace('_', ' ')}  ({since}, {entry['confidence']:.2f})"))
+        for side in entry["sides"]:
+            lines = ":{}-{}".format(*side["line_range"]) if side["line_range"] else ""
+            place = f"{side['domain_id']}  {side['source_id']}/{side['source_path']}{lines}"
+            console.print(Text(f"    {_value(side)}  {place}", style="cyan"))
+            console.print(Text(f"      {side['statement']}", style="dim"), no_wrap=True, overflow="ellipsis")
+        console.print(Text(f"    {entry['reason']}", style="dim"))
+    console.print(f"{len(document['open'])} open, {len(document['settled'])} settled", highlight=False)
+
+
+def _value(side: LedgerSideDocument) -> str:
+    """Write a value as people do: seconds that make whole days, hours or minutes as those."""
+    value, unit = side["value"], side["unit"]
+    if unit == "s" and value.isdecimal():
+        seconds = int(value)
+        for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
+            if seconds >= size and seconds % size == 0:
+                return f"{seconds // size} {name}"
+    return f"{value} {unit}" if unit else value
 
 
 def _print_explanations(console: Console, items: Sequence[Mapping[str, Any]]) -> None:

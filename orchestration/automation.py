@@ -21,6 +21,7 @@ from nornweave.parts import INBOX
 from nornweave.settings import Settings
 from nornweave.types import Domain, digest
 from orchestration.assets.domain import domain_keys
+from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.instance import DOMAIN_TAG, UNFINISHED, forget_old_runs
 
 SYNC_JOB = "sync"
@@ -172,7 +173,7 @@ def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
     """Ask for a run of one domain; once only for a ``run_key``."""
     return dg.RunRequest(
         run_key=run_key,
-        asset_selection=domain_keys(domain),
+        asset_selection=[*domain_keys(domain), LEDGER_KEY],
         tags={DOMAIN_TAG: domain.value},
     )
 

@@ -13,6 +13,7 @@ from nornweave.settings import Settings, load_settings
 from nornweave.sync import Progress
 from nornweave.types import Domain
 from orchestration.assets.domain import domain_assets
+from orchestration.assets.ledger import GROUP, ledger_asset
 from orchestration.automation import DEFAULT_CRON, SYNC_JOB, automation
 from orchestration.resources import RESOURCE, Outcomes, domain_syncs
 
@@ -43,12 +44,12 @@ def build_definitions(
     domains = settings.served_domains if domains is None else domains
     job = dg.define_asset_job(
         SYNC_JOB,
-        selection=dg.AssetSelection.groups(*(domain.value for domain in domains)),
+        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), GROUP),
         description="Bring domains up to date with their sources and publish them.",
     )
     schedule, sensors = automation(settings, job, refresh_cron)
     return dg.Definitions(
-        assets=[asset for domain in domains for asset in domain_assets(settings, domain)],
+        assets=[*(asset for domain in domains for asset in domain_assets(settings, domain)), ledger_asset(settings)],
         jobs=[job],
         schedules=[schedule],
         sensors=sensors,

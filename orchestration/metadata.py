@@ -9,6 +9,7 @@ from typing import TypeAlias
 import dagster as dg
 
 from nornweave.ingest.changes import Changes
+from nornweave.ledger import Ledger, LedgerSide
 from nornweave.store.port import Candidate, Publication
 from nornweave.sync import SyncReport
 from nornweave.types import Failure
@@ -65,6 +66,23 @@ def embeddings_metadata(embedded: int, seconds: float) -> Metadata:
     """Describe how many vectors were computed."""
     speed = {"embedded_per_second": round(embedded / seconds, 1)} if embedded and seconds else {}
     return {"embedded": embedded, "seconds": seconds, **speed}
+
+
+def ledger_metadata(ledger: Ledger) -> Metadata:
+    """Describe what disagrees, newest first."""
+    new = [entry for entry in ledger.open if entry.first_seen == ledger.made_at]
+    settled = [entry for entry in ledger.settled if entry.settled == ledger.made_at]
+    rows = [(entry.entity, entry.attribute, *map(_said, entry.sides), entry.reason) for entry in ledger.open[:SHOWN]]
+    return {
+        "open": len(ledger.open),
+        "new": len(new),
+        "settled": len(settled),
+        **_filled({"open conflicts": table(("entity", "attribute", "probably holds", "against", "why"), rows)}),
+    }
+
+
+def _said(side: LedgerSide) -> str:
+    return f"{side.claim.value} {side.claim.unit or ''} ({side.domain}: {side.located.path})"
 
 
 def index_metadata(candidate: Candidate | None, seconds: float) -> Metadata:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from nornweave import analysis
+from nornweave.claims import vocabulary
 from nornweave.errors import DomainBusyError, EncoderError
 from nornweave.parts import chunker_of
 from nornweave.settings import DomainSettings, Settings
@@ -92,9 +93,10 @@ def code_versions(configured: DomainSettings) -> dict[str, str]:
     chunker, embedding = chunker_of(configured).version, configured.embedding
     encoder = f"{embedding.model}/{embedding.dimensions}"
     storage = configured.storage.model_dump_json()
+    pipeline = (chunker, encoder, analysis.VERSION, vocabulary.VERSION)  # decides what counts as changed
     parts = {
-        "documents": (chunker, encoder, analysis.VERSION),  # what counts as changed follows from all three
-        "chunks": (chunker, encoder, analysis.VERSION),
+        "documents": pipeline,
+        "chunks": pipeline,
         "embeddings": (encoder,),
         "index": (analysis.VERSION, encoder, storage),
         "generation": (analysis.VERSION, encoder, storage),

@@ -16,6 +16,7 @@ from nornweave.reconcile import INVARIANTS
 from nornweave.settings import Settings
 from nornweave.types import Domain
 from orchestration.assets.domain import STEPS, asset_key, code_versions
+from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.checks import MEANINGS
 from orchestration.definitions import build_definitions, settings_from_environment
 
@@ -35,6 +36,11 @@ def test_the_definitions_are_valid(settings: Settings) -> None:
 def test_each_served_domain_is_a_group_of_five_assets_in_line(settings: Settings) -> None:
     specs = specs_of(settings)
 
+    ledger = specs.pop(LEDGER_KEY.to_user_string())
+    assert {dep.asset_key for dep in ledger.deps} == {
+        asset_key(domain, "generation") for domain in (Domain.CODE, Domain.DOCUMENTATION)
+    }
+    assert (ledger.group_name, bool(ledger.description)) == ("ledger", True)
     assert set(specs) == {f"{domain}/{step}" for domain in ("code", "documentation") for step in STEPS}
     for domain in (Domain.CODE, Domain.DOCUMENTATION):
         for before, after in zip(STEPS, STEPS[1:], strict=False):
@@ -47,8 +53,8 @@ def test_each_served_domain_is_a_group_of_five_assets_in_line(settings: Settings
 def test_without_sources_all_four_domains_are_there(settings: Settings) -> None:
     specs = specs_of(settings.model_copy(update={"sources": ()}))
 
-    assert {spec.group_name for spec in specs.values()} == {domain.value for domain in Domain}
-    assert len(specs) == 4 * len(STEPS)
+    assert {spec.group_name for spec in specs.values()} == {*(domain.value for domain in Domain), "ledger"}
+    assert len(specs) == 4 * len(STEPS) + 1
 
 
 def test_every_invariant_is_a_described_blocking_check_before_publication(settings: Settings) -> None:

@@ -1,0 +1,45 @@
+"""The conflict ledger: made anew after every publication, over all domains that are published."""
+
+# No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
+
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from nornweave.claims import vocabulary
+from nornweave.ledger_book import refresh_ledger
+from nornweave.settings import Settings
+from orchestration import metadata
+from orchestration.assets.domain import OWNERS, asset_key
+
+GROUP = "ledger"
+LEDGER_KEY = dg.AssetKey([GROUP, "conflicts"])
+
+if TYPE_CHECKING:
+    Result = dg.MaterializeResult[Any]
+else:
+    Result = dg.MaterializeResult  # Dagster knows the bare class only
+
+
+def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
+    """Return the asset; it comes after the publications of the domains that are served."""
+
+    @dg.asset(
+        key=LEDGER_KEY,
+        deps=[asset_key(domain, "generation") for domain in settings.served_domains],
+        group_name=GROUP,
+        description=_DESCRIPTION,
+        kinds={"duckdb"},
+        owners=OWNERS,
+        code_version=vocabulary.VERSION,
+    )
+    def conflicts() -> Result:
+        return dg.MaterializeResult(metadata=metadata.ledger_metadata(refresh_ledger(settings)))
+
+    return conflicts
+
+
+_DESCRIPTION = (
+    "What the published generations of two domains disagree about: claims with both spans, the suggested authority, "
+    "when it was first seen, and what is settled since the last time. Read it with `nornweave conflicts`."
+)

@@ -1,0 +1,109 @@
+"""The ledger over time: what is new, what stays, what is settled, what could not be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from nornweave.claims.located import LocatedClaim
+from nornweave.ledger import MAX_RIVALS, LedgerEntry, find_entries, update
+from nornweave.types import ChunkId, Claim, Span
+
+DAY = datetime(2026, 1, 20, tzinfo=UTC)
+GENERATIONS = {"code": "gen-000001", "documentation": "gen-000001"}
+
+
+def timeout(seconds: int, path: str, *, mood: str = "stated", day: datetime | None = DAY) -> LocatedClaim:
+    claim = Claim(
+        kind="number",
+        entity="webhook delivery",
+        attribute="timeout",
+        value=str(seconds),
+        unit="s",
+        span=Span(0, 4),
+        statement=f"The timeout of webhook deliveries is {seconds} seconds.",
+        topics=("deliveri", "endpoint", "webhook"),
+        mood=mood,  # type: ignore[arg-type]
+    )
+    return LocatedClaim(
+        claim=claim, chunk_id=ChunkId(path), source_id="s", path=path, line_range=(1, 1), updated_at=day
+    )
+
+
+def entries(code: list[LocatedClaim], docs: list[LocatedClaim], now: datetime = DAY) -> tuple[LedgerEntry, ...]:
+    return find_entries({"documentation": docs, "code": code}, now)
+
+
+def test_two_values_of_one_thing_are_an_entry() -> None:
+    (entry,) = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", day=DAY - timedelta(days=50))])
+    assert [(side.domain, side.claim.value) for side in entry.sides] == [("code", "10"), ("documentation", "30")]
+    assert (entry.suggested, entry.attribute) == ("code", "timeout")
+    assert "2026-01-20 against 2025-12-01" in entry.reason
+    assert entry.first_seen == DAY
+    assert entry.settled is None
+
+
+def test_the_suggestion_says_when_the_other_side_is_newer() -> None:
+    (entry,) = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", day=DAY + timedelta(days=1))])
+    assert entry.suggested == "code"
+    assert "but the other side is newer (2026-01-21 against 2026-01-20)" in entry.reason
+
+
+def test_agreement_and_what_is_not_stated_are_none() -> None:
+    assert entries([timeout(10, "hooks.py")], [timeout(10, "hooks.md")]) == ()
+    assert entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", mood="history")]) == ()
+    assert find_entries({"code": [timeout(10, "a.py"), timeout(30, "b.py")]}, DAY) == (), "one domain"
+
+
+def test_the_same_statement_made_twice_is_one_entry() -> None:
+    assert len(entries([timeout(10, "hooks.py"), timeout(10, "hooks.py")], [timeout(30, "hooks.md")])) == 1
+    assert len(entries([timeout(10, "hooks.py"), timeout(10, "other.py")], [timeout(30, "hooks.md")])) == 2
+
+
+def test_what_contradicts_everybody_is_about_something_else() -> None:
+    pages = [timeout(30 + number, f"{number}.md") for number in range(MAX_RIVALS + 3)]
+    assert len(entries([timeout(10, "hooks.py")], pages)) == MAX_RIVALS
+
+
+def test_an_entry_keeps_its_first_day_and_is_settled_when_it_is_gone() -> None:
+    code, docs = [timeout(10, "hooks.py")], [timeout(30, "hooks.md")]
+    first = update(None, entries(code, docs), GENERATIONS, DAY)
+    later = DAY + timedelta(days=1)
+    second = update(first, entries(code, docs, later), GENERATIONS, later)
+    assert [entry.first_seen for entry in second.open] == [DAY]
+    assert (second.settled, second.made_at) == ((), later)
+
+    third = update(second, entries(code, [timeout(10, "hooks.md")]), GENERATIONS, later + timedelta(days=1))
+    assert third.open == ()
+    assert [(entry.entry_id, entry.settled) for entry in third.settled] == [
+        (first.open[0].entry_id, later + timedelta(days=1))
+    ]
+    fourth = update(third, entries(code, docs, later), GENERATIONS, later)
+    assert fourth.open[0].first_seen == later, "it came back: it is a new disagreement"
+    assert len(fourth.settled) == 1
+
+
+def test_another_value_is_another_disagreement() -> None:
+    code = [timeout(10, "hooks.py")]
+    first = update(None, entries(code, [timeout(30, "hooks.md")]), GENERATIONS, DAY)
+    second = update(first, entries(code, [timeout(20, "hooks.md")]), GENERATIONS, DAY)
+    assert len(second.open) == len(second.settled) == 1
+
+
+def test_what_a_domain_said_that_cannot_be_read_stays_open() -> None:
+    first = update(None, entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md")]), GENERATIONS, DAY)
+    unread = update(first, (), {"code": "gen-000002"}, DAY, unread={"documentation"})
+    assert [entry.entry_id for entry in unread.open] == [first.open[0].entry_id]
+    assert update(first, (), {"code": "gen-000002"}, DAY).open == ()
+
+
+def test_the_newest_entity_comes_first() -> None:
+    base = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md")])[0]
+    old, new = replace(base, entity="b", entry_id="1"), replace(base, entity="z", entry_id="2")
+    also = replace(base, entity="b", entry_id="3")
+    first = update(None, [old], GENERATIONS, DAY)
+    later = DAY + timedelta(days=1)
+    found = [replace(one, first_seen=later) for one in (old, new, also)]
+    ledger = update(first, found, GENERATIONS, later)
+    assert [entry.entry_id for entry in ledger.open] == ["3", "1", "2"]
+    assert ledger.open[1].first_seen == DAY
