@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
@@ -15,10 +15,11 @@ from fastapi import FastAPI
 
 from api.auth import BearerAuth, service_token
 from api.errors import Unexpected, add_handlers
-from api.limits import Admission, BodyLimit
-from api.openapi import App
+from api.hosts import HostGuard
+from api.limits import BodyLimit
+from api.openapi import DESCRIPTION, TAGS, App
 from api.ports import EnginePort
-from api.routes import agents, health
+from api.routes import agents, documentation, health, inbox, query, texts
 from api.state import Serving
 from nornweave.settings import Settings
 from nornweave.types import Domain
@@ -34,6 +35,7 @@ def create_app(
     *,
     agent: Domain | None = None,
     environment: Mapping[str, str] | None = None,
+    names: Collection[str] | None = None,
 ) -> FastAPI:
     """Build the app; its lifespan starts the engine in the background and closes it.
 
@@ -42,11 +44,14 @@ def create_app(
         engine: over these settings unless given.
         agent: serve this domain alone, its agent also at the root.
         environment: ``os.environ`` unless given; holds the token.
+        names: by which the API may be called (``hosts.py``); ``None`` answers to every name.
     """
     app = App(
         title="NornWeave",
         summary="Knowledge retrieval over code, documentation, conversations and research.",
         version=version("nornweave"),
+        description=DESCRIPTION,
+        openapi_tags=TAGS,
         # The page of FastAPI loads its scripts from elsewhere; there is no elsewhere where NornWeave runs.
         docs_url=None,
         redoc_url=None,
@@ -55,16 +60,16 @@ def create_app(
     )
     app.state.serving = Serving(
         engine=engine or _engine(settings, agent),
-        admission=Admission(),
         token=service_token(os.environ if environment is None else environment),
         alone=agent,
     )
     add_handlers(app)
     app.add_middleware(BodyLimit)
-    app.add_middleware(BearerAuth, token=app.state.serving.token)
+    app.add_middleware(BearerAuth, token=app.state.serving.token, open_paths={"/health", *documentation.OPEN_PATHS})
+    app.add_middleware(HostGuard, names=names)
     app.add_middleware(Unexpected)
-    app.include_router(agents.router)
-    app.include_router(health.router)
+    for part in (query, agents, inbox, texts, health, documentation):
+        app.include_router(part.router)
     if agent:
         app.include_router(agents.alone)
     return app

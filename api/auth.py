@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -12,7 +12,6 @@ from api.errors import problem_response
 from nornweave.errors import ConfigError
 
 TOKEN_VARIABLE = "NORNWEAVE_SERVICE_TOKEN"  # noqa: S105 - the name of the variable
-OPEN_PATHS = frozenset({"/health"})
 
 
 def service_token(environment: Mapping[str, str]) -> str | None:
@@ -26,7 +25,7 @@ def check_listening(host: str, token: str | None) -> None:
     Raises:
         ConfigError: ``host`` is not this machine alone and no token is set.
     """
-    if token is None and not _is_loopback(host):
+    if token is None and not is_loopback(host):
         raise ConfigError(
             f"host {host!r}: whoever reaches it could read everything; set {TOKEN_VARIABLE} to a secret "
             "that clients send as bearer token, or listen on 127.0.0.1"
@@ -44,15 +43,16 @@ def is_authorised(scope: Scope, token: str | None) -> bool:
 
 
 class BearerAuth:
-    """Answers 401 to requests without the token, whatever path they name; ``/health`` is open."""
+    """Answers 401 to requests without the token, whatever path they name, except ``open_paths``."""
 
-    def __init__(self, app: ASGIApp, token: str | None) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, open_paths: Collection[str] = ()) -> None:
         self._app = app
         self._token = token
+        self._open_paths = open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass an authorised request on."""
-        if scope["type"] != "http" or scope["path"] in OPEN_PATHS or is_authorised(scope, self._token):
+        if scope["type"] != "http" or scope["path"] in self._open_paths or is_authorised(scope, self._token):
             await self._app(scope, receive, send)
             return
         refusal = problem_response(
@@ -63,7 +63,8 @@ class BearerAuth:
         await refusal(scope, receive, send)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether nobody but this machine reaches ``host``."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

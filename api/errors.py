@@ -5,14 +5,18 @@ raised                      status  says
 ==========================  ======  =====================================================
 broken JSON, not UTF-8      400     where
 missing or wrong token      401     which header is expected (``auth.py``)
-unknown path, domain        404     what is there
+unknown path, domain,       404     what is there
+chunk, document
 wrong method                405     ``Allow``
+``Accept`` of events alone  406     what there is
 body too large              413     the limit (``limits.py``)
 not ``application/json``    415     what was found
+foreign ``Host``            421     which names are answered (``hosts.py``)
 wrong field, QueryError     422     ``errors``: every field with what is allowed
 anything unexpected         500     an id that the log repeats
 busy, starting, stopping,   503     the reason, ``Retry-After``
-no generation, StoreError
+no generation, StoreError,
+inbox that cannot be written
 ==========================  ======  =====================================================
 """
 
@@ -33,7 +37,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
+from nornweave.errors import EncoderError, NoGenerationError, QueryError, SourceUnavailableError, StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -123,6 +127,7 @@ def add_handlers(app: FastAPI) -> None:
         NoGenerationError: _no_generation,
         StoreError: _store,
         EncoderError: _encoder,
+        SourceUnavailableError: _inbox,
         RequestValidationError: _validation,
         HTTPException: _http,
     }
@@ -149,6 +154,13 @@ async def _store(_request: Request, error: StoreError) -> Response:
 async def _encoder(_request: Request, error: EncoderError) -> Response:
     logger.error("a query cannot be encoded: %s", error)
     return await _problem(_request, unavailable("encoder-unavailable", str(error), RETRY_STORE_S))
+
+
+async def _inbox(_request: Request, error: SourceUnavailableError) -> Response:
+    # The reason names a folder of this machine, which is nobody else's to know.
+    logger.error("documents cannot be handed in: %s", error)
+    detail = "the inbox cannot be written; the log of the server says why"
+    return await _problem(_request, unavailable("inbox-unavailable", detail, RETRY_STORE_S))
 
 
 async def _http(request: Request, error: HTTPException) -> Response:
@@ -219,7 +231,8 @@ def _invalid(errors: Sequence[FieldProblem], hidden: int = 0) -> Response:
 
 
 def _field_problem(found: Mapping[str, Any]) -> FieldProblem:
-    location = [str(part) for part in found["loc"] if part not in {"body", "[key]"}] or ["body"]
+    # First comes where it stands: in the body, the path or behind the question mark.
+    location = [str(part) for part in found["loc"][1:] if part != "[key]"] or [str(found["loc"][0])]
     field = ".".join(location)
     if found["type"] == "missing":
         return {"field": field[:MAX_SHOWN], "detail": "is missing"}

@@ -1,8 +1,9 @@
-"""What one client may cost the others: the size of a body, and how many recalls run and wait."""
+"""What one client may cost the others: the size of a body, and how much runs and waits at once."""
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -15,6 +16,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.errors import ProblemError, unavailable
 
 MAX_BODY_BYTES = 1 << 20
+# Whole documents, and the answers of many agents: three documents of the largest size.
+MAX_LARGE_BODY_BYTES = 32 << 20
+LARGE_BODIES = re.compile(r"/fuse|/agents/[^/]*/ingest")
 # A recall is computation: more of them at once than CPUs makes each slower and none faster. At about 15 ms each, on two
 # CPUs the last of 64 that wait is served within half a second; who comes after that is better told to come back.
 MAX_WAITING = 64
@@ -28,10 +32,15 @@ def cpu_count() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def body_limit(path: str) -> int:
+    """Return how large the body of a request to ``path`` may be, in bytes."""
+    return MAX_LARGE_BODY_BYTES if LARGE_BODIES.fullmatch(path) else MAX_BODY_BYTES
+
+
 class BodyLimit:
     """Ends a request whose body is larger than the limit, announced or not (chunked), before more of it is read."""
 
-    def __init__(self, app: ASGIApp, limit: int = MAX_BODY_BYTES) -> None:
+    def __init__(self, app: ASGIApp, limit: Callable[[str], int] = body_limit) -> None:
         self._app = app
         self._limit = limit
 
@@ -40,29 +49,30 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        limit = self._limit(scope["path"])
         announced = Headers(scope=scope).get("content-length", "")
         size = int(announced) if announced.isdecimal() and len(announced) < 19 else 0
         read = 0
 
         async def counted() -> Message:
             nonlocal read
-            if size <= self._limit:
+            if size <= limit:
                 message = await receive()
                 read += len(message.get("body", b""))
-                if read <= self._limit:
+                if read <= limit:
                     return message
             # Raised to whoever reads the body: inside of the error handlers, which answer it.
-            raise ProblemError(413, f"the body is larger than the {self._limit} bytes that are allowed")
+            raise ProblemError(413, f"the body is larger than the {limit} bytes that are allowed")
 
         await self._app(scope, counted, send)
 
 
 class Admission:
-    """Lets as many recalls run at once as there are CPUs and a bounded number wait, in the order of their coming.
+    """Lets so many pieces of work run at once and a bounded number wait, in the order of their coming.
 
     Args:
-        running: recalls at once, each in a thread.
-        waiting: recalls that wait for their turn; those beyond are refused.
+        running: at once, each in a thread; as many as there are CPUs unless given.
+        waiting: for their turn; those beyond are refused.
     """
 
     def __init__(self, running: int | None = None, waiting: int = MAX_WAITING) -> None:
@@ -75,7 +85,7 @@ class Admission:
 
     @property
     def in_threads(self) -> int:
-        """Return how many recalls run right now, those that nobody waits for any more included."""
+        """Return how much runs right now, what nobody waits for any more included."""
         return len(self._working)
 
     async def run(self, work: Callable[[], T], wait_s: float | None = None) -> T:

@@ -1,4 +1,4 @@
-"""How ``/openapi.json`` declares problem documents."""
+"""``/openapi.json``: how it declares problem documents, and the worked examples in it."""
 
 from __future__ import annotations
 
@@ -9,22 +9,52 @@ from fastapi import FastAPI
 from pydantic import TypeAdapter
 
 from api.errors import MEDIA_TYPE, Problem
+from api.worked import Worked, worked_examples
 
 REFERENCE = "#/components/schemas/{model}"
 OPEN_OPERATION: dict[str, Any] = {"security": []}
+DESCRIPTION = """\
+One question, one answer out of code, documentation, conversations and research: deduplicated, conflicts shown with both
+sides, what was not searched named. Errors are problem documents (RFC 9457). The examples are answers from the example
+corpus, shortened where `…` stands.
+"""
+TAGS = [
+    {"name": "answers", "description": "Questions to all domains, and the fusion of any agents' answers."},
+    {"name": "agents", "description": "One domain each: recall, description, health."},
+    {"name": "agent", "description": "The one agent that is served alone."},
+    {"name": "inbox", "description": "Documents handed in over HTTP."},
+    {"name": "texts", "description": "The text behind a citation."},
+    {"name": "conflicts", "description": "The ledger: what domains disagree about in the whole corpus."},
+    {"name": "health", "description": "Liveness and readiness."},
+]
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Declare problem documents for these statuses."""
-    content = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(model="Problem")}}}
-    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+    return {
+        status: {
+            "description": HTTPStatus(status).phrase,
+            "content": {
+                MEDIA_TYPE: {
+                    "schema": {"$ref": REFERENCE.format(model="Problem")},
+                    "example": {
+                        "type": "about:blank",
+                        "title": HTTPStatus(status).phrase,
+                        "status": status,
+                        "detail": "what was found, what is allowed, what to do",
+                    },
+                }
+            },
+        }
+        for status in statuses
+    }
 
 
-PROBLEMS = problem_responses(400, 401, 404, 413, 415, 422, 500, 503)
+PROBLEMS = problem_responses(400, 401, 404, 413, 415, 421, 422, 500, 503)
 
 
 class App(FastAPI):
-    """An app whose description knows problem documents and the bearer token."""
+    """An app whose description knows problem documents, the bearer token and worked examples."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the description; it is made once."""
@@ -37,4 +67,27 @@ class App(FastAPI):
         components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         # Either with the token or, where none is configured, without.
         document["security"] = [{"token": []}, {}]
+        for example in worked_examples():
+            operation = document["paths"].get(example.path, {}).get(example.method)
+            if operation:
+                _add(operation, example)
         return document
+
+
+def _add(operation: dict[str, Any], example: Worked) -> None:
+    """Add an example to an operation: its parameters, its body and its answer."""
+    for parameter in operation.get("parameters", ()):
+        if parameter["name"] in example.parameters and "example" not in parameter:
+            parameter["example"] = example.parameters[parameter["name"]]
+            parameter["schema"].pop("examples", None)
+    shown = {"summary": example.summary}
+    if example.body is not None:
+        kinds = operation["requestBody"]["content"]
+        kinds["application/json"].setdefault("examples", {})[example.name] = {**shown, "value": example.body}
+    kinds = operation["responses"][str(example.status)]["content"]
+    # Problem documents are declared once for all operations: each gets its own before an example joins it.
+    kind = {key: value for key, value in kinds[example.media_type].items() if key != "example"}
+    kinds[example.media_type] = {
+        **kind,
+        "examples": {**kind.get("examples", {}), example.name: {**shown, "value": example.answer}},
+    }

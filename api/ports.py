@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from nornweave.documents import (
+    ChunkDocument,
+    Deposit,
+    DepositDocument,
+    DocumentDocument,
+    FusionResult,
+    LedgerDocument,
+)
+from nornweave.fusion.records import FuseRequest
+from nornweave.gathering import Question
 from nornweave.recall.records import AgentState, RecallRequest, RecallResponse
 from nornweave.types import Domain, JsonValue
 
@@ -41,7 +51,7 @@ class AgentPort(Protocol):
 
 
 class EnginePort(Protocol):
-    """All agents of one process."""
+    """All agents of one process; its methods block and may be called from several threads."""
 
     @property
     def agents(self) -> Mapping[Domain, AgentPort]:
@@ -52,3 +62,52 @@ class EnginePort(Protocol):
 
     def close(self) -> None:
         """Finish what is in flight and refuse the rest."""
+
+    def query(self, question: Question) -> FusionResult:
+        """Answer a question out of all domains; who is late or fails is a coverage gap.
+
+        Raises:
+            QueryError: the question asks for something that cannot be.
+            StoreError: the engine is closed.
+        """
+
+    def query_text(self, question: Question) -> str:
+        """Answer a question as text with a header per source (WIKI); raises as ``query`` does."""
+
+    def fuse(self, request: FuseRequest) -> FusionResult:
+        """Fuse the answers of any agents (PIPELINE).
+
+        Raises:
+            QueryError: the request asks for something that cannot be.
+        """
+
+    def chunk(self, chunk_id: str) -> ChunkDocument | None:
+        """Return the text behind a citation, ``None`` when no served domain has it.
+
+        Raises:
+            StoreError: a generation cannot be read.
+        """
+
+    def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:
+        """Return a document as it was ingested, ``None`` when the domain has none there.
+
+        Raises:
+            StoreError: the generation cannot be read.
+        """
+
+    def conflicts(self) -> LedgerDocument:
+        """Return the conflict ledger.
+
+        Raises:
+            StoreError: it is damaged.
+        """
+
+    def deposit(self, domain: Domain, documents: Sequence[Deposit]) -> list[DepositDocument]:
+        """Put documents into a domain's inbox; what is accepted is on disk when this returns.
+
+        Returns:
+            What became of each, in order.
+
+        Raises:
+            SourceUnavailableError: the inbox cannot be written.
+        """

@@ -7,14 +7,15 @@ type checker holds what is sent against what ``/openapi.json`` says.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from fastapi.responses import Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from api.query_body import MAX_TIMEOUT_MS, MAX_TOP_K
+from api.values import PlainJson, QuestionText
 from nornweave.recall.records import (
     AgentState,
     RecallRequest,
@@ -22,70 +23,18 @@ from nornweave.recall.records import (
 )
 from nornweave.types import Domain
 
-MAX_QUERY_CHARACTERS = 4096
-MAX_TOP_K = 100
-MAX_TIMEOUT_MS = 60_000
-
-EXAMPLE: dict[str, JsonValue] = {
-    "query_text": "what does the payment module return on errors",
-    "top_k": 10,
-    "filters": {"path_glob": "src/payments/**", "language": "python"},
-}
-
-
-def _readable(text: str) -> str:
-    if not text.strip():
-        raise ValueError("blank; ask something")
-    return _textual(text)
-
-
-def _textual(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("holds the character NUL, which no text has")
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ValueError("holds half a character (a lone surrogate)") from None
-    return text
-
-
-def _plain_filters(filters: dict[str, JsonValue]) -> dict[str, JsonValue]:
-    """Refuse what JSON has no words for; what each filter takes is the domain's to say."""
-    for value in _leaves(filters):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise ValueError("holds NaN or Infinity, which JSON does not have")
-        if isinstance(value, str):
-            _textual(value)
-    return filters
-
-
-def _leaves(filters: dict[str, JsonValue]) -> Iterator[JsonValue]:
-    pending: list[JsonValue] = [filters]
-    while pending:
-        value = pending.pop()
-        if isinstance(value, dict):
-            pending.extend([*value, *value.values()])
-        elif isinstance(value, list):
-            pending.extend(value)
-        else:
-            yield value
-
 
 class RecallBody(BaseModel):
     """What one agent is asked."""
 
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, json_schema_extra={"examples": [EXAMPLE]})
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
     query_text: Annotated[
-        str,
-        StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS),
-        AfterValidator(_readable),
-        Field(description="In your own words, an identifier or an error line; not blank."),
+        QuestionText, Field(description="In your own words, an identifier or an error line; not blank.")
     ]
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="Items wanted.")] = 10
     filters: Annotated[
-        dict[str, JsonValue],
-        AfterValidator(_plain_filters),
+        PlainJson,
         Field(description="Declared filter → value; `/agents/{domain}/describe` lists them. All of them must hold."),
     ] = {}
     expand: Annotated[Switch, Field(description="Search variants of the query beside it.")] = "auto"

@@ -8,12 +8,14 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import uvicorn
 
 from api.app import create_app
 from api.auth import check_listening, service_token
+from api.hosts import answered_names
+from api.workers import running as more_processes
 from nornweave.errors import ConfigError
 from nornweave.settings import Settings
 from nornweave.supervisor import LOOPBACK, PortInUseError
@@ -34,6 +36,8 @@ def serve(
     *,
     environment: Mapping[str, str] | None = None,
     announce: Announce | None = None,
+    workers: int = 1,
+    shared: bool = False,
 ) -> int:
     """Serve the API until SIGINT or SIGTERM, then finish what is in flight, for at most a few seconds.
 
@@ -44,6 +48,8 @@ def serve(
         agent: serve this domain alone, also at the root.
         environment: ``os.environ`` unless given.
         announce: told the URL once it is listened on; said on stderr unless given.
+        workers: processes that serve, this one included.
+        shared: other processes listen there as well, on purpose.
 
     Returns:
         The exit code: 0 after a signal, 1 when a request did not end in time.
@@ -53,12 +59,17 @@ def serve(
         PortInUseError: something else listens there.
     """
     environment = os.environ if environment is None else environment
-    check_listening(host, service_token(environment))
+    token = service_token(environment)
+    check_listening(host, token)
     if agent and agent not in settings.served_domains:
         served = ", ".join(one.value for one in settings.served_domains)
         raise ConfigError(f"{settings.file}: domain {agent.value!r} has no source; domains with one: {served}")
-    app = create_app(settings, agent=agent, environment=environment)
-    with _listen(host, default_port(agent, environment) if port is None else port) as listener:
+    # With a token a page that rebinds its name learns nothing: no browser sends the token for it.
+    names = answered_names(host) if token is None else None
+    app = create_app(settings, agent=agent, environment=environment, names=names)
+    wanted = default_port(agent, environment) if port is None else port
+    with ExitStack() as running:
+        listener = running.enter_context(_listen(host, wanted, shared=shared, several=workers > 1))
         config = uvicorn.Config(
             app,
             # The command line configures logging; on stdout nothing is written.
@@ -69,9 +80,12 @@ def serve(
             proxy_headers=False,
             timeout_graceful_shutdown=DRAIN_WITHIN_S,
         )
+        if workers > 1:
+            taken = int(listener.getsockname()[1])
+            running.enter_context(more_processes(settings.file, host, taken, agent, workers - 1))
         with _signals_end_quietly():
             _Server(config, announce or _say).run(sockets=[listener])
-    if app.state.serving.admission.in_threads:
+    if app.state.serving.in_threads:
         _say("a request did not end in time; it is abandoned")
         # Its thread cannot be ended otherwise, and nothing that is served is ever written.
         os._exit(1)
@@ -91,8 +105,15 @@ def default_port(agent: Domain | None, environment: Mapping[str, str]) -> int:
     return int(value)
 
 
-def _listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket: who comes second learns it before anything is loaded."""
+def _listen(host: str, port: int, *, shared: bool = False, several: bool = False) -> socket.socket:
+    """Return a listening socket: who comes second learns it before anything is loaded.
+
+    Args:
+        shared: the port is another process's, which lets this one listen there.
+        several: let others listen there.
+    """
+    if several and port:
+        _listen(host, port).close()  # is it free? Sharing would not tell.
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -100,6 +121,8 @@ def _listen(host: str, port: int) -> socket.socket:
         raise ConfigError(f"host {host!r}: {error}") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if shared or several:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -12,6 +12,15 @@ from api.limits import Admission
 from api.ports import AgentPort, EnginePort
 from nornweave.types import Domain
 
+# A question waits for its domains, which compute in pools of the engine, 16 threads each. With 8 clients on 2 CPUs, 2,
+# 4 and 8 at once answered as many a second; more of them leave room beside those that wait for a domain that hangs.
+QUESTIONS = 16
+# Large requests wait with all that they hold: not too many of them.
+WAITING_TO_FUSE = 32
+# What is handed in waits for the disk, what is looked up hardly at all.
+WRITING, WAITING_TO_WRITE = 2, 16
+LOOKING_UP = 4
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Serving:
@@ -19,20 +28,39 @@ class Serving:
 
     Attributes:
         engine: of this process.
-        admission: how many recalls run and wait.
         token: that clients send; ``None`` asks for none.
         alone: the one domain that is served, also at the root; ``None`` serves all.
+        admission: how many recalls run and wait.
+        questions: how many questions to all domains do.
+        fusions: how many fusions of given answers do; apart, for large ones take seconds.
+        writing: how many deposits do.
+        lookups: how many look-ups of chunks, documents and the ledger do.
     """
 
     engine: EnginePort
-    admission: Admission
     token: str | None
     alone: Domain | None
+    admission: Admission = field(default_factory=Admission)
+    questions: Admission = field(default_factory=lambda: Admission(QUESTIONS))
+    fusions: Admission = field(default_factory=lambda: Admission(waiting=WAITING_TO_FUSE))
+    writing: Admission = field(default_factory=lambda: Admission(WRITING, WAITING_TO_WRITE))
+    lookups: Admission = field(default_factory=lambda: Admission(LOOKING_UP))
+
+    @property
+    def in_threads(self) -> int:
+        """Return how much runs right now, what nobody waits for any more included."""
+        gates = (self.admission, self.questions, self.fusions, self.writing, self.lookups)
+        return sum(gate.in_threads for gate in gates)
 
     @property
     def agents(self) -> tuple[AgentPort, ...]:
         """Return the agents that are served."""
         return tuple(agent for domain, agent in self.engine.agents.items() if self.alone in {None, domain})
+
+    @property
+    def domains(self) -> tuple[Domain, ...]:
+        """Return the domains that are served."""
+        return tuple(agent.domain for agent in self.agents)
 
     def agent(self, domain: str) -> AgentPort:
         """Return the agent of a domain.

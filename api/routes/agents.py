@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
-import anyio
 from fastapi import APIRouter, Path, Response
 
-from api.errors import RETRY_SOON_S, unavailable
+from api.deadline import Deadline
 from api.limits import Admission
 from api.openapi import PROBLEMS
 from api.ports import AgentPort
@@ -19,12 +16,8 @@ from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_respon
 from api.state import Served
 from nornweave.documents import RecallDocument, recall_document
 from nornweave.errors import QueryError
-from nornweave.recall.records import AgentState, RecallRequest
+from nornweave.recall.records import RecallRequest
 from nornweave.types import Domain
-
-# Loading takes some seconds, the first time with a new model longer (it is converted).
-MAX_START_S = 30.0
-POLL_START_S = 0.05
 
 router = APIRouter(tags=["agents"], responses=PROBLEMS)
 alone = APIRouter(tags=["agent"], responses=PROBLEMS)
@@ -72,30 +65,15 @@ def describe_alone(serving: Served) -> Response:
 
 
 async def _recall(agent: AgentPort, body: RecallBody, admission: Admission) -> Response:
-    request, arrived = body.request(), time.monotonic()
-    deadline = math.inf if request.timeout_ms is None else arrived + request.timeout_ms / 1000
-    await _wait_for_start(agent, min(deadline, arrived + MAX_START_S))
-    if agent.state in {AgentState.STARTING, AgentState.DRAINING, AgentState.OFFLINE}:
-        state = agent.state.value
-        raise unavailable(f"agent-{state.lower()}", f"{agent.agent_id} is {state}", RETRY_SOON_S)
-    wait_s = None if request.timeout_ms is None else max(0.0, deadline - time.monotonic())
-    return await admission.run(lambda: _answer(agent, request, arrived), wait_s)
+    deadline = Deadline(body.timeout_ms)
+    await deadline.wait_for_start([agent])
+    return await admission.run(lambda: _answer(agent, body.request(), deadline), deadline.left_s)
 
 
-async def _wait_for_start(agent: AgentPort, deadline: float) -> None:
-    """Wait while models and generations are loaded: seconds, which who asks the moment the port opens rather waits."""
-    while agent.state is AgentState.STARTING and time.monotonic() < deadline:
-        await anyio.sleep(POLL_START_S)
-
-
-def _answer(agent: AgentPort, request: RecallRequest, arrived: float) -> Response:
+def _answer(agent: AgentPort, request: RecallRequest, deadline: Deadline) -> Response:
     """Recall and write the answer down, both in the thread: the event loop stays free for who asks next."""
-    if request.timeout_ms is not None:
-        # The deadline is the client's: waiting for a turn counts.
-        waited_ms = int((time.monotonic() - arrived) * 1000)
-        request = replace(request, timeout_ms=max(1, request.timeout_ms - waited_ms))
     try:
-        return json_response(recall_document(agent.recall(request)))
+        return json_response(recall_document(agent.recall(replace(request, timeout_ms=deadline.left_ms))))
     except QueryError as error:
         raise QueryError(_in_body(error.field, agent.domain), error.problem) from error
 

@@ -16,7 +16,7 @@ from api.state import Served
 from nornweave.recall.records import AgentState
 from nornweave.types import JsonValue
 
-router = APIRouter(tags=["health"], responses=problem_responses(500))
+router = APIRouter(tags=["health"], responses=problem_responses(421, 500))
 
 
 @router.get("/health", response_model=LivenessDocument, openapi_extra=OPEN_OPERATION)

@@ -6,8 +6,7 @@ import asyncio
 
 import httpx
 import pytest
-from api_support import Ask, MemoryAgent, MemoryEngine, client_of, is_problem
-from pydantic import TypeAdapter
+from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
 from api.schemas import RegistryDocument
 from nornweave.documents import RecallDocument
@@ -19,12 +18,6 @@ CITATION = {
     "domain_id", "source_id", "source_path", "timestamp", "line_range", "char_range", "page", "section", "message_ids",
     "url", "title", "revision", "stale",
 }  # fmt: skip
-
-
-def conforms(kind: type, document: object) -> None:
-    """Check a document against its declaration: nothing missing, nothing of another type, nothing besides."""
-    declared = TypeAdapter(kind)
-    assert declared.dump_python(declared.validate_python(document), mode="json") == document
 
 
 def test_only_the_text_is_required(ask: Ask, code: MemoryAgent) -> None:

@@ -45,6 +45,13 @@ def test_the_token_opens(ask: Ask, scheme: str) -> None:
     ("method", "path"),
     [
         ("POST", "/agents/code/recall"),
+        ("POST", "/query"),
+        ("POST", "/fuse"),
+        ("POST", "/agents/code/ingest"),
+        ("GET", "/chunks/chunk-0"),
+        ("GET", "/documents/code/payments/a.py"),
+        ("GET", "/conflicts"),
+        ("GET", "/docs/nothing"),
         ("GET", "/agents"),
         ("GET", "/ready"),
         ("GET", "/openapi.json"),

@@ -10,7 +10,7 @@ import pytest
 from api_support import MemoryAgent, MemoryEngine, client_of, is_problem
 
 from api.errors import ProblemError
-from api.limits import Admission, cpu_count
+from api.limits import MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES, Admission, body_limit, cpu_count
 from nornweave.settings import Settings
 
 RECALL = "/agents/code/recall"
@@ -124,3 +124,27 @@ def test_a_recall_whose_request_is_cancelled_does_not_hold_up_the_end() -> None:
             release.set()
 
     assert asyncio.run(main()) < 1
+
+
+def test_only_documents_and_answers_may_be_large() -> None:
+    large = {path: body_limit(path) == MAX_LARGE_BODY_BYTES for path in (
+        "/fuse", "/agents/code/ingest", "/query", "/agents/code/recall", "/fuse/", "/agents/a/b/ingest", "/x/fuse",
+    )}  # fmt: skip
+    assert [path for path, is_large in large.items() if is_large] == ["/fuse", "/agents/code/ingest"]
+    assert body_limit("/query") == MAX_BODY_BYTES
+
+
+def test_whatever_runs_is_counted(settings: Settings, engine: MemoryEngine) -> None:
+    async def main() -> list[int]:
+        async with client_of(settings, engine) as client:
+            serving = client.app.state.serving  # type: ignore[attr-defined]
+            release, counted = threading.Event(), []
+            gates = (serving.admission, serving.questions, serving.fusions, serving.writing, serving.lookups)
+            tasks = [asyncio.create_task(gate.run(release.wait)) for gate in gates]
+            await asyncio.sleep(0.1)
+            counted.append(serving.in_threads)
+            release.set()
+            await asyncio.gather(*tasks)
+            return [*counted, serving.in_threads]
+
+    assert asyncio.run(main()) == [5, 0]

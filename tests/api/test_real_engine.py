@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import httpx
 import pytest
-from api_support import client_of, is_problem, publish, write_corpus
+from api_support import MemoryAgent, client_of, conforms, is_problem, publish, write_corpus
 from pydantic import TypeAdapter
 
-from nornweave.documents import RecallDocument
+from nornweave.documents import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
+from nornweave.engine import Engine
 from nornweave.settings import Settings
+from nornweave.types import Domain
 
 READY_WITHIN_S = 30
 
@@ -133,3 +138,156 @@ def test_a_new_publication_answers_without_a_failed_request(tmp_path: Path) -> N
         assert found["items"][0]["citation"]["source_path"] == "added.md"
 
     drive(settings, test)
+
+
+def test_one_question_is_answered_from_every_domain(published: Settings) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        answer = await client.post("/query", json={"query": "refund payments"})
+        assert answer.status_code == 200, "asked while it starts"
+        document = answer.json()
+        conforms(FusionResult, document)
+        assert {item["citation"]["domain_id"] for item in document["items"]} == {"code", "documentation"}
+        assert document["coverage_gaps"] == []
+        assert document["coverage"]["code"]["generation"] == "gen-000001"
+        filtered = {"query": "refund", "filters": {"code": {"path_glob": "refund.py"}}, "domains": ["code"]}
+        items = (await client.post("/query", json=filtered)).json()["items"]
+        assert {item["citation"]["source_path"] for item in items} == {"refund.py"}
+        wrong = {"query": "refund", "filters": {"code": {"path_glob": 3}}}
+        problem = is_problem(await client.post("/query", json=wrong), 422)
+        assert problem["errors"][0]["field"] == "filters.code.path_glob"
+
+    drive(published, test)
+
+
+def test_text_has_a_section_a_domain_and_one_domain_alone_no_header(published: Settings) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        both = await client.post("/query", json={"query": "refund payments", "format": "text"})
+        assert both.headers["content-type"] == "text/plain; charset=utf-8"
+        assert both.text.count("\n---\n") == 1
+        assert "[CODE — " in both.text and "[DOCUMENTATION — " in both.text
+        one = await client.post("/query", json={"query": "refund", "format": "text", "domains": ["code"]})
+        assert "def refund" in one.text
+        assert "[CODE" not in one.text
+
+    drive(published, test)
+
+
+def test_from_an_item_to_its_chunk_and_its_document(published: Settings) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        items = (await client.post("/query", json={"query": "settle in two days"})).json()["items"]
+        item = next(item for item in items if item["citation"]["source_path"] == "guide.md")
+        chunk = (await client.get(f"/chunks/{item['chunk_id']}")).json()
+        conforms(ChunkDocument, chunk)
+        assert (chunk["content"], chunk["citation"]) == (item["content"], item["citation"])
+        document = (await client.get("/documents/documentation/handbook/guide.md")).json()
+        conforms(DocumentDocument, document)
+        start, end = chunk["citation"]["char_range"]
+        assert document["text"][start:end].strip() == chunk["content"].strip()
+        assert item["chunk_id"] in document["chunks"]
+        is_problem(await client.get("/chunks/nothing"), 404)
+        is_problem(await client.get("/documents/documentation/handbook/..%2f..%2fnornweave.yaml"), 404)
+        is_problem(await client.get("/documents/code/handbook/guide.md"), 404)
+
+    drive(published, test)
+
+
+def test_our_own_answers_fuse_as_they_do_inside(published: Settings) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        ask = {"query_text": "refund payments", "top_k": 20}
+        responses = [(await client.post(f"/agents/{one}/recall", json=ask)).json() for one in ("code", "documentation")]
+        fused = await client.post("/fuse", json={"original_text": "refund payments", "responses": responses})
+        conforms(FusionResult, fused.json())
+        inside = (await client.post("/query", json={"query": "refund payments", "top_k": 20})).json()
+        assert {item["chunk_id"] for item in fused.json()["items"]} == {item["chunk_id"] for item in inside["items"]}
+
+    drive(published, test)
+
+
+def test_what_is_handed_in_is_found_after_the_next_sync(tmp_path: Path) -> None:
+    settings = write_corpus(tmp_path)
+    publish(settings)
+    path, text = "größe/refunds #1.md", "# Chargebacks\n\nA chargeback is answered within ten days.\n"
+
+    async def test(client: httpx.AsyncClient) -> None:
+        await until_ready(client)
+        body = {"documents": [{"source_path": path, "content": text}, {"source_path": "../x.md", "content": text}]}
+        answer = await client.post("/agents/documentation/ingest", json=body)
+        assert answer.status_code == 202
+        accepted, rejected = answer.json()["documents"]
+        assert accepted == {"source_path": path, "status": "ACCEPTED", "reason": None}
+        assert (rejected["status"], "'..'" in rejected["reason"]) == ("REJECTED", True)
+        again = (await client.post("/agents/documentation/ingest", json={"documents": body["documents"][:1]})).json()
+        assert again["documents"][0]["reason"] == "duplicate"
+        assert not list(tmp_path.rglob("x.md"))
+        publish(settings)
+        for _ in range(READY_WITHIN_S * 20):
+            items = (await client.post("/query", json={"query": "chargeback", "top_k": 3})).json()["items"]
+            if items and items[0]["citation"]["source_path"] == path:
+                break
+            await asyncio.sleep(0.05)
+        assert items[0]["citation"]["source_path"] == path
+        found = await client.get(f"/documents/documentation/{items[0]['citation']['source_id']}/{quote(path)}")
+        assert found.json()["text"] == text
+
+    drive(settings, test)
+
+
+def test_a_file_that_changes_changes_the_answer(tmp_path: Path) -> None:
+    settings = write_corpus(tmp_path)
+    (tmp_path / "code" / "webhooks.py").write_text('"""Webhooks."""\n\nWEBHOOK_TIMEOUT_SECONDS = 10\n', "utf-8")
+    guide = tmp_path / "docs" / "webhooks.md"
+    guide.write_text("# Webhooks\n\nThe webhook timeout is 30 seconds.\n", "utf-8")
+    publish(settings)
+    question = {"query": "what is the webhook timeout"}
+
+    async def test(client: httpx.AsyncClient) -> None:
+        await until_ready(client)
+        (conflict,) = (await client.post("/query", json=question)).json()["conflicts"]
+        assert [claim["value"] for claim in conflict["claims"]] in (["10", "30"], ["30", "10"])
+        guide.write_text("# Webhooks\n\nThe webhook timeout is 10 seconds.\n", "utf-8")
+        publish(settings)
+        for _ in range(READY_WITHIN_S * 20):
+            answer = (await client.post("/query", json=question)).json()
+            if not answer["conflicts"]:
+                break
+            await asyncio.sleep(0.05)
+        assert answer["conflicts"] == []
+        contents = [item["content"] for item in answer["items"]]
+        assert any("10 seconds" in content for content in contents)
+        assert not any("30 seconds" in content for content in contents)
+
+    drive(settings, test)
+
+
+def test_the_ledger_is_an_answer_before_and_after_the_first_publication(tmp_path: Path, published: Settings) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        answer = await client.get("/conflicts", params={"limit": 3})
+        assert answer.status_code == 200, answer.text
+        conforms(LedgerDocument, answer.json())
+
+    drive(write_corpus(tmp_path), test)
+    drive(published, test)
+
+
+def test_a_domain_that_hangs_is_a_gap_and_the_answer_is_there(published: Settings) -> None:
+    engine = Engine(published)
+    hanging = MemoryAgent(Domain.DOCUMENTATION, seconds=10, released=threading.Event())
+    assert hanging.released
+    engine.agents = {**engine.agents, Domain.DOCUMENTATION: hanging}  # type: ignore[dict-item]
+
+    async def main() -> float:
+        async with client_of(published, engine) as client:
+            await until_ready(client)
+            times = []
+            for _ in range(3):
+                started = time.monotonic()
+                answer = await client.post("/query", json={"query": "refund payments", "timeout_ms": 500})
+                times.append(time.monotonic() - started)
+                document = answer.json()
+                assert {item["citation"]["domain_id"] for item in document["items"]} == {"code"}
+                assert [gap["domain_id"] for gap in document["coverage_gaps"]] == ["documentation"]
+            assert hanging.released
+            hanging.released.set()
+            return min(times)
+
+    assert asyncio.run(main()) < 0.6

@@ -98,6 +98,9 @@ def test_it_says_where_answers_and_stops(
         assert client.get("/health").json() == {"status": "ok"}
         assert client.post("/agents/code/recall", json=RECALL).json()["items"]
         assert client.get("/ready").status_code == 200
+        assert client.post("/query", json={"query": "payment"}).json()["items"]
+        assert client.get("/agents", headers={"host": "evil.example"}).status_code == 421
+        assert client.get("/agents", headers={"host": "localhost"}).status_code == 200
         server.send_signal(number)
         assert server.wait(STOP_S) == 0
     log = (tmp_path / "log").read_text()
@@ -113,6 +116,7 @@ def test_one_agent_alone(started: Callable[..., tuple[subprocess.Popen[bytes], s
         assert client.post("/recall", json=RECALL).status_code == 401
         client.headers["authorization"] = "Bearer s3cret"
         assert client.post("/recall", json=RECALL).json()["agent_id"] == "docs-memory"
+        assert client.get("/agents", headers={"host": "search.company.example"}).status_code == 200
         assert client.get("/health").json()["state"] == "READY"
         assert [one["domain_id"] for one in client.get("/agents").json()["agents"]] == ["documentation"]
 

@@ -1,0 +1,123 @@
+"""What all domains are asked: the body of ``POST /query`` (contract §4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from api.values import PlainJson, QuestionText, Share, textual
+from nornweave.errors import QueryError
+from nornweave.fusion.records import ConflictStrategy
+from nornweave.gathering import Question
+from nornweave.recall.records import Filters, Switch
+from nornweave.types import Domain
+
+MAX_TOP_K = 100
+MAX_TIMEOUT_MS = 60_000
+MAX_TOKENS = 1_000_000
+DEFAULT_TIMEOUT_MS = 5000
+MAX_DOMAINS = 100
+
+Strategy = Literal["RECENCY", "SOURCE_AUTHORITY", "CONFIDENCE", "FLAG", "RECENCY_THEN_FLAG"]
+StrategyField = Annotated[
+    Strategy | None,
+    Field(description="Which side of a conflict holds; null takes the configured one. `FLAG` decides nothing."),
+]
+TokensField = Annotated[
+    int | None,
+    Field(
+        ge=1,
+        le=MAX_TOKENS,
+        description="At most so many tokens of contents, at four characters each; long items are shortened.",
+    ),
+]
+ScoreField = Annotated[Share | None, Field(description="Leave out items below this score.")]
+DiversityField = Annotated[
+    Share | None, Field(description="How much to prefer domains that are not shown yet: 0 not at all, 1 most.")
+]
+SynthesizeField = Annotated[
+    bool, Field(description="Let a model write an answer with citations. Without one `synthesis_details` says why.")
+]
+
+
+class QueryBody(BaseModel):
+    """What all domains are asked; only `query` is required."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+    query: Annotated[QuestionText, Field(description="In your own words, an identifier or an error line; not blank.")]
+    domains: Annotated[
+        list[Annotated[str, StringConstraints(max_length=64), AfterValidator(textual)]] | None,
+        Field(
+            min_length=1,
+            max_length=MAX_DOMAINS,
+            description="Which to ask, each of the served ones; null leaves it to routing. Duplicates count once.",
+            examples=[[one.value for one in Domain]],
+        ),
+    ] = None
+    top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="Items wanted.")] = 10
+    filters: Annotated[
+        dict[str, PlainJson],
+        Field(
+            description="Domain → declared filter → value; `/agents/{domain}/describe` lists them. "
+            "All of them must hold; a domain with a filter is always asked."
+        ),
+    ] = {}
+    conflict_strategy: StrategyField = None
+    expand: Annotated[Switch, Field(description="Search variants of the query beside it.")] = "auto"
+    rerank: Annotated[Switch, Field(description="Use a cross-encoder.")] = "auto"
+    synthesize: SynthesizeField = False
+    explain: Annotated[bool, Field(description="Say how each agent's score came about.")] = False
+    timeout_ms: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=MAX_TIMEOUT_MS,
+            description="From the arrival of the request on; domains that have not answered by then are coverage gaps.",
+        ),
+    ] = DEFAULT_TIMEOUT_MS
+    max_tokens: TokensField = None
+    min_score: ScoreField = None
+    diversity: DiversityField = None
+    format: Annotated[
+        Literal["json", "text"],
+        Field(description="`text` answers text/plain: sections of one source each, under `[SOURCE — LABEL]`."),
+    ] = "json"
+
+    def question(self, served: tuple[Domain, ...]) -> Question:
+        """Return it as the query path takes it.
+
+        Raises:
+            QueryError: a domain that is not served.
+        """
+        names = {one.value: one for one in served}
+        return Question(
+            text=self.query,
+            domains=None
+            if self.domains is None
+            else tuple(
+                dict.fromkeys(_served(name, names, f"domains.{place}") for place, name in enumerate(self.domains))
+            ),
+            top_k=self.top_k,
+            filters=self._filters(names),
+            expand=self.expand,
+            rerank=self.rerank,
+            timeout_ms=self.timeout_ms,
+            explain=self.explain,
+            strategy=ConflictStrategy(self.conflict_strategy) if self.conflict_strategy else None,
+            max_tokens=self.max_tokens,
+            min_score=self.min_score,
+            diversity=self.diversity,
+            synthesize=self.synthesize,
+        )
+
+    def _filters(self, served: dict[str, Domain]) -> dict[Domain, Filters]:
+        return {_served(name, served, f"filters.{name}"): values for name, values in self.filters.items()}
+
+
+def _served(name: str, served: dict[str, Domain], field: str) -> Domain:
+    if name in served:
+        return served[name]
+    shown = repr(name) if len(name) <= 64 else f"a name of {len(name)} characters"
+    raise QueryError(field[:80], f"{shown} is not served; served: {', '.join(served) or 'none'}")

@@ -1,0 +1,71 @@
+"""``/docs``: the API's description as a page, from files of this machine alone.
+
+The page and its scripts are public software and open; what they show, ``/openapi.json``, asks for the token.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse, Response
+
+from api.errors import ProblemError
+
+WEB = Path(__file__).parent.parent / "web"
+PAGE = "/docs"
+# Swagger UI 5 sets no inline scripts; its icons are `data:` pictures.
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+
+
+def _carried() -> Path:
+    """Return the folder of Swagger UI's files, which the package ``fastapi-offline`` carries."""
+    found = find_spec("fastapi_offline")
+    if found is None or found.origin is None:
+        raise FileNotFoundError("the package fastapi-offline is not installed")
+    return Path(found.origin).parent / "static"
+
+
+FILES = {
+    f"{PAGE}/docs.js": (WEB / "docs.js", "text/javascript"),
+    f"{PAGE}/docs.css": (WEB / "docs.css", "text/css"),
+    f"{PAGE}/swagger-ui-bundle.js": (_carried() / "swagger-ui-bundle.js", "text/javascript"),
+    f"{PAGE}/swagger-ui.css": (_carried() / "swagger-ui.css", "text/css"),
+    f"{PAGE}/favicon.png": (_carried() / "favicon.png", "image/png"),
+}
+OPEN_PATHS = frozenset({PAGE, *FILES})
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get(PAGE)
+def page() -> Response:
+    """Show the API."""
+    return FileResponse(WEB / "docs.html", media_type="text/html", headers=HEADERS)
+
+
+@router.get(PAGE + "/{name}")
+def part(name: str) -> Response:
+    """Return what the page is made of; a name that is none of these is not there."""
+    if f"{PAGE}/{name}" not in FILES:
+        raise ProblemError(404, f"no such path: {PAGE}/{name}")
+    path, media_type = FILES[f"{PAGE}/{name}"]
+    return FileResponse(path, media_type=media_type, headers=HEADERS)

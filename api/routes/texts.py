@@ -1,0 +1,65 @@
+"""``/chunks`` and ``/documents``: the text behind a citation. ``/conflicts``: what disagrees in the whole corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, TypeVar
+
+from fastapi import APIRouter, Path, Query, Response
+
+from api.errors import ProblemError
+from api.ledger_query import LedgerQuery
+from api.openapi import problem_responses
+from api.routes.agents import DomainName
+from api.schemas import json_response
+from api.state import Served, Serving
+from nornweave.documents import ChunkDocument, DocumentDocument, LedgerDocument
+
+T = TypeVar("T")
+
+router = APIRouter(responses=problem_responses(401, 421, 422, 500, 503))
+
+ChunkName = Annotated[str, Path(description="As items carry it.")]
+SourceName = Annotated[str, Path(description="As citations carry it.")]
+DocumentPath = Annotated[str, Path(description="Relative to the source's `path`, URL-encoded; `/` may stay.")]
+
+
+@router.get("/chunks/{chunk_id}", response_model=ChunkDocument, responses=problem_responses(404), tags=["texts"])
+async def chunk(chunk_id: ChunkName, serving: Served) -> Response:
+    """Return a chunk with its citation and what it states."""
+    found = await _looked_up(serving, lambda: serving.engine.chunk(chunk_id), chunk_id)
+    return _found(found, f"no chunk {_shown(chunk_id)} is in what is served; it may have been changed or removed since")
+
+
+@router.get(
+    "/documents/{domain}/{source_id}/{path:path}",
+    response_model=DocumentDocument,
+    responses=problem_responses(404),
+    tags=["texts"],
+)
+async def document(domain: DomainName, source_id: SourceName, path: DocumentPath, serving: Served) -> Response:
+    """Return a whole document as it was ingested; the path is looked up, no file is opened."""
+    served = serving.agent(domain).domain
+    found = await _looked_up(serving, lambda: serving.engine.document(served, source_id, path), source_id, path)
+    return _found(found, f"no document {_shown(path)} of source {_shown(source_id)} is in what is served of {domain}")
+
+
+@router.get("/conflicts", response_model=LedgerDocument, tags=["conflicts"])
+async def conflicts(asked: Annotated[LedgerQuery, Query()], serving: Served) -> Response:
+    """List what domains disagree about in the whole corpus, newest first, grouped by entity."""
+    return json_response(asked.chosen(await serving.lookups.run(serving.engine.conflicts)))
+
+
+async def _looked_up(serving: Serving, look: Callable[[], T | None], *names: str) -> T | None:
+    """Look something up, in a thread; no name holds NUL, which a database need not take."""
+    return None if any("\0" in name for name in names) else await serving.lookups.run(look)
+
+
+def _found(document: object | None, otherwise: str) -> Response:
+    if document is None:
+        raise ProblemError(404, otherwise)
+    return json_response(document)
+
+
+def _shown(name: str) -> str:
+    return repr(name) if len(name) <= 200 else f"of {len(name)} characters"

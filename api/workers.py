@@ -1,0 +1,90 @@
+"""More processes on the port: a question is computation under Python's lock, so one process keeps one CPU busy.
+
+Each worker listens by itself on the same address (``SO_REUSEPORT``), and the kernel hands connections out among them. A
+worker ends when its standard input does: with the process that started it, however that ends.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from api.limits import cpu_count
+from nornweave.settings import Settings
+from nornweave.types import Domain
+from nornweave.workspace import store_of
+
+MOST_BY_ITSELF = 4
+# Every worker holds what a query touches; of larger indexes one process has enough unless somebody says otherwise.
+SMALL_INDEX_BYTES = 512 << 20
+STOP_WITHIN_S = 7.0
+HAS_WORKERS = hasattr(socket, "SO_REUSEPORT")
+
+
+def usual_workers(settings: Settings) -> int:
+    """Return how many processes serve unless somebody says: one a CPU, four at most, of a large index one."""
+    size = sum(_published_bytes(settings, domain) for domain in settings.served_domains)
+    return min(cpu_count(), MOST_BY_ITSELF) if HAS_WORKERS and size < SMALL_INDEX_BYTES else 1
+
+
+def _published_bytes(settings: Settings, domain: Domain) -> int:
+    store = store_of(settings, domain)
+    current = store.current()
+    file = store.files.path(current) if current else None
+    return file.stat().st_size if file and file.is_file() else 0
+
+
+@contextmanager
+def running(config: Path, host: str, port: int, agent: Domain | None, count: int) -> Iterator[None]:
+    """Run ``count`` more processes that listen on the port, for as long as the context lasts."""
+    command = [sys.executable, "-m", "api.workers", str(config), host, str(port), *([agent.value] if agent else [])]
+    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for worker in workers:
+            if worker.stdin:
+                worker.stdin.close()
+        for worker in workers:
+            _end(worker)
+
+
+def _end(worker: subprocess.Popen[bytes]) -> None:
+    try:
+        worker.wait(STOP_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        worker.kill()
+        worker.wait()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Be a worker: listen where told, say nothing, end with the process that started this one."""
+    from api.serving import serve
+    from nornweave.settings import load_settings
+
+    config, host, port, *agent = arguments
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    return serve(
+        load_settings(Path(config)),
+        host,
+        int(port),
+        Domain(agent[0]) if agent else None,
+        shared=True,
+        announce=lambda _: None,
+    )
+
+
+def _end_with_parent() -> None:
+    sys.stdin.buffer.read()
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,168 @@
+"""An engine held in memory that gathers and fuses for real: only what the agents find is made up."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from memory_agent import MemoryAgent, memory_citation
+
+from nornweave.documents import (
+    ChunkDocument,
+    Deposit,
+    DepositDocument,
+    DocumentDocument,
+    FusionResult,
+    LedgerDocument,
+    LedgerEntryDocument,
+    citation_document,
+)
+from nornweave.errors import SourceUnavailableError, StoreError
+from nornweave.fusion.records import FuseRequest
+from nornweave.fusion_settings import FusionSettings
+from nornweave.gathering import Question
+from nornweave.types import Domain
+
+THREADS = 16
+
+
+class MemoryEngine:
+    """Agents in memory; started and closed like the real one."""
+
+    def __init__(self, *agents: MemoryAgent) -> None:
+        self.agents: Mapping[Domain, MemoryAgent] = {agent.domain: agent for agent in agents}
+        self.calls: list[str] = []
+        self.questions: list[Question] = []
+        self.fused: list[FuseRequest] = []
+        self.deposited: list[tuple[Domain, Deposit]] = []
+        self.looked_up: list[tuple[str, ...]] = []
+        self.settings = FusionSettings()
+        self._lock = threading.Lock()
+        self._executors: dict[Domain, ThreadPoolExecutor] = {}
+
+    def start(self, *, wait: bool = True) -> None:
+        self.calls.append(f"start wait={wait}")
+        self._executors = {domain: ThreadPoolExecutor(THREADS) for domain in self.agents}
+
+    def close(self) -> None:
+        self.calls.append("close")
+        for executor in self._executors.values():
+            executor.shutdown(wait=False, cancel_futures=True)
+
+    def query(self, question: Question) -> FusionResult:
+        return self._answer(question).document()
+
+    def query_text(self, question: Question) -> str:
+        text: str = self._answer(question).text(self.settings.fusion_max_chars_per_source)
+        return text
+
+    def _answer(self, question: Question) -> Any:
+        from nornweave.answer import answer
+
+        with self._lock:
+            self.questions.append(question)
+        if question.text == "closed":
+            raise StoreError("is shutting down; ask again later")
+        if question.text == "defect":
+            raise KeyError("secret detail of the implementation")
+        return answer(question, self.agents, self._executors, self.settings)  # type: ignore[arg-type]
+
+    def fuse(self, request: FuseRequest) -> FusionResult:
+        from nornweave.answer import fuse_answers
+
+        with self._lock:
+            self.fused.append(request)
+        return fuse_answers(request, self.settings).document()
+
+    def chunk(self, chunk_id: str) -> ChunkDocument | None:
+        self.looked_up.append((chunk_id,))
+        if chunk_id == "unreadable":
+            raise StoreError("gen-000001: cannot be read, roll back or sync again")
+        if chunk_id != "chunk-0":
+            return None
+        domain = next(iter(self.agents))
+        return {
+            "chunk_id": chunk_id,
+            "domain_id": domain.value,
+            "content": "def pay(): ...",
+            "citation": citation_document(memory_citation(domain, 0)),
+            "metadata": {"language": "python"},
+            "claims": [],
+            "generation": "gen-000001",
+        }
+
+    def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:
+        self.looked_up.append((domain.value, source_id, path))
+        if source_id != "payments" or path != "src/größe #1/0.py":
+            return None
+        return {
+            "domain_id": domain.value,
+            "source_id": source_id,
+            "source_path": path,
+            "title": None,
+            "format": "python",
+            "timestamp": "2026-01-20T10:00:00Z",
+            "revision": None,
+            "url": None,
+            "stale": False,
+            "metadata": {},
+            "text": "def pay(): ...\n",
+            "chunks": ["chunk-0"],
+            "generation": "gen-000001",
+        }
+
+    def conflicts(self) -> LedgerDocument:
+        return {
+            "made_at": "2026-01-21T00:00:00Z",
+            "generations": {"code": "gen-000001"},
+            "open": [ledger_entry("Retry limit", Domain.CODE, Domain.DOCUMENTATION), ledger_entry("webhook timeout")],
+            "settled": [ledger_entry("retry delay", Domain.RESEARCH, settled="2026-01-20T00:00:00Z")],
+            "notices": [],
+        }
+
+    def deposit(self, domain: Domain, documents: Sequence[Deposit]) -> list[DepositDocument]:
+        if documents[0].source_path == "full.md":
+            raise SourceUnavailableError("the inbox '/srv/secret/place' cannot be written: No space left on device")
+        with self._lock:
+            self.deposited += [(domain, document) for document in documents]
+        return [_deposited(document) for document in documents]
+
+
+def _deposited(document: Deposit) -> DepositDocument:
+    if ".." in document.source_path:
+        return {"source_path": document.source_path, "status": "REJECTED", "reason": "the path holds '..'"}
+    return {"source_path": document.source_path, "status": "ACCEPTED", "reason": None}
+
+
+def ledger_entry(entity: str, *domains: Domain, settled: str | None = None) -> LedgerEntryDocument:
+    """Return an entry of the ledger; between conversations and documentation unless said otherwise."""
+    sides = domains or (Domain.CONVERSATIONS, Domain.DOCUMENTATION)
+    return {
+        "entry_id": entity,
+        "entity": entity,
+        "attribute": "timeout",
+        "detector": "same_entity_divergence",
+        "sides": [
+            {
+                "domain_id": domain.value,
+                "source_id": "payments",
+                "source_path": "a.md",
+                "chunk_id": f"{domain.value}-1",
+                "value": str(place),
+                "unit": "s",
+                "statement": f"It is {place} s.",
+                "char_range": [0, 9],
+                "line_range": None,
+                "timestamp": None,
+            }
+            for place, domain in enumerate(sides)
+        ],
+        "suggested": sides[0].value,
+        "reason": "newer",
+        "explanation": "0 s and 1 s",
+        "confidence": 0.9,
+        "first_seen": "2026-01-19T00:00:00Z",
+        "settled": settled,
+    }

@@ -1,0 +1,109 @@
+"""``/agents/{domain}/ingest``: what is handed in reaches the inbox, and each document learns what became of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from api_support import Ask, conforms, is_problem
+from memory_engine import MemoryEngine
+
+from api.ingest_body import MAX_DOCUMENT_BYTES, IngestDocument
+from nornweave.documents import Deposit
+from nornweave.ingest.decode import MAX_BYTES
+from nornweave.types import Domain
+
+INGEST = "/agents/documentation/ingest"
+LEAST = {"source_path": "runbooks/refunds.md", "content": "# Refunds\n\nThey take a week.\n"}
+
+
+def test_each_document_learns_what_became_of_it(ask: Ask, engine: MemoryEngine) -> None:
+    full = {
+        "source_path": "größe/#1.md",
+        "content": "zählt 🙂",
+        "metadata": {"author": "Ada", "tags": ["a", {"b": None}]},
+        "source_updated_at": "2026-01-20T12:00:00+02:00",
+    }
+    answer = ask("POST", INGEST, json={"documents": [LEAST, full, {**LEAST, "source_path": "../etc/passwd"}]})
+    assert answer.status_code == 202
+    conforms(IngestDocument, answer.json())
+    assert answer.json() == {
+        "documents": [
+            {"source_path": "runbooks/refunds.md", "status": "ACCEPTED", "reason": None},
+            {"source_path": "größe/#1.md", "status": "ACCEPTED", "reason": None},
+            {"source_path": "../etc/passwd", "status": "REJECTED", "reason": "the path holds '..'"},
+        ]
+    }
+    assert engine.deposited[1] == (
+        Domain.DOCUMENTATION,
+        Deposit(
+            source_path="größe/#1.md",
+            content="zählt 🙂",
+            metadata={"author": "Ada", "tags": ["a", {"b": None}]},
+            source_updated_at=datetime(2026, 1, 20, 10, tzinfo=UTC),
+        ),
+    )
+
+
+@pytest.mark.parametrize("domain", ["research", "docs", "CODE", "%00", "..%2fcode"])
+def test_only_what_is_served_has_an_inbox(ask: Ask, engine: MemoryEngine, domain: str) -> None:
+    is_problem(ask("POST", f"/agents/{domain}/ingest", json={"documents": [LEAST]}), 404)
+    assert engine.deposited == []
+
+
+def test_an_inbox_that_cannot_be_written_is_said_without_its_place(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        answer = ask("POST", INGEST, json={"documents": [{**LEAST, "source_path": "full.md"}]})
+    assert is_problem(answer, 503)["type"].endswith(":inbox-unavailable")
+    assert int(answer.headers["retry-after"]) > 0
+    assert "/srv/secret" not in answer.text
+    assert "/srv/secret/place" in caplog.text
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    return {"documents": [{key: value for key, value in {**LEAST, **changes}.items() if value is not ...}]}
+
+
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    ({}, "documents", "missing"),
+    ({"documents": []}, "documents", "at least 1"),
+    ({"documents": [LEAST] * 1001}, "documents", "at most 1000"),
+    ({"documents": LEAST}, "documents", "found an object"),
+    ({"documents": [LEAST], "mode": "full"}, "mode", "unknown field"),
+    (document(source_path=...), "documents.0.source_path", "missing"),
+    (document(source_path=7), "documents.0.source_path", "found 7"),
+    (document(source_path="x" * 4097), "documents.0.source_path", "4096"),
+    (document(source_path="\udc80"), "documents.0.source_path", "unicode"),
+    (document(content=...), "documents.0.content", "missing"),
+    (document(content=None), "documents.0.content", "found null"),
+    (document(content="\ud800"), "documents.0.content", "unicode"),
+    (document(content="a\0b"), "documents.0.content", "NUL"),
+    (document(content="ä" * (MAX_DOCUMENT_BYTES // 2 + 1)), "documents.0.content", "10,485,762 bytes"),
+    (document(metadata=[]), "documents.0.metadata", "found a list"),
+    (document(metadata={"a": float("inf")}), "documents.0.metadata", "NaN or Infinity"),
+    (document(source_updated_at="last week"), "documents.0.source_updated_at", "ISO 8601"),
+    (document(source_updated_at=0), "documents.0.source_updated_at", "found 0"),
+    (document(path="x"), "documents.0.path", "unknown field"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "field", "said"), WRONG, ids=[f"{field}-{said}" for _, field, said in WRONG])
+def test_a_wrong_field_is_named_and_nothing_is_kept(
+    ask: Ask, engine: MemoryEngine, body: dict[str, Any], field: str, said: str
+) -> None:
+    problem = is_problem(ask("POST", INGEST, json_of=body), 422)
+    assert [one["field"] for one in problem["errors"]] == [field]
+    assert said in problem["errors"][0]["detail"]
+    assert engine.deposited == []
+
+
+def test_a_document_may_be_as_large_as_a_sync_takes(ask: Ask, engine: MemoryEngine) -> None:
+    assert MAX_DOCUMENT_BYTES == MAX_BYTES
+    body = document(content="x" * MAX_DOCUMENT_BYTES)
+    assert ask("POST", INGEST, json=body).status_code == 202
+    assert len(engine.deposited[0][1].content) == MAX_DOCUMENT_BYTES
+    larger = json.dumps(document()).encode() + b" " * (32 << 20)
+    is_problem(ask("POST", INGEST, content=larger, headers={"content-type": "application/json"}), 413)

@@ -1,0 +1,72 @@
+"""Whatever ``/openapi.json`` allows or forbids: no answer is a 5xx, and every answer is one that it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import schemathesis
+from api_support import write_settings
+from hypothesis import HealthCheck, given, settings
+from memory_agent import MemoryAgent
+from memory_engine import MemoryEngine
+from schemathesis import Case, GenerationMode
+from schemathesis.checks import not_a_server_error
+from schemathesis.python.asgi import ASGIClient, get_client
+from schemathesis.schemas import BaseSchema
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from api.app import create_app
+from nornweave.types import Domain
+
+EXAMPLES = 60
+OPERATIONS = 14
+CHECKS: list[Any] = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BaseSchema, ASGIClient]]:
+    """The description of an app, and a client that runs it."""
+    folder: Path = tmp_path_factory.mktemp("fuzzed")
+    engine = MemoryEngine(MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION, prefix="docs-"))
+    app = create_app(write_settings(folder), engine, environment={}, agent=Domain.CODE)
+    with get_client(app) as client:
+        yield schemathesis.openapi.from_asgi("/openapi.json", app), client
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", range(OPERATIONS))
+def test_every_answer_is_declared(served: tuple[BaseSchema, ASGIClient], place: int) -> None:
+    schema, client = served
+    operations = [found.ok() for found in schema.get_all_operations()]
+    assert len(operations) == OPERATIONS
+    operation = operations[place]
+    cases = operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
+    if operation.body or operation.query or operation.path_parameters:  # else there is nothing to get wrong
+        cases |= operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
+
+    @given(case=cases)
+    @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+    def check(case: Case) -> None:
+        response = case.call(session=client)
+        statuses.add(response.status_code)
+        case.validate_response(response, checks=CHECKS)
+
+    statuses: set[int] = set()
+    check()
+    assert statuses <= {200, 202, 400, 404, 405, 422}
+    if operation.body:
+        assert statuses & {200, 202} and 422 in statuses, "what is right and what is wrong were both tried"

@@ -1,0 +1,99 @@
+"""The worked examples are requests that are right, or wrong as they say, and answers of the declared shape."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from api_support import Ask, conforms
+from pydantic import BaseModel
+
+from api.errors import Problem
+from api.fuse_body import FuseBody
+from api.ingest_body import IngestBody, IngestDocument
+from api.query_body import QueryBody
+from api.record import ALONE, ASKED, shortened
+from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
+from api.worked import Worked, worked_examples
+from nornweave.documents import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
+from nornweave.types import Domain
+
+BODIES: dict[str, type[BaseModel]] = {
+    "/query": QueryBody,
+    "/fuse": FuseBody,
+    "/recall": RecallBody,
+    "/agents/{domain}/recall": RecallBody,
+    "/agents/{domain}/ingest": IngestBody,
+}
+ANSWERS: dict[str, Any] = {
+    "/query": FusionResult,
+    "/fuse": FusionResult,
+    "/recall": RecallDocument,
+    "/agents/{domain}/recall": RecallDocument,
+    "/agents/{domain}/ingest": IngestDocument,
+    "/agents": RegistryDocument,
+    "/chunks/{chunk_id}": ChunkDocument,
+    "/documents/{domain}/{source_id}/{path}": DocumentDocument,
+    "/conflicts": LedgerDocument,
+    "/health": LivenessDocument,
+    "/ready": ReadinessDocument,
+}
+by_name = pytest.mark.parametrize("example", worked_examples(), ids=lambda example: example.name)
+
+
+@by_name
+def test_its_body_is_one_that_is_taken(example: Worked) -> None:
+    if example.body is not None and example.status < 400:
+        BODIES[example.path].model_validate(example.body)
+
+
+@by_name
+def test_its_answer_has_the_declared_shape(example: Worked) -> None:
+    if example.status >= 400:
+        conforms(Problem, example.answer)
+    elif example.media_type == "text/plain":
+        assert isinstance(example.answer, str) and example.answer
+    elif example.path in ANSWERS:
+        conforms(ANSWERS[example.path], example.answer)
+    else:
+        assert isinstance(example.answer, dict) and example.answer
+
+
+def test_every_operation_has_one_with_its_request_and_answer(ask: Ask) -> None:
+    document = ask("GET", "/openapi.json", app={"agent": Domain.CODE}).json()
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            kinds = [
+                kind for status, answer in operation["responses"].items() if status < "300"
+                for kind in answer["content"].values()
+            ]  # fmt: skip
+            assert any(kind.get("examples") for kind in kinds), path
+            if "requestBody" in operation:
+                assert operation["requestBody"]["content"]["application/json"]["examples"], path
+            for parameter in operation.get("parameters", ()):
+                assert "example" in parameter or not parameter["required"], (path, parameter["name"])
+
+
+def test_what_is_recorded_is_what_is_asked() -> None:
+    recorded = {example.name: example for example in worked_examples()}
+    for asked in (*ASKED, *ALONE):
+        assert (recorded[asked.name].body, recorded[asked.name].path) == (asked.body, asked.path), (
+            "run python -m api.record once more"
+        )
+
+
+def test_nothing_of_the_machine_that_recorded_is_in_them() -> None:
+    for example in worked_examples():
+        assert not re.search(r"/(?:home|root|tmp|Users|work)/", str(example.answer)), example.name
+
+
+def test_the_first_shows_a_conflict_and_its_resolution() -> None:
+    first: Any = worked_examples()[0].answer
+    assert any(conflict["resolved_to"] in conflict["items"] for conflict in first["conflicts"])
+
+
+def test_long_texts_and_lists_are_shortened() -> None:
+    assert shortened({"a": "x" * 500, "b": list(range(20)), "c": ["y"]}) == {
+        "a": "x" * 400 + " …", "b": list(range(8)), "c": ["y"],
+    }  # fmt: skip

@@ -1,0 +1,114 @@
+"""Several processes on one port: they answer, end together, and nobody else takes the port."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from api.serving import serve
+from api.workers import HAS_WORKERS, usual_workers
+from nornweave.settings import Settings
+from nornweave.supervisor import PortInUseError
+
+SERVE = """
+import sys
+from pathlib import Path
+from api.serving import serve
+from nornweave.settings import load_settings
+sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
+"""
+START_S, STOP_S = 60.0, 15.0
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not HAS_WORKERS, reason="this system does not share ports between processes"),
+]
+
+
+@pytest.fixture
+def served(published: Settings, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Serve with two processes; both are there when this returns."""
+    log = tmp_path / "log"
+    with log.open("wb") as writing:
+        variables = {name: value for name, value in os.environ.items() if name != "NORNWEAVE_SERVICE_TOKEN"}
+        command = [sys.executable, "-c", SERVE, str(published.file)]
+        server = subprocess.Popen(command, stderr=writing, env={**variables, "PYTHONPATH": os.pathsep.join(sys.path)})
+    until(lambda: log.read_text().startswith("http://"), log)
+    url = log.read_text().splitlines()[0]
+    until(lambda: len(listeners(server, url)) == 2, log)
+    yield server, url
+    for process in [*psutil.Process(server.pid).children(), server] if server.poll() is None else []:
+        process.kill()
+    server.wait()
+
+
+def until(condition: object, log: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while not condition():  # type: ignore[operator]
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.05)
+
+
+def listeners(server: subprocess.Popen[bytes], url: str) -> list[psutil.Process]:
+    """Return the processes that listen on the port."""
+    port = int(url.rsplit(":", 1)[1])
+    parent = psutil.Process(server.pid)
+    return [
+        process
+        for process in [parent, *parent.children()]
+        if process.status() != psutil.STATUS_ZOMBIE
+        and any(one.status == psutil.CONN_LISTEN and one.laddr.port == port for one in process.net_connections("inet"))
+    ]
+
+
+def test_both_answer_and_end_together(served: tuple[subprocess.Popen[bytes], str]) -> None:
+    server, url = served
+    processes = listeners(server, url)
+    for _ in range(12):  # a connection each: the kernel hands them out
+        answer = httpx.post(f"{url}/query", json={"query": "payment"}, trust_env=False, timeout=START_S)
+        assert answer.json()["items"]
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(STOP_S) == 0
+    assert psutil.wait_procs(processes, STOP_S)[1] == []
+
+
+def test_a_worker_ends_with_a_parent_that_is_killed(served: tuple[subprocess.Popen[bytes], str]) -> None:
+    server, url = served
+    processes = listeners(server, url)
+    server.kill()
+    assert psutil.wait_procs(processes, STOP_S)[1] == []
+    with pytest.raises(httpx.ConnectError):
+        httpx.get(f"{url}/health", trust_env=False)
+
+
+def test_a_worker_that_dies_leaves_the_others_serving(served: tuple[subprocess.Popen[bytes], str]) -> None:
+    server, url = served
+    for child in psutil.Process(server.pid).children():
+        child.kill()
+    deadline = time.monotonic() + STOP_S
+    while len(listeners(server, url)) > 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    for _ in range(5):
+        assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_who_comes_second_does_not_get_the_port(
+    served: tuple[subprocess.Popen[bytes], str], published: Settings, workers: int
+) -> None:
+    _, url = served
+    with pytest.raises(PortInUseError, match="is in use"):
+        serve(published, port=int(url.rsplit(":", 1)[1]), environment={}, workers=workers)
+
+
+def test_a_small_index_has_a_process_a_cpu(published: Settings) -> None:
+    assert 1 <= usual_workers(published) <= 4
