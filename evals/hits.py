@@ -21,7 +21,7 @@ class Hits:
 
     def __init__(self, judgments: Sequence[Judgment], own: Domain, held: Mapping[str, Domain]) -> None:
         self.whole_documents = all(judgment.whole_document for judgment in judgments)
-        self._judgments: dict[tuple[Domain, str], list[Judgment]] = {}
+        self._judgments: dict[tuple[str, str], list[Judgment]] = {}
         for judgment in sorted(judgments, key=lambda one: (-one.grade, one.key)):
             for domain in {own, held.get(judgment.path, own)}:
                 self._judgments.setdefault((domain, judgment.path), []).append(judgment)
@@ -41,7 +41,7 @@ class Hits:
             The first ten places; an empty one hits nothing new.
         """
         found: list[tuple[str, ...]] = []
-        documents: set[tuple[Domain, str, str]] = set()
+        documents: set[tuple[str, str, str]] = set()
         hit: set[str] = set()
         for item in ranking:
             document = (item.domain_id, item.source_id, item.source_path)

@@ -51,7 +51,7 @@ class ScopeResult:
     """One run of all queries.
 
     Attributes:
-        stages: in the order of the query path; ``answer`` always among them.
+        stages: in the order of the query path; ``fused`` always among them.
         p50_ms: median time of a query, with the rankings of all stages at full depth; ``None`` when none was answered.
             For comparing scopes, not for promises: who remembers encodings pays for them in the first scope only.
         p95_ms: the time that 95 % of the queries stay below.

@@ -23,8 +23,8 @@ from nornweave.recall.records import Citation, Filters
 from nornweave.types import Domain
 
 # The query path's order; other stages follow in the order in which they are first seen.
-STAGES = ("dense", "sparse", "fulltext", "structured", "combined", "reranked", "answer")
-LAST_STAGE = "answer"
+STAGES = ("dense", "sparse", "fulltext", "structured", "combined", "reranked", "merged", "fused")
+LAST_STAGE = "fused"
 DEPTH = 100
 """Items asked for: enough for ten documents, though one of them may hold the best twenty chunks."""
 

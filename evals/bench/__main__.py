@@ -8,17 +8,20 @@ from typing import Annotated
 
 import typer
 
-from evals.bench import encoding, recalling, syncing
+from evals.bench import encoding, fusing, ranking, recalling, syncing
 
 
 def main(
     shared: Annotated[Path, typer.Option(help="Judged sets, if there are any.")] = Path("../shared/evals"),
     documents: Annotated[int, typer.Option(help="Files of the installed packages to sync.")] = 600,
     only: Annotated[
-        str, typer.Option(help="encoding, sync, memory, recall, hnsw or large; all but the last two if left out.")
+        str,
+        typer.Option(
+            help="encoding, sync, memory, fusion, ranking, recall, hnsw or large; all but the last two if left out."
+        ),
     ] = "",
     copies: Annotated[int, typer.Option(help="How many times 100,000 chunks `large` has.")] = 10,
-    keep: Annotated[Path | None, typer.Option(help="Folder for the 100,000 chunks of recall, used again.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Folder for the indexes of recall and fusion, used again.")] = None,
 ) -> None:
     """Print the benchmark tables; takes about 30 minutes on two cores, recall at a million chunks an hour more."""
     if only in {"", "encoding"}:
@@ -28,6 +31,10 @@ def main(
             syncing.print_syncs(shared, Path(folder), documents)
         if only in {"", "memory"}:
             syncing.print_memory(Path(folder))
+        if only in {"", "fusion"}:
+            fusing.print_fusion(shared, (keep or Path(folder)) / "fusion")
+        if only in {"", "ranking"}:
+            ranking.print_ranking(shared, (keep or Path(folder)) / "fusion")
         if only in {"", "recall", "large"}:
             recalling.print_recall(keep or Path(folder) / "recall", copies=copies if only == "large" else 0)
         if only == "hnsw":

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import sysconfig
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 MAX_FUNCTION_CHARACTERS = 2_000
@@ -56,6 +58,31 @@ def functions_corpus(target: Path, documents: int) -> Corpus:
     return Corpus(f"functions x {documents}", "code", folder)
 
 
+def messages_corpus(target: Path, messages: int) -> Corpus:
+    """Write ``messages`` docstrings of the installed packages as messages, a file a module: many real short texts."""
+    target.mkdir(parents=True, exist_ok=True)
+    left, started = messages, datetime(2026, 1, 1, tzinfo=UTC)
+    for number, file in enumerate(sorted(site_packages().rglob("*.py"))):
+        said = _docstrings(file)[:left]
+        left -= len(said)
+        lines = [
+            json.dumps({"user": file.stem, "text": text, "timestamp": (started + timedelta(minutes=at)).isoformat()})
+            for at, text in enumerate(said)
+        ]
+        if lines:
+            (target / f"{number:05}-{file.stem}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        if not left:
+            break
+    return Corpus(f"docstrings x {messages - left}", "conversations", target)
+
+
+def _docstrings(file: Path) -> list[str]:
+    tree = _parsed(file)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)] if tree else []
+    said = (" ".join((ast.get_docstring(node) or "").split())[:600] for node in functions)
+    return [text for text in said if text]
+
+
 def _functions(count: int) -> Iterator[tuple[str, str]]:
     left = count
     for file in sorted(site_packages().rglob("*.py")):
@@ -66,15 +93,19 @@ def _functions(count: int) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def _functions_of(file: Path) -> Iterator[tuple[str, str]]:
+def _parsed(file: Path) -> ast.Module | None:
     try:
-        source = file.read_text(encoding="utf-8")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            tree = ast.parse(source)
+            return ast.parse(file.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError, ValueError):
-        return
-    for node in ast.walk(tree):
+        return None
+
+
+def _functions_of(file: Path) -> Iterator[tuple[str, str]]:
+    tree = _parsed(file)
+    source = file.read_text(encoding="utf-8") if tree else ""
+    for node in ast.walk(tree) if tree else ():
         if isinstance(node, ast.FunctionDef):
             text = ast.get_source_segment(source, node) or ""
             if 80 < len(text) < MAX_FUNCTION_CHARACTERS:

@@ -63,12 +63,12 @@ def test_names_are_found_where_they_are_defined(engine: Engine, tmp_path: Path) 
     assert "colour" in scopes["domain"]["failed"][0]["reason"]
     assert [failure["query_id"] for failure in scopes["all domains"]["failed"]] == ["blank"]
     stages = scopes["domain"]["stages"]
-    assert set(stages) >= {"dense", "sparse", "fulltext", "structured", "combined", "answer"}
-    for stage in ("sparse", "structured", "combined", "answer"):
+    assert set(stages) >= {"dense", "sparse", "fulltext", "structured", "combined", "merged", "fused"}
+    for stage in ("sparse", "structured", "combined", "fused"):
         assert stages[stage]["Recall@10"] == 0.5, stage
     # Two of four queries are answered; both find the definition, the filtered one first.
-    assert 0.25 < stages["answer"]["RR@10"] <= 0.5
-    assert scopes["all domains"]["stages"]["answer"]["Recall@10"] == 0.75
+    assert 0.25 < stages["fused"]["RR@10"] <= 0.5
+    assert scopes["all domains"]["stages"]["fused"]["Recall@10"] == 0.75
 
 
 def test_messages_are_found_by_their_ids(engine: Engine, tmp_path: Path) -> None:
@@ -78,6 +78,6 @@ def test_messages_are_found_by_their_ids(engine: Engine, tmp_path: Path) -> None
     folder = judged_set(tmp_path / "chat", [{"id": "q", "text": message["text"]}], f"q\t{place}\t1")
     (result,) = run_eval(engine, [folder])
     assert (result.domain.value, result.missing) == ("conversations", ())
-    answer = result.scopes[0].stage("answer")
+    answer = result.scopes[0].stage("fused")
     assert answer is not None
     assert answer.metrics["RR@10"].mean == 1

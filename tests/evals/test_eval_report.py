@@ -73,20 +73,20 @@ def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path
     assert list(docs["scopes"]) == ["domain", "all domains"]
     assert docs["scopes"]["domain"]["failed"] == [{"query_id": "d2", "reason": "query: blank; ask something"}]
     assert set(docs["scopes"]["domain"]["latency_ms"]) == {"p50", "p95"}
-    answer = docs["scopes"]["domain"]["stages"]["answer"]
+    answer = docs["scopes"]["domain"]["stages"]["fused"]
     assert (answer["queries"], answer["answered"], answer["Recall@10"], answer["RR@10"]) == (2, 1, 0.25, 0.5)
     assert set(answer["intervals"]) == {*MEASURES, ITEMS}
     assert answer["intervals"]["RR@10"] == [0, 1]
     chat = document["conversations"]["chat"]["scopes"]
     assert list(chat) == ["domain", "domain, no filter", "all domains"]
-    assert chat["domain"]["stages"]["answer"]["RR@10"] == 1
+    assert chat["domain"]["stages"]["fused"]["RR@10"] == 1
     # Unfiltered the other lunch is listed before; everywhere the page about lunch, too.
-    assert chat["all domains"]["stages"]["answer"]["RR@10"] == pytest.approx(1 / 3, abs=1e-4)
-    assert chat["all domains"]["stages"]["answer"]["of_domain"] == {
+    assert chat["all domains"]["stages"]["fused"]["RR@10"] == pytest.approx(1 / 3, abs=1e-4)
+    assert chat["all domains"]["stages"]["fused"]["of_domain"] == {
         "Recall@10": 1,
         "RR@10": pytest.approx(2 / 3, abs=1e-4),
     }
-    assert "of_domain" not in chat["domain"]["stages"]["answer"]
+    assert "of_domain" not in chat["domain"]["stages"]["fused"]
 
 
 def test_the_table_shows_every_scope_and_stage(folders: list[Path]) -> None:
@@ -94,7 +94,7 @@ def test_the_table_shows_every_scope_and_stage(folders: list[Path]) -> None:
     assert lines[0] == "chat (conversations)  queries: 1, judgments: 1"
     heads = [line.split("  ")[0] for line in lines if "Recall@10" in line]
     assert heads == ["domain", "domain, no filter", "all domains", "domain", "all domains"]
-    answers = [line.split() for line in lines if line.startswith("answer")]
+    answers = [line.split() for line in lines if line.startswith("fused")]
     assert answers[0][1:] == ["1", "1.000", "1.000–1.000", "1.000", "1.000–1.000", "1.000", ".200", "1.000"]
     assert answers[2][-2:] == ["1.000", ".667"], "the share of the domain's figures"
     assert sum(line.startswith("p50 ") for line in lines) == 5
@@ -127,7 +127,7 @@ def test_a_run_without_any_answer_is_a_failure_said_once(folders: list[Path]) ->
         for scope in ("domain", "domain, no filter", "all domains")
     ]
     assert as_json(results)["conversations"]["chat"]["scopes"]["domain"]["latency_ms"] == {"p50": None, "p95": None}
-    assert "answer" in printed(results)
+    assert "fused" in printed(results)
 
 
 def test_long_lists_are_cut(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ def judged(queries: Sequence[Query], judgments: Sequence[Judgment], name: str = 
     return JudgedSet(name, tuple(queries), tuple(judgments))
 
 
-def means(result: SetResult, scope: Scope = Scope.DOMAIN, stage: str = "answer") -> dict[str, float]:
+def means(result: SetResult, scope: Scope = Scope.DOMAIN, stage: str = "fused") -> dict[str, float]:
     run = result.scope(scope)
     assert run is not None
     measured = run.stage(stage)
@@ -178,7 +178,7 @@ def test_a_set_runs_in_its_domain_with_and_without_filters_and_in_all_domains() 
 def test_stages_come_in_the_order_of_the_query_path_each_with_its_own_measures() -> None:
     result = evaluate(WordSearcher(CORPUS), DOCS_SET)
     run = result.scopes[0]
-    assert [stage.stage for stage in run.stages] == ["sparse", "structured", "answer"]
+    assert [stage.stage for stage in run.stages] == ["sparse", "structured", "fused"]
     assert [run.scope for run in result.scopes] == [Scope.DOMAIN, Scope.EVERYWHERE], "no query has filters"
     assert [stage.answered for stage in run.stages] == [2, 2, 2]
     chat = evaluate(WordSearcher(CORPUS), CHAT_SET)
@@ -242,7 +242,7 @@ def test_a_damaged_domain_gives_zeros_and_reasons_not_an_end() -> None:
     own, everywhere = result.scopes
     assert not own.failures
     assert [one.reason for one in everywhere.failures] == ["code: cannot be read"] * 2
-    assert [(stage.stage, stage.answered) for stage in everywhere.stages] == [("answer", 0)]
+    assert [(stage.stage, stage.answered) for stage in everywhere.stages] == [("fused", 0)]
     assert set(means(result, Scope.EVERYWHERE).values()) == {0}
     assert (everywhere.p50_ms, everywhere.p95_ms) == (None, None)
     assert own.p50_ms is not None

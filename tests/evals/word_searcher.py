@@ -66,7 +66,7 @@ class WordSearcher:
         named = {passage: sum(word in passage.path for word in words) for passage in candidates}
         both = {passage: shared[passage] + named[passage] for passage in candidates}
         return {name: _ranked(scores, depth) for name, scores in
-                (("answer", both), ("structured", named), ("sparse", shared))}  # fmt: skip
+                (("fused", both), ("structured", named), ("sparse", shared))}  # fmt: skip
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
         return {passage.path: passage.domain for passage in reversed(self.passages) if passage.path in paths}
