@@ -1,0 +1,253 @@
+"""The context budget: ``min_score → diversity → top_k → max_tokens`` (ENGINE)."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ranked_items import identify, ranked
+
+from nornweave.budget import USEFUL_TOKENS, Budgeted, diversified, estimate_tokens, fit
+from nornweave.compress import MARK
+from nornweave.fusion.records import RankedItem
+
+QUERY = "what is the retry limit"
+SENTENCE = "The retry limit of a webhook is five attempts. "
+FILLER = "Herons stand in shallow water and wait for fish. "
+
+
+def within(
+    items: list[RankedItem],
+    *,
+    top_k: int = 10,
+    max_tokens: int | None = None,
+    min_score: float | None = None,
+    diversity: float | None = None,
+) -> Budgeted:
+    return fit(items, QUERY, top_k=top_k, max_tokens=max_tokens, min_score=min_score, diversity=diversity)
+
+
+def long_text(sentences: int, answer_at: int) -> str:
+    return "".join(SENTENCE if place == answer_at else FILLER for place in range(sentences))
+
+
+def test_tokens_are_a_quarter_of_the_characters_rounded_up() -> None:
+    assert [estimate_tokens("x" * length) for length in (0, 1, 4, 5, 400)] == [0, 1, 1, 2, 100]
+
+
+def test_without_limits_everything_stays_whole_in_its_order() -> None:
+    items = [ranked("a", "one", score=0.9), ranked("b", "two", score=0.5), ranked("c", "three", score=0.4)]
+    budgeted = within(items)
+    assert budgeted == Budgeted(items=tuple(items), below_min_score=0, estimated_tokens=4)
+
+
+def test_content_is_set_even_where_the_ranking_left_it_open() -> None:
+    open_item = ranked("a", "said")
+    bare = RankedItem(tagged=open_item.tagged, score=0.5, signals=open_item.signals)
+    assert within([bare]).items == (open_item,)
+
+
+def test_items_below_the_minimum_are_dropped_and_counted() -> None:
+    items = [ranked("a", "x", score=0.9), ranked("b", "x", score=0.3), ranked("c", "x", score=0.29)]
+    budgeted = within(items, min_score=0.3)
+    assert identify(budgeted.items) == ["a", "b"]
+    assert budgeted.below_min_score == 1
+
+
+def test_the_minimum_comes_before_the_number_of_items() -> None:
+    items = [ranked("a", "x", score=0.9), ranked("b", "x", score=0.8), ranked("c", "x", score=0.1)]
+    budgeted = within(items, min_score=0.3, top_k=1)
+    assert identify(budgeted.items) == ["a"]
+    assert budgeted.below_min_score == 1
+
+
+def test_diversity_by_hand() -> None:
+    items = [
+        ranked("c1", "x", domain="code", score=0.80),
+        ranked("c2", "x", domain="code", score=0.76),
+        ranked("c3", "x", domain="code", score=0.75),
+        ranked("d1", "x", domain="documentation", score=0.64),
+    ]
+    # second: c2 = .8 · .95 + .2 / 2 = .860, d1 = .8 · .80 + .2 = .840
+    # third: c3 = .8 · .9375 + .2 / 3 = .817, d1 = .840
+    assert identify(within(items, diversity=0.2).items) == ["c1", "c2", "d1", "c3"]
+    assert identify(within(items, diversity=0.0).items) == ["c1", "c2", "c3", "d1"]
+    assert identify(within(items, diversity=1.0).items) == ["c1", "d1", "c2", "c3"]
+
+
+def test_a_second_domain_takes_the_last_place_if_its_score_does_not() -> None:
+    items = [ranked(f"c{place}", "x", score=0.9) for place in range(5)]
+    items += [ranked("d1", "x", domain="documentation", score=0.02), ranked("r1", "x", domain="research", score=0.01)]
+    assert identify(within(items, diversity=0.05, top_k=3).items) == ["c0", "c1", "d1"]
+    assert identify(within(items, diversity=0.05, top_k=1).items) == ["c0"]
+    assert identify(within(items, diversity=0.0, top_k=3).items) == ["c0", "c1", "c2"]
+
+
+def test_a_second_domain_below_the_minimum_is_not_brought_back() -> None:
+    items = [ranked("a", "x", score=0.9), ranked("b", "x", score=0.8), ranked("d", "x", domain="research", score=0.1)]
+    assert identify(within(items, diversity=1.0, min_score=0.3).items) == ["a", "b"]
+
+
+def test_a_second_domain_gets_tokens_before_the_rest_of_the_first() -> None:
+    items = [ranked(f"c{place}", long_text(20, 10), score=0.9) for place in range(6)]
+    items += [ranked("d", long_text(20, 3), domain="documentation", score=0.1)]
+    kept = within(items, diversity=0.2, max_tokens=120, top_k=7).items
+    assert {item.tagged.source_domain for item in kept} == {"code", "documentation"}
+    assert identify(kept)[0] == "c0"
+
+
+def test_scores_of_zero_leave_the_order_alone() -> None:
+    items = [ranked("a", "x", score=0.0), ranked("b", "x", score=0.0)]
+    assert identify(within(items, diversity=0.2).items) == ["a", "b"]
+
+
+def test_an_item_that_is_too_long_is_shortened_to_what_answers() -> None:
+    budgeted = within([ranked("a", long_text(40, 30))], max_tokens=60)
+    (item,) = budgeted.items
+    assert item.shortened
+    assert SENTENCE.strip() in item.content
+    assert MARK in item.content
+    assert budgeted.estimated_tokens == estimate_tokens(item.content) <= 60
+
+
+def test_a_long_item_leaves_room_for_those_who_wait() -> None:
+    budgeted = within(
+        [ranked("long", long_text(80, 40)), ranked("short", SENTENCE), ranked("next", SENTENCE)], max_tokens=300
+    )
+    assert identify(budgeted.items) == ["long", "short", "next"]
+    assert [item.shortened for item in budgeted.items] == [True, False, False]
+    # The short ones need 12 each and leave the rest to the long one: 300 - 24 = 276, and a sentence is 12.
+    assert 300 - 2 * 12 <= budgeted.estimated_tokens <= 300
+
+
+def test_shares_are_no_smaller_than_a_paragraph_as_long_as_that_leaves_half() -> None:
+    budgeted = within([ranked(f"i{place}", long_text(40, place)) for place in range(10)], max_tokens=1000)
+    tokens = [estimate_tokens(item.content) for item in budgeted.items]
+    assert 6 <= len(tokens) < 10  # about 1000 / 160, instead of ten scraps of 100 each
+    assert all(140 <= one <= 160 for one in tokens[:5])
+
+
+def test_what_does_not_fit_is_passed_over_and_what_is_smaller_still_comes() -> None:
+    items = [ranked("a", "x" * 396), ranked("blob", "QmFzZTY0" * 100), ranked("c", "tiny")]
+    budgeted = within(items, max_tokens=101)
+    assert identify(budgeted.items) == ["a", "c"]
+    assert budgeted.estimated_tokens == 100
+
+
+def test_tokens_kept_for_an_item_that_cannot_use_them_go_to_the_others() -> None:
+    budgeted = within([ranked("a", long_text(30, 5)), ranked("blob", "QmFzZTY0" * 500)], max_tokens=400)
+    assert [(item.tagged.item.chunk_id, item.shortened) for item in budgeted.items] == [("a", False)]
+
+
+def test_the_best_item_comes_even_if_only_a_few_words_fit() -> None:
+    (item,) = within([ranked("a", long_text(40, 30))], max_tokens=10).items
+    assert 0 < estimate_tokens(item.content) <= 10
+    assert within([ranked("a", long_text(40, 30))], max_tokens=1).items == ()
+
+
+def test_an_item_that_just_fits_is_not_touched() -> None:
+    budgeted = within([ranked("a", "x" * 400), ranked("b", "y" * 400)], max_tokens=200)
+    assert not any(item.shortened for item in budgeted.items)
+    assert budgeted.estimated_tokens == 200
+
+
+def test_code_is_shortened_by_lines() -> None:
+    body = "".join(f"    step_{number}()\n" for number in range(80))
+    code = f"def handle(error):\n{body}    retry(limit=5)\n{body}"
+    (item,) = within([ranked("a", code)], max_tokens=60).items
+    lines = item.content.splitlines()
+    assert lines[0] == "def handle(error):"
+    assert "    retry(limit=5)" in lines
+    assert all(line == MARK or line in code.splitlines() for line in lines)
+
+
+def test_two_runs_over_nothing() -> None:
+    assert within([], max_tokens=10, diversity=0.5, min_score=0.5) == Budgeted(
+        items=(), below_min_score=0, estimated_tokens=0
+    )
+
+
+CONTENTS = st.one_of(
+    st.builds(long_text, st.integers(0, 30), st.integers(0, 30)),
+    st.sampled_from(["", "x", "QmFzZTY0" * 60, "日本語。" * 90, "def f():\n" + "    pass\n" * 90, "wort " * 200]),
+)
+
+
+@st.composite
+def rankings(draw: st.DrawFn) -> list[RankedItem]:
+    scores = sorted(draw(st.lists(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.5, 0.9, 1.0]), max_size=14)), reverse=True)
+    domains = st.sampled_from(["code", "documentation", "conversations", "news"])
+    return [
+        ranked(f"i{place}", draw(CONTENTS), domain=draw(domains), score=score) for place, score in enumerate(scores)
+    ]
+
+
+LIMITS = st.one_of(st.none(), st.integers(0, 700))
+PARTS = st.one_of(st.none(), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
+
+
+@given(rankings(), st.integers(1, 12), LIMITS, PARTS, PARTS)
+def test_the_budget_is_never_exceeded_and_nothing_is_invented(
+    items: list[RankedItem], top_k: int, max_tokens: int | None, min_score: float | None, diversity: float | None
+) -> None:
+    budgeted = fit(items, QUERY, top_k=top_k, max_tokens=max_tokens, min_score=min_score, diversity=diversity)
+    given_items = {str(item.tagged.item.chunk_id): item for item in items}
+    names = identify(budgeted.items)
+    assert len(names) == len(set(names)) <= top_k
+    assert budgeted.estimated_tokens == sum(estimate_tokens(item.content) for item in budgeted.items)
+    assert max_tokens is None or budgeted.estimated_tokens <= max_tokens
+    assert budgeted.below_min_score == sum(item.score < (min_score or 0) for item in items)
+    for item in budgeted.items:
+        source = given_items[item.tagged.item.chunk_id]
+        assert item.tagged is source.tagged
+        assert item.score >= (min_score or 0)
+        assert item.shortened == (item.content != source.tagged.item.content)
+        assert not item.shortened or len(item.content) < len(source.tagged.item.content)
+    for domain in {item.tagged.source_domain for item in budgeted.items}:
+        places = [int(name[1:]) for name in names if given_items[name].tagged.source_domain == domain]
+        assert places == sorted(places)
+    if not diversity:
+        assert [int(name[1:]) for name in names] == sorted(int(name[1:]) for name in names)
+
+
+@given(rankings(), st.integers(2, 12), st.sampled_from([0.01, 0.2, 0.5, 1.0]), st.integers(2 * USEFUL_TOKENS, 700))
+def test_two_domains_among_the_candidates_are_two_domains_in_the_answer(
+    items: list[RankedItem], top_k: int, diversity: float, max_tokens: int
+) -> None:
+    items = [item for item in items if "QmFz" not in item.content]  # of which no part can be shown
+    budgeted = within(items, top_k=top_k, diversity=diversity)
+    at_least = min(2, len({item.tagged.source_domain for item in items}))
+    assert len({item.tagged.source_domain for item in budgeted.items}) >= at_least
+    assert not items or budgeted.items[0].tagged is items[0].tagged
+    tight = within(items, top_k=top_k, diversity=diversity, max_tokens=max_tokens)
+    assert len({item.tagged.source_domain for item in tight.items}) >= at_least
+
+
+@given(rankings(), st.integers(1, 12), st.integers(1, 12))
+def test_fewer_items_are_the_first_of_more_without_diversity(items: list[RankedItem], few: int, more: int) -> None:
+    low, high = sorted([few, more])
+    assert within(items, top_k=low).items == within(items, top_k=high).items[:low]
+
+
+def test_diversity_over_very_many_domains_stays_fast() -> None:
+    items = [ranked(f"i{place}", "x", domain=f"d{place}", score=1 - place / 20_000) for place in range(10_000)]
+    started = time.process_time()
+    assert len(diversified(items, 100, 0.2)) == 100
+    assert time.process_time() - started < 1
+
+
+@pytest.mark.parametrize("max_tokens", [None, 1000])
+def test_forty_items_take_a_few_milliseconds(max_tokens: int | None) -> None:
+    domains = ["code", "documentation", "conversations", "research"]
+    items = [
+        ranked(f"i{place}", long_text(24, place % 20), domain=domains[place % 4], score=1 - place / 50)
+        for place in range(40)
+    ]
+    seconds = []
+    for _ in range(20):
+        started = time.process_time()
+        within(items, max_tokens=max_tokens, min_score=0.1, diversity=0.2)
+        seconds.append(time.process_time() - started)
+    assert min(seconds) < 0.010  # about 1.5 ms where nothing else runs
