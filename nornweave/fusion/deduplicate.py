@@ -26,8 +26,8 @@ VECTORS_AT_ONCE = 256
 # A pair of which the smaller text shares fewer of its words, or of its shingles, is not compared further.
 WORDS_SHARED = 0.5
 SHINGLES_SHARED = 0.5
-# Longer texts, which are nobody's chunks, are merged only if they have the same words: reading two hundred texts of
-# 100,000 characters against each other would take minutes.
+# Longer texts, which are nobody's chunks, are merged only if they are equal: reading two hundred texts of 100,000
+# characters against each other would take minutes.
 LONGEST_READ = 20_000
 # In a text of fewer words a few words in other places leave fewer shingles as they were ...
 SHORT_WORDS, SHORT_SHINGLES_SHARED = 40, 0.25
@@ -57,7 +57,7 @@ def deduplicate(normalized: NormalizedItems, threshold: float = 0.85) -> Deduped
     """
     items = normalized.items
     merged: dict[int, _Into] = {}
-    alive = _without_equal(items, merged)
+    alive = [place for place in _without_equal(items, merged) if len(items[place].item.content) <= LONGEST_READ]
     pairs = _Pairs(items, alive, threshold)
     count = len(items) + 1
     # Which pairs are proposed among many depends on how many there are of a kind: again, until nothing merges.
@@ -125,8 +125,6 @@ class _Pairs:
         if self._shingled.same_words(self._row[first], self._row[second]) and _same_signs(mine, theirs):
             return _SAME
         if self._other_figures(first, second):
-            return None
-        if max(len(mine.item.content), len(theirs.item.content)) > LONGEST_READ:
             return None
         cosine = self._cosines.get((first, second))
         return compare(self._reading(first), self._reading(second), threshold=self._threshold, cosine=cosine)

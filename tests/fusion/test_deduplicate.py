@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from nornweave.fusion.deduplicate import ALL_PAIRS, deduplicate
+from nornweave.fusion.deduplicate import ALL_PAIRS, LONGEST_READ, deduplicate
 from nornweave.fusion.records import DedupedItems, NormalizedItems, TaggedItem
 from nornweave.recall.records import Citation, RecallItem
 from nornweave.types import ChunkId, Claim, Span
@@ -356,3 +356,11 @@ def test_hostile_texts_end_in_time(text: str, domain: str) -> None:
     outcome = merged(tagged("a", text, domain=domain), tagged("b", f"{text} {text}", domain=domain))
     assert len(outcome.items) in {1, 2}
     assert time.process_time() - start < 3
+
+
+def test_long_texts_merge_only_if_they_are_equal() -> None:
+    """Reading two hundred near-identical texts of 100,000 characters against each other took 18 s."""
+    book = " ".join(f"word{number % 977}" for number in range(4_000))
+    assert len(book) > LONGEST_READ
+    outcome = merged(tagged("a", f"{book} ending"), tagged("b", f"{book}  ending"), tagged("c", f"{book} ending"))
+    assert [(merge.kept, merge.dropped) for merge in outcome.merges] == [("a", "c")]
