@@ -113,7 +113,7 @@ class ItemConflictDocument(TypedDict):
     """That an item takes part in a conflict."""
 
     index: Annotated[int, Field(description="place in the answer's `conflicts`, from 0")]
-    role: Annotated[str, Field(description="`holds`, `demoted` or `flagged`")]
+    role: Annotated[str, Field(description="`holds`, `agrees` with what holds, `demoted` or `flagged`")]
 
 
 class FusedItemDocument(ItemDocument):
@@ -379,8 +379,10 @@ def _role(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> ItemConfli
     conflict = conflicts[ranked.conflict]
     if conflict.resolved_to is None:
         role = "flagged"
+    elif conflict.resolved_to == ranked.tagged.item.chunk_id:
+        role = "holds"
     else:
-        role = "demoted" if ranked.tagged.demoted and conflict.resolved_to != ranked.tagged.item.chunk_id else "holds"
+        role = "demoted" if ranked.tagged.demoted else "agrees"
     return {"index": ranked.conflict, "role": role}
 
 
