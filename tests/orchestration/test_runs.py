@@ -253,8 +253,13 @@ def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(settings: Settings
         if step == "code store":
             os.kill(os.getpid(), signal.SIGINT)
 
-    with pytest.raises(KeyboardInterrupt):
-        sync(settings, instance, progress=interrupt)
+    # Whoever ran in this process before may have left another handler, with which the signal would end it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            sync(settings, instance, progress=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
     assert last_run(instance).status is dg.DagsterRunStatus.FAILURE
     assert "interrupted" in read_status(domain_folder(settings, Domain.CODE))["runs"][0]["error"]
