@@ -1,27 +1,19 @@
-"""Judged sets: queries, and which places of which documents answer them (contract §3, ``eval``).
+"""Judged sets: queries, and which places of which documents answer them.
 
-A folder holds ``queries.jsonl`` (``{"id", "text"}``, optional ``"filters"``) and ``qrels.tsv`` (header line, then
-``query_id``, ``doc_id``, ``grade``). Judgments name documents and places in them, never chunks: they outlive every
-change of the chunker.
+Judgments name documents and places in them, never chunks: they outlive every change of the chunker.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from enum import StrEnum
+from pathlib import PurePosixPath
 from types import MappingProxyType
-from typing import Any
 
 from nornweave.recall.records import Citation
-from nornweave.types import NO_METADATA, Metadata, freeze
-
-QUERIES = "queries.jsonl"
-QRELS = "qrels.tsv"
-COLUMNS = ("query_id", "doc_id", "grade")
+from nornweave.types import NO_METADATA, Metadata
 
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.ASCII)
 _FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}")
@@ -31,13 +23,51 @@ class JudgmentError(ValueError):
     """A judged set is wrong: the file and line, what was found, what is expected."""
 
 
+class Origin(StrEnum):
+    """Who made the judgments of a set."""
+
+    PEOPLE = "people"
+    """By reading the corpus."""
+    PUBLIC = "public"
+    """Taken from elsewhere."""
+    GENERATED = "generated"
+    """Out of the corpus itself, by rule: easier than what people ask, good for comparing one index with the next."""
+    FEEDBACK = "feedback"
+    """Out of what users said of the answers that they got."""
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenText:
+    """A part of the corpus that a query was taken from: it must not be found by its own words.
+
+    Attributes:
+        path: of the document, relative to its source.
+        start: first character, from 0.
+        end: after the last.
+    """
+
+    path: str
+    start: int
+    end: int
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A question of a judged set, with the filters of its own domain, if it has any."""
+    """A question of a judged set.
+
+    Attributes:
+        filters: of its own domain, if it has any.
+        kind: of a set's own choosing (keyword, semantic, …), to tell apart what goes well and what does not.
+        answerable: ``False`` if the corpus holds no answer; such a query has no judgment above 0.
+        hidden: what the query was taken from, where it was generated.
+    """
 
     id: str
     text: str
     filters: Metadata = field(default_factory=lambda: NO_METADATA)
+    kind: str | None = None
+    answerable: bool = True
+    hidden: HiddenText | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +117,13 @@ class JudgedSet:
     name: str
     queries: tuple[Query, ...]
     judgments: tuple[Judgment, ...]
+    origin: Origin = Origin.PEOPLE
+    note: str = ""
+
+    @property
+    def unanswerable(self) -> tuple[Query, ...]:
+        """Return the queries that the corpus holds no answer to."""
+        return tuple(query for query in self.queries if not query.answerable)
 
     @property
     def relevant(self) -> Mapping[str, tuple[Judgment, ...]]:
@@ -96,20 +133,6 @@ class JudgedSet:
             if judgment.grade > 0:
                 found.setdefault(judgment.query_id, []).append(judgment)
         return MappingProxyType({query: tuple(judgments) for query, judgments in found.items()})
-
-
-def read_judgments(folder: Path) -> JudgedSet:
-    """Read a judged set; it is named like its folder.
-
-    Raises:
-        JudgmentError: a file is missing, unreadable or empty; a line is no query or no judgment; a query id comes
-            twice; a judgment names an unknown query or contradicts another; no query has a relevant judgment.
-    """
-    queries = _read_queries(folder / QUERIES)
-    judged = JudgedSet(folder.resolve().name, queries, _read_qrels(folder / QRELS, {query.id for query in queries}))
-    if not judged.relevant:
-        raise JudgmentError(f"{folder / QRELS}: no query has a judgment with a grade above 0; nothing can be measured")
-    return judged
 
 
 def parse_place(doc_id: str) -> tuple[str, tuple[int, int] | None, str | None]:
@@ -149,105 +172,3 @@ def _belongs_to_the_path(before: str, fragment: str) -> bool:
 
 def _has_file_ending(path: str) -> bool:
     return bool(_FILE_ENDING.fullmatch(PurePosixPath(path).suffix))
-
-
-def _read_queries(file: Path) -> tuple[Query, ...]:
-    queries: dict[str, Query] = {}
-    for number, line in _lines(file):
-        query = _query(line, f"{file}:{number}")
-        if query.id in queries:
-            raise JudgmentError(f"{file}:{number}: query id {query.id!r} is used twice; every query needs its own")
-        queries[query.id] = query
-    if not queries:
-        raise JudgmentError(f'{file}: holds no query; expected one {{"id", "text"}} a line')
-    return tuple(queries.values())
-
-
-def _query(line: str, where: str) -> Query:
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise JudgmentError(f'{where}: not JSON ({error}); expected {{"id": …, "text": …}}') from error
-    if not isinstance(fields, dict):
-        raise JudgmentError(f'{where}: found {_shown(fields)}; expected an object {{"id": …, "text": …}}')
-    identifier = fields.get("id")
-    if isinstance(identifier, int) and not isinstance(identifier, bool):
-        identifier = str(identifier)
-    if not isinstance(identifier, str) or not identifier.strip():
-        raise JudgmentError(f"{where}: 'id' is {_shown(identifier)}; expected a text that names the query")
-    if not isinstance(text := fields.get("text"), str):
-        raise JudgmentError(f"{where}: 'text' of query {identifier!r} is {_shown(text)}; expected a text")
-    filters = fields.get("filters")
-    if not isinstance(filters, dict | None):
-        raise JudgmentError(f"{where}: 'filters' of query {identifier!r} are {_shown(filters)}; expected an object")
-    return Query(identifier, text, freeze(filters or {}))
-
-
-def _read_qrels(file: Path, known: set[str]) -> tuple[Judgment, ...]:
-    rows = _lines(file)
-    columns = _header(file, next(rows, (1, "")))
-    judgments: dict[tuple[str, str], Judgment] = {}
-    for number, line in rows:
-        where = f"{file}:{number}"
-        judgment = _judgment(line.split("\t"), columns, where)
-        if judgment.query_id not in known:
-            raise JudgmentError(f"{where}: query {judgment.query_id!r} is not in {QUERIES}")
-        before = judgments.setdefault((judgment.query_id, judgment.key), judgment)
-        if before.grade != judgment.grade:
-            found = f"{judgment.key!r} has grades {before.grade} and {judgment.grade} for query {judgment.query_id!r}"
-            raise JudgmentError(f"{where}: {found}; one place has one grade")
-    return tuple(judgments.values())
-
-
-def _header(file: Path, first: tuple[int, str]) -> tuple[int, int, int]:
-    """Return where the three columns stand; more columns are allowed."""
-    names = [name.strip() for name in first[1].split("\t")]
-    if missing := [column for column in COLUMNS if column not in names]:
-        expected = "a header line with the tab-separated columns " + ", ".join(COLUMNS)
-        raise JudgmentError(f"{file}:{first[0]}: found {_shown(first[1])}, without {missing[0]!r}; expected {expected}")
-    query, document, grade = (names.index(column) for column in COLUMNS)
-    return query, document, grade
-
-
-def _judgment(cells: list[str], columns: tuple[int, int, int], where: str) -> Judgment:
-    if len(cells) <= max(columns):
-        expected = ", ".join(COLUMNS)
-        raise JudgmentError(f"{where}: found {len(cells)} tab-separated columns; expected {expected}, as in the header")
-    query_id, doc_id, grade = (cells[column].strip() for column in columns)
-    try:
-        path, lines, message_id = parse_place(doc_id)
-    except ValueError as error:
-        expected = "'path', 'path#L12-40' or 'path#<message id>'"
-        raise JudgmentError(f"{where}: doc_id {doc_id!r}: {error}; expected {expected}") from error
-    return Judgment(query_id, path, lines, message_id, _grade(grade, where))
-
-
-def _grade(cell: str, where: str) -> int:
-    """Return a grade; ``1.0`` is one as well, since tables that passed through a spreadsheet hold it."""
-    try:
-        grade = float(cell)
-    except ValueError:
-        grade = math.nan
-    if not (math.isfinite(grade) and grade.is_integer() and abs(grade) < 2**31):
-        raise JudgmentError(f"{where}: grade {cell!r}; expected a whole number, above 0 for relevant")
-    return int(grade)
-
-
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are not blank, numbered from 1, without their endings."""
-    try:
-        with file.open(encoding="utf-8-sig") as stream:
-            for number, line in enumerate(stream, 1):
-                if line.strip():
-                    yield number, line.rstrip("\n")
-    except FileNotFoundError as error:
-        expected = f"a judged set is a folder with {QUERIES} and {QRELS}"
-        raise JudgmentError(f"{file}: no such file; {expected}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise JudgmentError(f"{file}: cannot be read as UTF-8 text: {error}") from error
-
-
-def _shown(value: Any) -> str:
-    """Return a value as an error shows it: no longer than one can read."""
-    text = "missing" if value is None else repr(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"

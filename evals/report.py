@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evals.judgments import JudgmentError, read_judgments
+from evals.judged_files import read_judgments
+from evals.judgments import JudgmentError
 from evals.measures import MEASURES
 from evals.results import ITEMS, Scope, ScopeResult, SetResult, StageResult
 from evals.runs import Progress, Searcher, evaluate, locate

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from evals.bench.fusing import SOURCES, workspace
 from evals.hits import Hits
-from evals.judgments import read_judgments
+from evals.judged_files import read_judgments
 from evals.measures import Metric, measure
 from evals.runs import Target, locate
 from nornweave.answer import Question, fuse_responses

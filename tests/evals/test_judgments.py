@@ -1,13 +1,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from evals.judgments import JudgedSet, Judgment, JudgmentError, Query, parse_place, read_judgments
+from evals.judged_files import read_judgments, write_judgments
+from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Origin, Query, parse_place
 from nornweave.recall.records import Citation
 from nornweave.types import Domain
 
@@ -113,7 +115,7 @@ def test_a_set_is_read(tmp_path: Path) -> None:
     judged = read_judgments(write(tmp_path / "mine", queries, qrels))
     assert judged == JudgedSet(
         "mine",
-        (Query("q1", "wo ist ö?", {"channel": "#x"}), Query("2", "")),
+        (Query("q1", "wo ist ö?", {"channel": "#x"}, "semantic"), Query("2", "")),
         (
             Judgment("q1", "a.py", (1, 3), None, 2),
             Judgment("q1", "b.py", None, None, 0),
@@ -222,3 +224,41 @@ def test_any_item_hits_its_whole_document() -> None:
     assert judgment.hit_by(item("a.json", messages=("1.1",)))
     assert judgment.hit_by(item("a.json", lines=(3, 4)))
     assert not judgment.hit_by(item("a.jsonl"))
+
+
+def test_a_written_set_is_read_back_the_same(tmp_path: Path) -> None:
+    judged = JudgedSet(
+        "mine",
+        (
+            Query("q1", "wo ist ö?", {"channel": "#x"}, "semantic", True, HiddenText("C#/a.py", 3, 17)),
+            Query("q2", "what nobody wrote", answerable=False),
+        ),
+        (
+            Judgment("q1", "C#/a.py", None, None, 1),
+            Judgment("q1", "v1.x#notes.md", None, None, 1),
+            Judgment("q1", "b.py", (1, 3), None, 2),
+            Judgment("q2", "c.json", None, "7", 0),
+        ),
+        Origin.GENERATED,
+        "one line: ö",
+    )
+    write_judgments(tmp_path / "mine", judged)
+    assert read_judgments(tmp_path / "mine") == judged
+
+
+@pytest.mark.parametrize(
+    ("query", "about", "message"),
+    [
+        ('{"id": "q", "text": "", "answerable": false}', "", "marked as unanswerable"),
+        ('{"id": "q", "text": "", "answerable": "no"}', "", "expected true or false"),
+        ('{"id": "q", "text": "", "kind": 3}', "", "'kind' of query 'q' is 3"),
+        ('{"id": "q", "text": "", "hide": {"path": "a", "start": 3, "end": 2}}', "", "'hide' is"),
+        ('{"id": "q", "text": ""}', "origin: nobody", "one of people, public, generated, feedback"),
+        ('{"id": "q", "text": ""}', "[", "set.yaml: cannot be read"),
+    ],
+)
+def test_what_a_set_says_of_itself_is_checked(tmp_path: Path, query: str, about: str, message: str) -> None:
+    folder = write(tmp_path / "mine", f"{query}\n", f"{HEADER}q\ta.py\t1\n")
+    (folder / "set.yaml").write_text(about or "origin: public")
+    with pytest.raises(JudgmentError, match=re.escape(message)):
+        read_judgments(folder)
