@@ -1,0 +1,206 @@
+"""The golden sets are what their README says: readable, about places that exist, of every kind, and not too easy."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from evals.judged_files import read_judgments
+from evals.judgments import JudgedSet, Judgment, Origin, Query
+from nornweave.ingest.opening import open_source
+from nornweave.recall.filters import read_filters
+from nornweave.settings import Settings, load_settings
+from nornweave.types import Document, Domain
+
+REPOSITORY = Path(__file__).parents[2]
+GOLDEN = REPOSITORY / "evals" / "golden"
+CORPUS = REPOSITORY / "examples" / "payments"
+KINDS = ("keyword", "semantic", "hybrid", "acronym", "filtered")
+UNANSWERABLE = "unanswerable"
+MOST_RELEVANT = 6
+"""Places that one query may have: with more of them ten items could not hold them all."""
+_WORD = re.compile(r"[a-z]{4,}")
+
+
+@cache
+def golden() -> Mapping[Domain, JudgedSet]:
+    return {domain: read_judgments(GOLDEN / domain.value) for domain in Domain}
+
+
+@cache
+def settings() -> Settings:
+    return load_settings(REPOSITORY / "nornweave.yaml", {})
+
+
+@cache
+def documents(domain: Domain) -> Mapping[str, Document]:
+    """Return the domain's documents of the example corpus by path, as the project's own sources read them."""
+    found: dict[str, Document] = {}
+    for configured in settings().sources:
+        if configured.domain is not domain or configured.path is None or not is_example(configured.path):
+            continue
+        source = open_source(configured)
+        for entry in source.list().entries:
+            assert entry.path not in found, f"two documents at {entry.path}"
+            found[entry.path] = source.parse(entry, source.fetch(entry))
+    return found
+
+
+def is_example(path: Path) -> bool:
+    return CORPUS in (path.resolve(), *path.resolve().parents)
+
+
+def judged(domain: Domain) -> Iterator[tuple[Judgment, Document]]:
+    for judgment in golden()[domain].judgments:
+        assert judgment.path in documents(domain), f"{judgment.query_id}: {judgment.path} is not in the example corpus"
+        yield judgment, documents(domain)[judgment.path]
+
+
+def words_of(text: str) -> set[str]:
+    return set(_WORD.findall(text.lower()))
+
+
+def text_at(judgment: Judgment, document: Document) -> str:
+    if judgment.lines:
+        return "\n".join(document.text.split("\n")[judgment.lines[0] - 1 : judgment.lines[1]])
+    said = [one.body for one in document.messages if one.id == judgment.message_id]
+    return "\n".join(said) if judgment.message_id else document.text
+
+
+def queries() -> Iterator[Query]:
+    for one in golden().values():
+        yield from one.queries
+
+
+def answerable(kind: str | None = None) -> list[Query]:
+    return [query for query in queries() if query.answerable and kind in (None, query.kind)]
+
+
+@pytest.mark.parametrize("domain", Domain)
+def test_each_domain_has_a_set_made_by_people(domain: Domain) -> None:
+    one = golden()[domain]
+    assert one.origin is Origin.PEOPLE
+    assert one.note
+    counts = Counter(query.kind for query in one.queries if query.answerable)
+    assert set(counts) == set(KINDS)
+    assert min(counts.values()) >= 4
+
+
+def test_there_are_enough_queries_of_each_kind() -> None:
+    counts = Counter(query.kind for query in answerable())
+    assert min(counts[kind] for kind in KINDS) >= 10
+    assert counts.total() >= 50
+
+
+def test_questions_without_an_answer_are_marked_and_have_none() -> None:
+    unanswerable = [query for query in queries() if not query.answerable]
+    assert len(unanswerable) >= 20
+    assert {query.kind for query in unanswerable} == {UNANSWERABLE}
+    for one in golden().values():
+        assert {query.id for query in one.queries if query.answerable} == set(one.relevant)
+
+
+def test_nothing_is_asked_twice() -> None:
+    assert len({query.id for query in queries()}) == len(list(queries()))
+    texts = Counter(" ".join(query.text.casefold().split()) for query in queries())
+    assert not [text for text, count in texts.items() if count > 1]
+
+
+def test_no_query_has_more_relevant_places_than_the_first_ten_items_can_show() -> None:
+    for one in golden().values():
+        assert not [query for query, places in one.relevant.items() if len(places) > MOST_RELEVANT]
+
+
+def test_every_answerable_query_has_an_exact_answer() -> None:
+    for one in golden().values():
+        for query, places in one.relevant.items():
+            assert max(place.grade for place in places) == 2, query
+
+
+def test_grades_are_the_three_of_the_readme() -> None:
+    assert {judgment.grade for one in golden().values() for judgment in one.judgments} == {0, 1, 2}
+
+
+def test_hard_negatives_go_with_a_third_of_the_queries() -> None:
+    misleading = {judgment.query_id for one in golden().values() for judgment in one.judgments if judgment.grade == 0}
+    assert 3 * sum(query.id in misleading for query in answerable()) >= len(answerable())
+
+
+@pytest.mark.parametrize("domain", Domain)
+def test_the_readme_counts_them_right(domain: Domain) -> None:
+    one = golden()[domain]
+    misleading = sum(judgment.grade == 0 for judgment in one.judgments)
+    cells = (len(one.relevant), len(one.unanswerable), len(one.judgments) - misleading, misleading)
+    row = f"| `{domain.value}` | {' | '.join(map(str, cells))} |"
+    assert row in (GOLDEN / "README.md").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("domain", Domain)
+def test_every_judged_place_exists(domain: Domain) -> None:
+    for judgment, document in judged(domain):
+        assert text_at(judgment, document).strip(), judgment.key
+        if judgment.lines:
+            assert judgment.lines[1] <= len(document.text.split("\n")), judgment.key
+        if judgment.message_id:
+            assert judgment.message_id in {message.id for message in document.messages}, judgment.key
+
+
+@pytest.mark.parametrize("domain", Domain)
+def test_places_are_named_as_citations_name_them(domain: Domain) -> None:
+    """Messages by their id; paged documents, which have no lines to cite, as a whole; everything else by lines."""
+    for judgment, document in judged(domain):
+        assert bool(judgment.message_id) == bool(document.messages), judgment.key
+        assert judgment.whole_document == bool(document.page_starts), judgment.key
+
+
+def test_lines_of_a_thread_lie_within_one_post() -> None:
+    """They count lines of the text that the system made of it, which an edit of its reader could shift."""
+    for judgment, document in judged(Domain.RESEARCH):
+        if document.format != "stackexchange" or judgment.lines is None:
+            continue
+        starts = {document.text.count("\n", 0, section.span.start) + 1: section for section in document.sections}
+        post = starts.get(judgment.lines[0])
+        assert post is not None, f"{judgment.key} does not start where a post starts"
+        end = document.text[: post.span.end].rstrip().count("\n") + 1
+        assert judgment.lines[1] <= end, judgment.key
+
+
+@pytest.mark.parametrize("domain", Domain)
+def test_filters_are_read_and_only_filtered_queries_have_them(domain: Domain) -> None:
+    declared = settings().domains[domain].filters
+    for query in golden()[domain].queries:
+        assert bool(query.filters) == (query.kind == "filtered"), query.id
+        assert len(read_filters(declared, query.filters, f"filters.{domain.value}")) == len(query.filters)
+
+
+@pytest.mark.parametrize("domain", Domain)
+def test_filters_leave_something_out_that_looks_right(domain: Domain) -> None:
+    """At least two filtered queries of a domain have a hard negative; a filter that excludes nothing proves nothing."""
+    filtered = {query.id for query in golden()[domain].queries if query.filters}
+    misleading = {judgment.query_id for judgment in golden()[domain].judgments if judgment.grade == 0}
+    assert len(filtered & misleading) >= 2
+
+
+def test_keyword_queries_use_words_of_their_answers_and_semantic_ones_hardly_any() -> None:
+    assert shared_words("keyword") >= 0.75
+    assert shared_words("semantic") <= 0.3
+
+
+def shared_words(kind: str) -> float:
+    """Return how many of the queries' longer words stand in the exact answers, over all queries of a kind."""
+    asked = shared = 0
+    for domain, one in golden().items():
+        exact: dict[str, set[str]] = {}
+        for judgment, document in judged(domain):
+            if judgment.grade == 2:
+                exact.setdefault(judgment.query_id, set()).update(words_of(text_at(judgment, document)))
+        for query in one.queries:
+            if query.answerable and query.kind == kind:
+                asked += len(words_of(query.text))
+                shared += len(words_of(query.text) & exact[query.id])
+    return shared / asked
