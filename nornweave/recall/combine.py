@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,13 +34,15 @@ class Ranking:
 
     Attributes:
         numbers: chunk numbers, best first, ties by number.
-        scores: in [0, 1].
+        scores: in [0, 1]; the order follows them.
         contributions: leg → its part of each score; they add up to it.
+        places: what each place in the order is worth beside those of other domains, descending, in [0, 1].
     """
 
     numbers: Numbers
     scores: NDArray[np.float64]
     contributions: Mapping[str, NDArray[np.float64]]
+    places: NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -67,6 +69,20 @@ def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mappin
     """
     parts = {leg.name: weights[leg.name] * leg.scores.astype(np.float64) for leg in legs}
     return _ranking(candidates, parts, math.fsum(weights.values()))
+
+
+def on_one_scale(ranking: Ranking, common: Ranking) -> Ranking:
+    """Let each place in a domain's order be worth what it is when every domain weighs alike.
+
+    A domain's own weights decide who comes first in it; they are no scale on which domains compare. Where words do not
+    match, a score is little more than the weight of dense retrieval times a cosine: a domain that weighs it twice as
+    much as the others would come before them with half their similarity.
+
+    Args:
+        ranking: by the domain's own weights.
+        common: the same candidates by the weights that all domains share.
+    """
+    return replace(ranking, places=common.scores)
 
 
 def reciprocal_rank_fusion(
@@ -102,10 +118,15 @@ def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
                 scored[number] = score, {name: float(part[at]) * factor for name, part in ranking.contributions.items()}
     numbers = sorted(scored, key=lambda number: (-scored[number][0], number))
     names = sorted({name for _, parts in scored.values() for name in parts})
+    worth: dict[int, float] = {}
+    for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
+        for number, place in zip(ranking.numbers.tolist(), (ranking.places * factor).tolist(), strict=True):
+            worth[number] = max(place, worth.get(number, 0.0))
     return Ranking(
         np.array(numbers, np.int32),
         np.array([scored[number][0] for number in numbers], np.float64),
         {name: np.array([scored[number][1].get(name, 0.0) for number in numbers]) for name in names},
+        np.sort(np.array(list(worth.values()), np.float64))[::-1],
     )
 
 
@@ -121,4 +142,5 @@ def _ranking(candidates: Numbers, parts: Mapping[str, NDArray[np.float64]], boun
     for name in sorted(parts):
         scores += parts[name]
     order = np.lexsort((candidates, -scores))
-    return Ranking(candidates[order], scores[order], {name: part[order] for name, part in parts.items()})
+    ordered = scores[order]
+    return Ranking(candidates[order], ordered, {name: part[order] for name, part in parts.items()}, ordered)

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.types import NO_METADATA, ChunkId, Claim, JsonValue, Metadata
+from nornweave.types import NO_METADATA, ChunkId, Claim, JsonValue, Metadata, Span
 
 Switch: TypeAlias = Literal["auto", "on", "off"]
 SourceState: TypeAlias = Literal["ok", "empty", "timeout", "failed", "off"]
@@ -38,6 +38,10 @@ class AgentState(StrEnum):
     OFFLINE = "OFFLINE"
 
 
+HiddenPlace: TypeAlias = tuple[str, Span]
+"""Path of a document, and which of its characters."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallRequest:
     """What one domain is asked.
@@ -51,6 +55,7 @@ class RecallRequest:
         timeout_ms: after this the sources that have answered are used; ``None`` waits for all.
         explain: give every item its ``Explanation``.
         trace: say what every stage found, for evaluations.
+        hidden: a part of a document that is searched as if it was not there, for evaluations.
     """
 
     text: str
@@ -61,6 +66,7 @@ class RecallRequest:
     timeout_ms: int | None = None
     explain: bool = False
     trace: bool = False
+    hidden: HiddenPlace | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +103,8 @@ class Explanation:
     Attributes:
         weights: retrieval source → its share, together 1.
         contributions: retrieval source → its part of ``combined``.
-        combined: the score before reranking, in [0, 1].
+        combined: what the domain orders by before reranking, in [0, 1]. The item's score is what its place in that
+            order is worth beside other domains, by weights that all of them share.
         bonuses: heuristic → bonus, as AGENTS names them (``symbol_match``, ``recency``, …).
         model_score: of the cross-encoder, in [0, 1], if one ran.
     """

@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
 from nornweave.errors import NornWeaveError
-from nornweave.recall.combine import Leg, Ranking, convex_combination, reciprocal_rank_fusion
+from nornweave.recall.combine import Leg, Ranking, convex_combination, on_one_scale, reciprocal_rank_fusion
 from nornweave.recall.query import Query
 from nornweave.recall.records import RetrievalSource, SourceState
 from nornweave.recall.sources import (
@@ -31,6 +32,9 @@ from nornweave.store.port import Mask, Numbers, Scores, Vectors
 log = logging.getLogger(__name__)
 
 Encode = Callable[[str], Vectors]
+
+ONE_SCALE = PlanSettings()
+"""Its weights are what domains are compared by, whatever weights each has for itself."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,8 +104,10 @@ def search(
             reasons[name] = reason
         if finding is not None:
             findings[name] = finding
-    weights = source_weights(plan.literal_weights if query.is_literal else plan.weights)
-    ranking = _combine(findings, generation, vectors[0] if vectors else None, plan, weights)
+    weights, common = (
+        source_weights(one.literal_weights if query.is_literal else one.weights) for one in (plan, ONE_SCALE)
+    )
+    ranking = _combine(findings, generation, vectors[0] if vectors else None, plan.combine, weights, common)
     return Found(ranking, findings, states, reasons, weights)
 
 
@@ -157,17 +163,19 @@ def _combine(
     findings: Mapping[str, Finding],
     generation: Generation,
     vector: Vectors | None,
-    plan: PlanSettings,
+    combine: Literal["convex", "rrf"],
     weights: Mapping[str, float],
+    common: Mapping[str, float],
 ) -> Ranking:
     candidates = _union([finding.hits.numbers for finding in findings.values()])
     legs = [
         Leg(name, _scores(finding, candidates, generation, vector), finding.hits.numbers)
         for name, finding in findings.items()
     ]
-    if plan.combine == "rrf":
+    if combine == "rrf":
         return reciprocal_rank_fusion(candidates, legs, weights)
-    return convex_combination(candidates, legs, weights)
+    ranking = convex_combination(candidates, legs, weights)
+    return ranking if weights == common else on_one_scale(ranking, convex_combination(candidates, legs, common))
 
 
 def source_weights(weights: SourceWeights) -> dict[str, float]:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.recall.combine import Leg, Ranking, convex_combination, merge, reciprocal_rank_fusion
+from nornweave.recall.combine import Leg, Ranking, convex_combination, merge, on_one_scale, reciprocal_rank_fusion
 from nornweave.store.hits import best, found
 
 
@@ -52,6 +52,20 @@ def test_convex_by_hand() -> None:
         "dense": [0.1875, 0.375, 0.0],
         "sparse": [0.1875, 0.0, 0.25],
     }
+
+
+def test_a_domains_own_weights_decide_its_order_and_not_what_it_is_worth() -> None:
+    candidates, legs = (
+        [1, 2, 3],
+        [leg("dense", [1, 2, 3], {1: 0.8, 2: 0.4}), leg("sparse", [1, 2, 3], {2: 0.6, 3: 0.2})],
+    )
+    own = convex_combination(numbers_of(candidates), legs, {"dense": 0.9, "sparse": 0.1})
+    common = convex_combination(numbers_of(candidates), legs, {"dense": 0.5, "sparse": 0.5})
+    ranking = on_one_scale(own, common)
+    assert ranking.numbers.tolist() == [1, 2, 3]
+    assert ranking.scores.tolist() == pytest.approx([0.72, 0.42, 0.02])
+    # 2 is worth (.4 + .6) / 2, 1 is worth .4 and 3 is worth .1: the places are worth that, whoever takes them.
+    assert ranking.places.tolist() == pytest.approx([0.5, 0.4, 0.1])
 
 
 def test_a_source_that_did_not_answer_still_counts_in_the_scale() -> None:
