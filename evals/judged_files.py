@@ -2,7 +2,7 @@
 
 A folder holds ``queries.jsonl`` (``{"id", "text"}``, optional ``"filters"``, ``"kind"``, ``"answerable"``, ``"hide"``)
 and ``qrels.tsv`` (header line, then ``query_id``, ``doc_id``, ``grade``); ``set.yaml`` beside them may say where the
-set comes from (``origin``, ``note``).
+set comes from (``origin``, ``note``) and that it is judged in all domains at once (``across_domains``).
 """
 
 from __future__ import annotations
@@ -161,9 +161,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _read_about(file: Path) -> tuple[Origin, str]:
+def _read_about(file: Path) -> tuple[Origin, str, bool]:
     if not file.is_file():
-        return Origin.PEOPLE, ""
+        return Origin.PEOPLE, "", False
     try:
         about = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
@@ -171,15 +171,19 @@ def _read_about(file: Path) -> tuple[Origin, str]:
     allowed = ", ".join(Origin)
     if not isinstance(about, dict) or about.get("origin", Origin.PEOPLE) not in list(Origin):
         raise JudgmentError(f"{file}: expected a mapping with 'origin' (one of {allowed}) and 'note', found {about!r}")
-    return Origin(about.get("origin", Origin.PEOPLE)), str(about.get("note", "")).strip()
+    if not isinstance(across := about.get("across_domains", False), bool):
+        raise JudgmentError(f"{file}: 'across_domains' is {_shown(across)}; expected true or false")
+    return Origin(about.get("origin", Origin.PEOPLE)), str(about.get("note", "")).strip(), across
 
 
 def write_judgments(folder: Path, judged: JudgedSet) -> None:
     """Write a set as ``read_judgments`` reads it, each file in one step."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = ("\t".join(COLUMNS), *(f"{one.query_id}\t{one.key}\t{one.grade}" for one in judged.judgments))
-    about = yaml.safe_dump({"origin": judged.origin.value, "note": judged.note}, allow_unicode=True, width=100)
-    _replace(folder / ABOUT, about)
+    about: dict[str, Any] = {"origin": judged.origin.value, "note": judged.note}
+    if judged.across_domains:
+        about["across_domains"] = True
+    _replace(folder / ABOUT, yaml.safe_dump(about, allow_unicode=True, width=100))
     _replace(folder / QUERIES, "".join(f"{json.dumps(_as_json(one), ensure_ascii=False)}\n" for one in judged.queries))
     _replace(folder / QRELS, "".join(f"{row}\n" for row in rows))
 

@@ -112,13 +112,18 @@ class Judgment:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSet:
-    """Queries in the order of their file, and judgments in the order of theirs."""
+    """Queries in the order of their file, and judgments in the order of theirs.
+
+    Attributes:
+        across_domains: whether it is judged in all domains at once, and has none of its own.
+    """
 
     name: str
     queries: tuple[Query, ...]
     judgments: tuple[Judgment, ...]
     origin: Origin = Origin.PEOPLE
     note: str = ""
+    across_domains: bool = False
 
     @property
     def unanswerable(self) -> tuple[Query, ...]:
