@@ -6,7 +6,7 @@ raised                      status  says
 broken JSON, not UTF-8      400     where
 missing or wrong token      401     which header is expected (``auth.py``)
 unknown path, domain,       404     what is there
-chunk, document
+chunk, document, answer
 wrong method                405     ``Allow``
 ``Accept`` of events alone  406     what there is
 body too large              413     the limit (``limits.py``)
@@ -147,7 +147,7 @@ async def _no_generation(_request: Request, error: NoGenerationError) -> Respons
 
 
 async def _store(_request: Request, error: StoreError) -> Response:
-    logger.error("a generation cannot be read: %s", error)
+    logger.error("what is stored cannot be read or written: %s", error)
     return await _problem(_request, unavailable("store-unavailable", str(error), RETRY_STORE_S))
 
 

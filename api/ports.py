@@ -13,6 +13,7 @@ from nornweave.documents import (
     FusionResult,
     LedgerDocument,
 )
+from nornweave.feedback import FeedbackDocument
 from nornweave.fusion.records import FuseRequest
 from nornweave.gathering import Question
 from nornweave.recall.records import AgentState, RecallRequest, RecallResponse
@@ -73,6 +74,20 @@ class EnginePort(Protocol):
 
     def query_text(self, question: Question) -> str:
         """Answer a question as text with a header per source (WIKI); raises as ``query`` does."""
+
+    def remember(self, question: Question, document: FusionResult) -> None:
+        """Take note of what an answer showed, so that it can be judged; neither fails nor waits."""
+
+    def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
+        """Store what a user says of an item of an answer; it is on disk when this returns.
+
+        Returns:
+            What is stored; ``None`` when no such answer is remembered.
+
+        Raises:
+            QueryError: the answer did not show the chunk.
+            StoreError: it cannot be stored now.
+        """
 
     def fuse(self, request: FuseRequest) -> FusionResult:
         """Fuse the answers of any agents (PIPELINE).

@@ -186,9 +186,23 @@ async def record(settings: Settings) -> list[Worked]:
     async with _client(settings, None) as client:
         worked = [await _worked(client, asked) for asked in ASKED]
         first: Any = worked[0].answer
-        worked += [await _worked(client, asked) for asked in _following(first["items"][0])]
+        worked += [await _worked(client, asked) for asked in (*_judging(first), *_following(first["items"][0]))]
     async with _client(settings, Domain.CODE) as client:
         return worked + [await _worked(client, asked) for asked in ALONE]
+
+
+def _judging(answer: Mapping[str, Any]) -> Iterator[Asked]:
+    """Return what can be said of an answer, and what cannot."""
+    judged: dict[str, JsonValue] = {
+        "query_id": answer["query_id"],
+        "chunk_id": answer["items"][0]["chunk_id"],
+        "useful": True,
+    }
+    useful = Asked(name="useful", summary="An item was useful", method="post", path="/feedback", body=judged)
+    yield useful
+    yield replace(useful, name="changed", summary="It was not, after all", body={**judged, "useful": False})
+    yield replace(useful, name="not-shown", summary="What was not shown", body={**judged, "chunk_id": "c-001"})
+    yield replace(useful, name="forgotten", summary="An answer that is gone", body={**judged, "query_id": "gone"})
 
 
 def _following(item: Mapping[str, Any]) -> Iterator[Asked]:

@@ -20,6 +20,8 @@ WAITING_TO_FUSE = 32
 # What is handed in waits for the disk, what is looked up hardly at all.
 WRITING, WAITING_TO_WRITE = 2, 16
 LOOKING_UP = 4
+# Feedback waits for the disk, and in one file for each other.
+JUDGING, WAITING_TO_JUDGE = 2, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +36,7 @@ class Serving:
         questions: how many questions to all domains do.
         fusions: how many fusions of given answers do; apart, for large ones take seconds.
         writing: how many deposits do.
+        judging: how many pieces of feedback do.
         lookups: how many look-ups of chunks, documents and the ledger do.
     """
 
@@ -44,12 +47,13 @@ class Serving:
     questions: Admission = field(default_factory=lambda: Admission(QUESTIONS))
     fusions: Admission = field(default_factory=lambda: Admission(waiting=WAITING_TO_FUSE))
     writing: Admission = field(default_factory=lambda: Admission(WRITING, WAITING_TO_WRITE))
+    judging: Admission = field(default_factory=lambda: Admission(JUDGING, WAITING_TO_JUDGE))
     lookups: Admission = field(default_factory=lambda: Admission(LOOKING_UP))
 
     @property
     def in_threads(self) -> int:
         """Return how much runs right now, what nobody waits for any more included."""
-        gates = (self.admission, self.questions, self.fusions, self.writing, self.lookups)
+        gates = (self.admission, self.questions, self.fusions, self.writing, self.judging, self.lookups)
         return sum(gate.in_threads for gate in gates)
 
     @property

@@ -58,8 +58,14 @@ async def fuse(body: FuseBody, serving: Served) -> Response:
 
 
 def _document(engine: EnginePort, question: Question, deadline: Deadline) -> Response:
-    """Answer and write the answer down, both in the thread: the event loop stays free for who asks next."""
-    return json_response(engine.query(replace(question, timeout_ms=deadline.left_ms)))
+    """Answer and write the answer down, both in the thread: the event loop stays free for who asks next.
+
+    It can be judged as soon as it is read: it is remembered before it is sent.
+    """
+    document = engine.query(replace(question, timeout_ms=deadline.left_ms))
+    response = json_response(document)
+    engine.remember(question, document)
+    return response
 
 
 def _text(engine: EnginePort, question: Question, deadline: Deadline) -> Response:

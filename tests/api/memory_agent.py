@@ -110,6 +110,9 @@ class MemoryAgent:
     def refresh(self) -> None:
         """Has nothing newer."""
 
+    def follow(self, plan: object) -> None:
+        """Has no use for a plan."""
+
     def close(self) -> None:
         """Has nothing to end."""
 

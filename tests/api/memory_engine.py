@@ -19,7 +19,8 @@ from nornweave.documents import (
     LedgerEntryDocument,
     citation_document,
 )
-from nornweave.errors import SourceUnavailableError, StoreError
+from nornweave.errors import QueryError, SourceUnavailableError, StoreError
+from nornweave.feedback import FeedbackBook, FeedbackDocument
 from nornweave.fusion.records import FuseRequest
 from nornweave.fusion_settings import FusionSettings
 from nornweave.gathering import Question
@@ -31,10 +32,12 @@ THREADS = 16
 class MemoryEngine:
     """Agents in memory; started and closed like the real one."""
 
-    def __init__(self, *agents: MemoryAgent) -> None:
+    def __init__(self, *agents: MemoryAgent, book: FeedbackBook | None = None) -> None:
         self.agents: Mapping[Domain, MemoryAgent] = {agent.domain: agent for agent in agents}
         self.calls: list[str] = []
         self.questions: list[Question] = []
+        self.judged: list[tuple[str, str, bool]] = []
+        self.book = book
         self.fused: list[FuseRequest] = []
         self.deposited: list[tuple[Domain, Deposit]] = []
         self.looked_up: list[tuple[str, ...]] = []
@@ -68,6 +71,24 @@ class MemoryEngine:
         if question.text == "defect":
             raise KeyError("secret detail of the implementation")
         return answer(question, self.agents, self._executors, self.settings)  # type: ignore[arg-type]
+
+    def remember(self, question: Question, document: FusionResult) -> None:
+        if self.book:
+            self.book.shown(question, document)
+
+    def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
+        """Ask the book; without one every answer is remembered but those that are called gone."""
+        if self.book:
+            return self.book.add(query_id, chunk_id, useful)
+        if query_id == "locked":
+            raise StoreError("feedback cannot be stored now: database is locked; try again later")
+        if query_id == "gone":
+            return None
+        if chunk_id == "not shown":
+            raise QueryError("chunk_id", "'not shown' is not among the 2 items that this answer showed")
+        self.judged.append((query_id, chunk_id, useful))
+        at = "2026-01-20T10:00:00Z"
+        return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": None}
 
     def fuse(self, request: FuseRequest) -> FusionResult:
         from nornweave.answer import fuse_answers

@@ -14,6 +14,7 @@ from api.ingest_body import MAX_DOCUMENTS
 from api.limits import MAX_LARGE_BODY_BYTES, MAX_WAITING
 from api.state import QUESTIONS
 from api.values import MAX_DEPTH
+from nornweave.feedback import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 CALLS = re.findall(
@@ -27,7 +28,7 @@ def test_a_request_of_the_guide_is_answered(ask: Ask, path: str, body: str) -> N
 
 
 def test_the_guide_shows_a_request_to_every_route_that_takes_a_body() -> None:
-    assert {path for path, _ in CALLS} == {"/query", "/fuse", "/agents/documentation/ingest"}
+    assert {path for path, _ in CALLS} == {"/query", "/feedback", "/fuse", "/agents/documentation/ingest"}
 
 
 def test_its_answers_are_json() -> None:
@@ -47,4 +48,6 @@ def test_its_limits_are_the_limits() -> None:
     assert f"in {MAX_LARGE_BODY_BYTES >> 20} MiB" in GUIDE
     assert f"1 to {MAX_DOCUMENTS:,} documents" in GUIDE
     assert f"up to {MAX_DEPTH} levels deep" in GUIDE
+    assert f"after {REMEMBERED_DAYS} days, or when {REMEMBERED_ANSWERS:,} newer ones" in GUIDE
+    assert f"the last {MOST_WAITING}," in GUIDE
     assert f"and {QUESTIONS} questions to all domains; up to {MAX_WAITING} of each wait" in GUIDE

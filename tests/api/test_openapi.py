@@ -21,8 +21,8 @@ def document(ask: Ask) -> dict[str, Any]:
 def test_every_route_is_described(document: dict[str, Any]) -> None:
     assert set(document["paths"]) == {
         "/agents", "/agents/{domain}/recall", "/agents/{domain}/describe", "/agents/{domain}/health",
-        "/health", "/ready", "/recall", "/describe", "/query", "/fuse", "/agents/{domain}/ingest", "/chunks/{chunk_id}",
-        "/documents/{domain}/{source_id}/{path}", "/conflicts",
+        "/health", "/ready", "/recall", "/describe", "/query", "/feedback", "/fuse", "/agents/{domain}/ingest",
+        "/chunks/{chunk_id}", "/documents/{domain}/{source_id}/{path}", "/conflicts",
     }  # fmt: skip
     for operations in document["paths"].values():
         for operation in operations.values():
@@ -58,6 +58,7 @@ def test_bodies_say_what_is_needed_and_refuse_the_rest(document: dict[str, Any])
     needed = {
         "RecallBody": ["query_text"], "QueryBody": ["query"], "FuseBody": ["original_text", "responses"],
         "IngestBody": ["documents"], "HandedInBody": ["source_path", "content"],
+        "FeedbackBody": ["query_id", "chunk_id", "useful"],
     }  # fmt: skip
     for name, fields in needed.items():
         assert schemas[name]["required"] == fields

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,10 +14,14 @@ import httpx
 import pytest
 from api_support import MemoryAgent, client_of, conforms, is_problem, publish, write_corpus
 from pydantic import TypeAdapter
+from shown_answers import document as answered
+from shown_answers import remembered
 
 from nornweave.documents import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
 from nornweave.engine import Engine
-from nornweave.settings import Settings
+from nornweave.feedback import REMEMBERED_DAYS, FeedbackBook
+from nornweave.gathering import Question
+from nornweave.settings import FeedbackSettings, Settings
 from nornweave.types import Domain
 
 READY_WITHIN_S = 30
@@ -201,6 +206,43 @@ def test_our_own_answers_fuse_as_they_do_inside(published: Settings) -> None:
         assert {item["chunk_id"] for item in fused.json()["items"]} == {item["chunk_id"] for item in inside["items"]}
 
     drive(published, test)
+
+
+def test_what_was_answered_can_be_judged_unless_queries_are_not_kept(published: Settings) -> None:
+    async def judged(client: httpx.AsyncClient) -> httpx.Response:
+        await until_ready(client)
+        answer = (await client.post("/query", json={"query": "refund payments"})).json()
+        body = {"query_id": answer["query_id"], "chunk_id": answer["items"][0]["chunk_id"], "useful": True}
+        return await client.post("/feedback", json=body)
+
+    async def kept(client: httpx.AsyncClient) -> None:
+        assert (await judged(client)).status_code == 200
+
+    async def not_kept(client: httpx.AsyncClient) -> None:
+        is_problem(await judged(client), 404)
+
+    drive(published, kept)
+    drive(published.model_copy(update={"feedback": FeedbackSettings(keep_queries=False)}), not_kept)
+
+
+def test_what_nobody_judged_in_a_month_is_forgotten_while_it_serves(tmp_path: Path) -> None:
+    settings = write_corpus(tmp_path)
+    folder = settings.data_dir / "feedback"
+    for days in (REMEMBERED_DAYS + 1, 1):
+        shown_at = datetime.now(UTC) - timedelta(days=days)
+        book = FeedbackBook(folder, now=lambda at=shown_at: at)  # type: ignore[misc]
+        book.shown(Question(text="x"), answered(f"{days} days ago"))
+        book.close()
+
+    async def test(client: httpx.AsyncClient) -> None:
+        for _ in range(READY_WITHIN_S * 20):
+            if len(remembered(folder)) == 1:
+                break
+            await asyncio.sleep(0.05)
+        assert remembered(folder) == ["1 days ago"]
+        await client.get("/health")
+
+    drive(settings, test)
 
 
 def test_what_is_handed_in_is_found_after_the_next_sync(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from api_support import Ask, conforms
 from pydantic import BaseModel
 
 from api.errors import Problem
+from api.feedback_body import FeedbackBody
 from api.fuse_body import FuseBody
 from api.ingest_body import IngestBody, IngestDocument
 from api.query_body import QueryBody
@@ -17,11 +18,13 @@ from api.record import ALONE, ASKED, shortened
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
 from api.worked import Worked, worked_examples
 from nornweave.documents import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
+from nornweave.feedback import FeedbackDocument
 from nornweave.types import Domain
 
 BODIES: dict[str, type[BaseModel]] = {
     "/query": QueryBody,
     "/fuse": FuseBody,
+    "/feedback": FeedbackBody,
     "/recall": RecallBody,
     "/agents/{domain}/recall": RecallBody,
     "/agents/{domain}/ingest": IngestBody,
@@ -29,6 +32,7 @@ BODIES: dict[str, type[BaseModel]] = {
 ANSWERS: dict[str, Any] = {
     "/query": FusionResult,
     "/fuse": FusionResult,
+    "/feedback": FeedbackDocument,
     "/recall": RecallDocument,
     "/agents/{domain}/recall": RecallDocument,
     "/agents/{domain}/ingest": IngestDocument,

@@ -16,6 +16,7 @@ import pytest
 
 from api.serving import serve
 from api.workers import HAS_WORKERS, usual_workers
+from nornweave.feedback import FeedbackBook
 from nornweave.settings import Settings
 from nornweave.supervisor import PortInUseError
 
@@ -99,6 +100,24 @@ def test_a_worker_that_dies_leaves_the_others_serving(served: tuple[subprocess.P
         time.sleep(0.05)
     for _ in range(5):
         assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+
+
+def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_killed(
+    served: tuple[subprocess.Popen[bytes], str], published: Settings
+) -> None:
+    server, url = served
+    said: dict[str, bool] = {}
+    for number in range(12):  # a connection each: the kernel hands them out
+        answer = httpx.post(f"{url}/query", json={"query": "payment"}, trust_env=False, timeout=START_S).json()
+        body = {"query_id": answer["query_id"], "chunk_id": answer["items"][0]["chunk_id"], "useful": bool(number % 3)}
+        stored = httpx.post(f"{url}/feedback", json=body, trust_env=False, timeout=START_S)
+        assert stored.status_code == 200, stored.text
+        said[answer["query_id"]] = body["useful"]
+    for process in listeners(server, url):
+        process.kill()
+    judged = FeedbackBook(published.data_dir / "feedback").judged()
+    kept = {answer.query_id: list(answer.votes.values()) for answer in judged}
+    assert {query_id: kept[query_id] for query_id in said} == {query_id: [useful] for query_id, useful in said.items()}
 
 
 @pytest.mark.parametrize("workers", [1, 2])

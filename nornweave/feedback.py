@@ -1,0 +1,221 @@
+"""What users say of answers: what ``/query`` showed, and which of that was useful.
+
+Remembering an answer belongs to its query and may cost it nothing; feedback is on disk when ``add`` returns. Texts of
+queries are kept here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from nornweave.documents import FusionResult
+from nornweave.errors import StoreError
+from nornweave.feedback_file import forget, judge, open_file, remember, votes
+from nornweave.feedback_records import JudgedAnswer, StoredAnswer, judged_answers, stored_answer, written
+from nornweave.gathering import Question
+
+log = logging.getLogger(__name__)
+
+FILE = "feedback.sqlite"
+# Who judges an answer does so within the hour, or when the work that it was for is done: a month is generous, and no
+# longer than texts of questions have to lie around.
+REMEMBERED_DAYS = 30
+# About 400 MB at ten items each: more than a busy team asks in a month, and a bound for whoever asks in a loop.
+REMEMBERED_ANSWERS = 100_000
+# An answer takes about 4 kB. What takes this much more (filters of thousands of values) is not remembered.
+MAX_ANSWER_CHARACTERS = 256_000
+# What a query waits for another process's write, which usually takes less than a millisecond. When it takes longer the
+# answer waits in memory and a later query tries again, the next one only when a second has passed.
+PATIENCE_S, PAUSE_S = 0.025, 1.0
+MOST_WAITING = 256
+# Feedback waits longer: somebody is told whether it is stored.
+FEEDBACK_PATIENCE_S = 5.0
+# Looked after this often, for at most so long at a time.
+TIDY_EVERY_S, TIDY_WITHIN_S = 60.0, 0.5
+# Comes after every date.
+_ALWAYS = "~"
+
+
+class FeedbackDocument(TypedDict):
+    """What is stored of one item of one answer."""
+
+    query_id: str
+    chunk_id: str
+    useful: bool
+    at: Annotated[str, Field(description="ISO 8601, UTC")]
+    previous: Annotated[bool | None, Field(description="what was said of it before; null if nothing")]
+
+
+class FeedbackBook:
+    """What was shown and what was said of it; every method may be called from any thread, in any number of processes.
+
+    The file is made when there is something to write.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        keep_queries: bool = True,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Take note of where it is kept.
+
+        Args:
+            folder: of the file.
+            keep_queries: remember answers; without, no new one can be judged, and ``tidy`` forgets those that were not.
+            now: the clock.
+        """
+        self._file = folder / FILE
+        self._keep_queries = keep_queries
+        self._now = now
+        self._writing = threading.Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._queueing = threading.Lock()
+        self._waiting: list[StoredAnswer] = []
+        self._not_before = self._tidy_at = 0.0
+        self._in_trouble = False
+
+    def shown(self, question: Question, document: FusionResult) -> None:
+        """Remember an answer, so that its items can be judged.
+
+        Never raises and hardly waits: an answer that cannot be written now (another process writes, the disk is full)
+        waits in memory, with at most ``MOST_WAITING`` others; the log says so once, when the trouble begins.
+        """
+        if not self._keep_queries:
+            return
+        row = stored_answer(question, document, self._now())
+        if sum(map(len, row.values())) > MAX_ANSWER_CHARACTERS:
+            log.info("answer %s is too large to be remembered", document["query_id"])
+            return
+        self._put((), (row,))
+        if time.monotonic() >= self._not_before:
+            self._write_waiting()
+
+    def add(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
+        """Store what a user says of one item of one answer; the last word counts. On disk when this returns.
+
+        Returns:
+            What is stored; ``None`` when no such answer is remembered.
+
+        Raises:
+            QueryError: the answer did not show the chunk.
+            StoreError: it cannot be stored now.
+        """
+        with self._writing:  # an answer that is being written is there when this goes on
+            if not (self._waiting or self._file.exists()):
+                return None
+        at = written(self._now())
+        with self._opened("feedback cannot be stored", synchronous=True) as connection:
+            with self._writing:
+                self._hand_over(connection)
+            is_known, previous = judge(connection, query_id, chunk_id, useful=useful, at=at)
+        if not is_known:
+            return None
+        return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": previous}
+
+    def judged(self) -> tuple[JudgedAnswer, ...]:
+        """Return every answer that was judged, in the order in which they were given.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        if not self._file.exists():
+            return ()
+        with self._opened("feedback cannot be read") as connection:
+            rows = [dict(row) for row in votes(connection)]
+        try:
+            return judged_answers(rows)
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"{self._file}: is damaged ({error!r}); restore it, or move it away to begin anew"
+            raise StoreError(message) from error
+
+    def tidy(self) -> None:
+        """Write what waits and forget what is past its time; once a minute, however often this is called. Never raises.
+
+        Forgotten are answers that were not judged: after ``REMEMBERED_DAYS``, when ``REMEMBERED_ANSWERS`` came after
+        them, and all of them when queries are not to be kept.
+        """
+        if time.monotonic() < self._tidy_at or not (self._waiting or self._file.exists()):
+            return
+        self._tidy_at = time.monotonic() + TIDY_EVERY_S
+        if self._waiting:
+            self._write_waiting()
+        try:
+            with closing(open_file(self._file, PATIENCE_S)) as connection:
+                self._forget(connection)
+                # Here, so that hardly a query has to.
+                connection.execute("pragma wal_checkpoint(passive)").fetchall()
+        except (sqlite3.Error, OSError, StoreError) as error:
+            self._say_once(error)
+
+    def close(self) -> None:
+        """Write what waits and let go of the file; what is shown later opens it again."""
+        if self._waiting:
+            self._write_waiting()
+        with self._writing:
+            if self._connection:
+                self._connection.close()
+                self._connection = None
+
+    def _forget(self, connection: sqlite3.Connection) -> None:
+        oldest = written(self._now() - timedelta(days=REMEMBERED_DAYS)) if self._keep_queries else _ALWAYS
+        if not forget(connection, before=oldest, most=REMEMBERED_ANSWERS, within_s=TIDY_WITHIN_S):
+            self._tidy_at = 0.0
+
+    def _write_waiting(self) -> None:
+        """Write what waits, or say once why not."""
+        if not self._writing.acquire(timeout=PATIENCE_S):
+            self._not_before = time.monotonic() + PAUSE_S
+            return
+        try:
+            self._connection = self._connection or open_file(self._file, PATIENCE_S)
+            self._hand_over(self._connection)
+            self._in_trouble = False
+        except (sqlite3.Error, OSError, StoreError) as error:
+            self._not_before = time.monotonic() + PAUSE_S
+            self._say_once(error)
+        finally:
+            self._writing.release()
+
+    def _hand_over(self, connection: sqlite3.Connection) -> None:
+        """Write what waits, when it is this thread's turn; what cannot be written goes on waiting."""
+        with self._queueing:
+            rows, self._waiting = self._waiting, []
+        try:
+            if rows:
+                remember(connection, rows)
+        except sqlite3.Error:
+            self._put(rows, ())
+            raise
+
+    def _put(self, before: Sequence[StoredAnswer], after: Sequence[StoredAnswer]) -> None:
+        with self._queueing:
+            self._waiting = [*before, *self._waiting, *after][-MOST_WAITING:]
+
+    def _say_once(self, error: Exception) -> None:
+        if not self._in_trouble:
+            self._in_trouble = True
+            log.warning("%s: answers are not remembered for the time being: %s", self._file, error)
+
+    @contextmanager
+    def _opened(self, otherwise: str, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
+        """Open the file for somebody who is told when that fails; without its path, which is of this machine."""
+        try:
+            with closing(open_file(self._file, FEEDBACK_PATIENCE_S, synchronous=synchronous)) as connection:
+                yield connection
+        except (sqlite3.Error, OSError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            log.error("%s: %s: %s", self._file, otherwise, error)
+            raise StoreError(f"{otherwise} now: {reason}; try again later") from error
