@@ -1,0 +1,92 @@
+"""What a rule makes of a place of the corpus: first a candidate, cheaply, then a query with its judgment."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from evals.judgments import HiddenText
+from nornweave.store.generation import Generation
+from nornweave.store.samples import ChunkPlace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A place that may give a query; only its text can tell.
+
+    Attributes:
+        key: what tells it from the others of its document and stays while the document changes elsewhere.
+        chunks: that hold what the query is taken from, and what answers it.
+        wording: the query, where it is known already.
+        heading: what stands above the place, as it was indexed.
+    """
+
+    kind: str
+    key: str
+    chunks: tuple[ChunkPlace, ...]
+    wording: str = ""
+    heading: str = ""
+
+    @property
+    def path(self) -> str:
+        """Return the document's path."""
+        return self.chunks[0].path
+
+    @property
+    def document_no(self) -> int:
+        """Return the document's number in the generation."""
+        return self.chunks[0].document_no
+
+    @property
+    def order(self) -> str:
+        """Return where it stands in an order that has nothing to do with the corpus."""
+        return short_hash(self.kind, self.path, self.key, length=64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """A query and the one place that answers it: lines, a message, or the whole document."""
+
+    kind: str
+    text: str
+    hidden: HiddenText
+    lines: tuple[int, int] | None = None
+    message_id: str | None = None
+
+
+class Rule(Protocol):
+    """How queries of one kind are made."""
+
+    @property
+    def kind(self) -> str:
+        """Name them."""
+
+    @property
+    def distinct(self) -> bool:
+        """Whether the wording is known to stand nowhere else, so that nobody has to look."""
+
+    def candidates(self, generation: Generation) -> Sequence[Candidate]:
+        """Find the places that may give one, without reading texts."""
+
+    def draft(self, candidate: Candidate, text: str) -> Draft | None:
+        """Make a query out of a candidate and its document's text; ``None`` if it gives none worth asking."""
+
+
+def short_hash(*parts: str, length: int = 12) -> str:
+    """Return the beginning of a SHA-256 over the parts, in hex."""
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:length]
+
+
+def lines_of(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the first and last line, from 1, that ``text[start:end]`` touches."""
+    return text.count("\n", 0, start) + 1, text.count("\n", 0, max(start, end - 1)) + 1
+
+
+def by_document(chunks: Iterable[ChunkPlace]) -> list[list[ChunkPlace]]:
+    """Group chunks, which come in order, by their documents."""
+    documents: dict[int, list[ChunkPlace]] = {}
+    for chunk in chunks:
+        documents.setdefault(chunk.document_no, []).append(chunk)
+    return list(documents.values())

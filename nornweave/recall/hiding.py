@@ -1,0 +1,218 @@
+"""A generation as it would be without a stretch of one document: what a query was taken from cannot be found by it.
+
+Evaluations take queries out of the corpus (a docstring asks for its function, a heading for its section). Every index
+finds a text by its own words; what is to be measured is whether it finds the rest. So the chunks that hold the hidden
+text, or quote it in what they are indexed with (heading paths, titles, messages before), are scored as if they had been
+indexed without it, by every retrieval source, and shown without it. Everything else is as it was: the other chunks'
+scores, how rare each term is (a difference of at most one document per term), the average length.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.embedding import Encoder
+from nornweave.errors import EncoderError
+from nornweave.recall.quoted import Quoted
+from nornweave.recall.remains import Remains, remains_of
+from nornweave.store.build import BM25_B, BM25_K1
+from nornweave.store.generation import Generation, StoredChunk
+from nornweave.store.hits import Hits, best
+from nornweave.store.port import Mask, Numbers, Scores, Vectors
+from nornweave.store.samples import indexed_documents
+from nornweave.types import Span, digest
+
+log = logging.getLogger(__name__)
+
+
+def without(
+    generation: Generation,
+    path: str,
+    hidden: Span,
+    encoder: Encoder | None,
+    *,
+    remembered: MutableMapping[str, Vectors] | None = None,
+) -> Generation:
+    """Return a view of a generation without a stretch of text; the generation itself when nothing of it is hidden.
+
+    Args:
+        generation: open; it has to stay open as long as the view is used, which is not to be closed itself.
+        path: of the document; the text is hidden in the documents of all sources that have one there.
+        hidden: in characters of the document, as ``Citation.char_range`` counts them.
+        encoder: the one that the generation was built with; without it, or when it fails, what is left of a chunk means
+            the same as no query.
+        remembered: vectors of what was left before, and where those of this view are put; embedding takes most of the
+            time, and one set is run several times.
+
+    Raises:
+        StoreError: the generation cannot be read.
+    """
+    kept: dict[int, Remains] = {}
+    documents: list[Numbers] = []
+    for indexed in indexed_documents(generation, path):
+        quoted = Quoted(indexed.document.text[hidden.start : hidden.end])
+        left = dict(remains_of(indexed, hidden, quoted)) if quoted.words else {}
+        if left:
+            kept |= left
+            documents.append(np.array([number for number, _ in indexed.chunks], np.int32))
+    if not kept:
+        return generation
+    return _Without(
+        generation, kept, documents, _embedded(generation, kept, encoder, {} if remembered is None else remembered)
+    )
+
+
+def _embedded(
+    generation: Generation,
+    kept: Mapping[int, Remains],
+    encoder: Encoder | None,
+    remembered: MutableMapping[str, Vectors],
+) -> dict[int, Vectors]:
+    """Embed what is left, where it is other text than before; zero where nothing is left, or nobody can embed it."""
+    vectors = {number: np.zeros(int(generation.meta["dimensions"]), np.float32) for number in kept}
+    same = np.array([number for number, one in kept.items() if one.embedded_before], np.int32)
+    vectors |= dict(zip(same.tolist(), generation.vectors(same), strict=True))
+    if encoder is None or encoder.version != generation.meta.get("encoder"):
+        return vectors
+    other = {one: digest(encoder.version, kept[one].chunk.embedded_text) for one in kept if one not in same}
+    new = {key: kept[one].chunk.embedded_text for one, key in other.items() if key not in remembered}
+    try:
+        remembered.update(zip(new, encoder.encode(list(new.values())), strict=True))
+    except EncoderError as error:
+        log.warning("what is left of %d chunks is not embedded: %s", len(new), error)
+    return vectors | {one: remembered[key] for one, key in other.items() if key in remembered}
+
+
+class _Without(Generation):
+    """The view: it shares everything with the generation but what it answers about some chunks."""
+
+    def __init__(
+        self,
+        generation: Generation,
+        kept: Mapping[int, Remains],
+        documents: Sequence[Numbers],
+        vectors: Mapping[int, Vectors],
+    ) -> None:
+        self.__dict__.update(generation.__dict__)
+        self._kept = kept
+        self._parts = documents
+        self._left = vectors
+        self._saturations = {number: self._saturation(number, one) for number, one in kept.items()}
+
+    def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
+        hits = super().dense(query, k + len(self._kept), within)
+        others = ~np.isin(hits.numbers, list(self._kept))
+        own = [one for one in self._kept if not self._kept[one].is_gone and (within is None or within[one])]
+        scores = np.array([float(self._left[one] @ query) for one in own], np.float32)
+        return best(
+            np.concatenate([hits.scores[others], scores]),
+            k,
+            np.concatenate([hits.numbers[others], np.array(own, np.int32)]),
+        )
+
+    def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
+        found = super().similarities(query, numbers)
+        return self._replaced(found, numbers, {one: vector @ query for one, vector in self._left.items()})
+
+    def vectors(self, numbers: Numbers) -> Vectors:
+        return self._replaced(super().vectors(numbers), numbers, self._left)
+
+    def sparse(self, weights: Mapping[str, float], document_share: float = 0) -> Scores:
+        scores = super().sparse(weights, document_share)
+        for numbers in self._parts:
+            own = np.zeros(len(numbers))
+            for term, weight in weights.items():
+                counts = self._counts(term, numbers)
+                own += weight * ((1 - document_share) * counts + document_share * counts.max(initial=0))
+            scores[numbers] = own
+        scores[[number for number, one in self._kept.items() if one.is_gone]] = 0
+        return scores
+
+    def paired(self, weights: Mapping[int, float]) -> Scores:
+        scores = super().paired(weights)
+        for number, one in self._kept.items():
+            scores[number] = math.fsum(weight for pair, weight in weights.items() if pair in one.pairs)
+        return scores
+
+    def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
+        found = {key: self._still(chunks, partial(_is_called, key=key)) for key, chunks in super().named(keys).items()}
+        return {key: chunks for key, chunks in found.items() if len(chunks)}
+
+    def holding(self, terms: Iterable[str]) -> Numbers:
+        wanted = frozenset(terms)
+        return self._still(super().holding(wanted), lambda one: wanted <= one.terms.keys())
+
+    def containing(self, text: str, k: int) -> Numbers:
+        found = super().containing(text, k + len(self._kept))
+        return self._still(found, lambda one: text.lower() in one.chunk.content.lower())[:k]
+
+    def contents(self, numbers: Numbers) -> dict[int, str]:
+        found = super().contents(numbers)
+        return {number: self._kept[number].chunk.content if number in self._kept else found[number] for number in found}
+
+    def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
+        return {number: self._shown(number, chunk) for number, chunk in super().chunks(numbers).items()}
+
+    def _shown(self, number: int, chunk: StoredChunk) -> StoredChunk:
+        one = self._kept.get(number)
+        if one is None:
+            return chunk
+        claims = tuple(
+            claim for claim in chunk.claims if claim.span.end <= one.hidden.start or one.hidden.end <= claim.span.start
+        )
+        return replace(chunk, content=one.chunk.content, title=one.title, section=one.chunk.section, claims=claims)
+
+    def _still(self, numbers: Numbers, has: Callable[[Remains], bool]) -> Numbers:
+        """Return the chunks that are still found; what is gone is not."""
+        lost = [number for number, one in self._kept.items() if one.is_gone or not has(one)]
+        return numbers[~np.isin(numbers, lost)] if lost else numbers
+
+    def _replaced(self, values: NDArray[np.float32], numbers: Numbers, own: Mapping[int, Any]) -> NDArray[np.float32]:
+        values = values.copy()
+        for place, number in enumerate(numbers.tolist()):
+            if number in own:
+                values[place] = own[number]
+        return values
+
+    def _counts(self, term: str, numbers: Numbers) -> NDArray[np.float64]:
+        """Return what a term counts for in the chunks of the document, before idf."""
+        counts = self._indexed(term, numbers)
+        for place, number in enumerate(numbers.tolist()):
+            if number in self._kept:
+                one = self._kept[number]
+                frequency = 0 if one.is_gone else one.terms[term]
+                counts[place] = frequency * (BM25_K1 + 1) / (frequency + self._saturations[number]) if frequency else 0
+        return counts
+
+    def _indexed(self, term: str, numbers: Numbers) -> NDArray[np.float64]:
+        chunks, weights = self._terms.weighted(term)
+        places = np.minimum(np.searchsorted(chunks, numbers), max(0, len(chunks) - 1))
+        if not len(chunks):
+            return np.zeros(len(numbers))
+        return np.where(chunks[places] == numbers, weights[places], 0).astype(np.float64)
+
+    def _saturation(self, number: int, one: Remains) -> float:
+        """Return ``k1 · (1 - b + b · length / average length)`` of what is left.
+
+        The average is not kept in a generation; it follows from any weight that the chunk was indexed with,
+        ``weight = f · (k1 + 1) / (f + saturation)``.
+        """
+        fixed = BM25_K1 * (1 - BM25_B)
+        for term, frequency in one.before.most_common():
+            weight = float(self._indexed(term, np.array([number], np.int32))[0])
+            if weight > 0:
+                saturation = frequency * (BM25_K1 + 1) / weight - frequency
+                return fixed + max(0.0, saturation - fixed) * one.terms.total() / one.before.total()
+        return BM25_K1
+
+
+def _is_called(one: Remains, key: str) -> bool:
+    return key in one.keys
