@@ -1,0 +1,300 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from word_searcher import Passage
+
+from evals.controls import (
+    MeaninglessEncoder,
+    chance_recall,
+    control_of,
+    controls_hold,
+    controls_json,
+    controls_markdown,
+    shuffled,
+    strangers,
+)
+from evals.hits import Hits
+from evals.judgments import Judgment, parse_place
+from evals.measures import Metric, measure, metric_of
+from nornweave.embedding import Encoder, load_encoder
+from nornweave.embedding.hashing import HashEncoder
+from nornweave.types import Domain
+
+CODE = Domain.CODE
+
+
+def judged(places: Mapping[str, Sequence[str]]) -> dict[str, list[Judgment]]:
+    return {query: [Judgment(query, *parse_place(doc_id), 1) for doc_id in of] for query, of in places.items()}
+
+
+def metric(mean: float, low: float, high: float) -> Metric:
+    return Metric(mean, low, high, {"q": mean})
+
+
+def overlapping(relevant: Mapping[str, Sequence[Judgment]], one: str, other: str) -> bool:
+    """Say it once more, the long way: line by line, and a whole document is every line of it."""
+    for first in relevant[one]:
+        for second in relevant[other]:
+            if first.path != second.path:
+                continue
+            if first.lines is None or second.lines is None:
+                return True
+            if set(range(first.lines[0], first.lines[1] + 1)) & set(range(second.lines[0], second.lines[1] + 1)):
+                return True
+    return False
+
+
+# --- strangers ------------------------------------------------------------------------------------------------------
+
+
+def test_every_query_takes_the_judgments_of_another_one() -> None:
+    relevant = judged({f"q{number}": [f"d{number}.md"] for number in range(20)})
+    found = strangers(relevant)
+    assert set(found) == set(found.values()) == set(relevant)
+    assert all(query != stranger for query, stranger in found.items())
+
+
+def test_queries_about_the_same_place_are_no_strangers() -> None:
+    """Half ask about a.md, half about b.md: each of the one half takes a judgment of the other."""
+    relevant = judged({f"q{number}": ["a.md" if number % 2 else "b.md"] for number in range(10)})
+    found = strangers(relevant)
+    assert len(found) == 10
+    assert all(int(query[1:]) % 2 != int(stranger[1:]) % 2 for query, stranger in found.items())
+
+
+def test_other_documents_are_preferred_to_other_lines() -> None:
+    relevant = judged({"a1": ["a.py#L1-9"], "a2": ["a.py#L10-20"], "b1": ["b.py#L1-9"], "b2": ["b.py#L10-20"]})
+    found = strangers(relevant)
+    assert {query[0] + stranger[0] for query, stranger in found.items()} == {"ab", "ba"}
+
+
+def test_other_lines_and_messages_will_do_where_there_is_one_document() -> None:
+    assert dict(strangers(judged({"p": ["a.py#L1-9"], "q": ["a.py#L10-20"]}))) == {"p": "q", "q": "p"}
+    assert dict(strangers(judged({"p": ["c.json#1.0"], "q": ["c.json#2.0"]}))) == {"p": "q", "q": "p"}
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        {},
+        {"only": ["a.md"]},
+        {"p": ["a.md"], "q": ["a.md"]},
+        {"p": ["a.md#L1-9"], "q": ["a.md#L9-20"]},
+        {"p": ["a.md#L1-9"], "q": ["a.md"]},
+        {"p": ["c.json#1.0", "c.json#2.0"], "q": ["c.json#2.0"]},
+    ],
+)
+def test_queries_without_a_stranger_are_left_out(places: Mapping[str, Sequence[str]]) -> None:
+    assert not strangers(judged(places))
+
+
+PLACES = st.lists(
+    st.sampled_from(
+        ["a.py", "b.py", "a.py#L1-5", "a.py#L4-9", "a.py#L10-12", "b.py#L1-5", "b.py#L6-9", "c.py", "ö.py"]
+    ),
+    min_size=1,
+    max_size=3,
+    unique=True,
+)
+
+
+@given(st.dictionaries(st.text(max_size=4), PLACES, max_size=14), st.data())
+def test_strangers_never_overlap_and_nobody_is_taken_twice(places: dict[str, list[str]], data: st.DataObject) -> None:
+    relevant = judged(places)
+    found = strangers(relevant)
+    assert len(set(found.values())) == len(found)
+    assert not any(overlapping(relevant, query, stranger) for query, stranger in found.items())
+    order = data.draw(st.permutations(list(relevant)))
+    assert dict(strangers({query: relevant[query] for query in order})) == dict(found)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(st.text(max_size=4), st.integers(0, 9), min_size=2, max_size=40))
+def test_nobody_is_left_out_where_each_document_has_at_most_half_of_the_queries(documents: dict[str, int]) -> None:
+    counts = [list(documents.values()).count(number) for number in range(10)]
+    found = strangers(judged({query: [f"{number}.md"] for query, number in documents.items()}))
+    expected = len(documents) if max(counts) * 2 <= len(documents) else 0
+    assert len(found) >= expected
+
+
+# --- shuffled -------------------------------------------------------------------------------------------------------
+
+
+def passages(count: int) -> list[Passage]:
+    return [Passage(CODE, f"d{number}.md", "") for number in range(count)]
+
+
+def test_a_perfect_search_shuffled_finds_nothing() -> None:
+    relevant = judged({f"q{number}": [f"d{number}.md"] for number in range(30)})
+    rankings = {f"q{number}": [passage.citation] for number, passage in enumerate(passages(30))}
+    control = shuffled(rankings, relevant, CODE, {})
+    real = measure({query: [(f"d{query[1:]}.md#",)] for query in relevant}, {q: {f"d{q[1:]}.md#": 1} for q in relevant})
+    assert {name: one.mean for name, one in control.items()} == dict.fromkeys(control, 0)
+    assert all(controls_hold(real[name], control[name]) for name in control)
+
+
+def test_a_measure_that_praises_everything_is_caught() -> None:
+    """Every query finds all six documents, so its stranger's is among them: recall is 1, and says nothing."""
+    relevant = judged({f"q{number}": [f"d{number}.md"] for number in range(6)})
+    everything = [passage.citation for passage in passages(6)]
+    control = shuffled(dict.fromkeys(relevant, everything), relevant, CODE, {})
+    hits = {query: Hits(of, CODE, {}).places(everything, by_document=True) for query, of in relevant.items()}
+    real = measure(hits, {query: {one.key: 1 for one in of} for query, of in relevant.items()})
+    assert (real["Recall@10"].mean, control["Recall@10"].mean) == (1, 1)
+    assert not control_of("shuffled", "fused", "Recall@10", real["Recall@10"], control["Recall@10"]).holds
+
+
+def test_values_stand_under_the_query_that_the_judgments_belong_to() -> None:
+    """``p`` found the place that answers ``q``; ``q`` found nothing at all."""
+    relevant = judged({"p": ["a.py#L1-5"], "q": ["b.py#L1-5"]})
+    rankings = {"p": [Passage(CODE, "b.py", "", lines=(2, 3)).citation]}
+    assert dict(shuffled(rankings, relevant, CODE, {})["Recall@10"].values) == {"p": 0, "q": 1}
+
+
+def test_nothing_to_shuffle() -> None:
+    assert not shuffled({}, {}, CODE, {})
+    assert not shuffled({}, judged({"p": ["a.md"], "q": ["a.md"]}), CODE, {})
+
+
+# --- low ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("real", "control", "holds"),
+    [
+        (metric(0.8, 0.7, 0.9), metric(0.1, 0.0, 0.2), True),
+        (metric(0.8, 0.7, 0.9), metric(0.4, 0.3, 0.5), True),  # half of it, and no more
+        (metric(0.8, 0.79, 0.81), metric(0.41, 0.40, 0.42), False),  # certainly lower, yet more than half
+        (metric(0.8, 0.4, 1.0), metric(0.2, 0.0, 0.4), False),  # too few queries to tell
+        (metric(0.0, 0.0, 0.0), metric(0.0, 0.0, 0.0), False),  # nothing works: nothing is shown
+        (metric(0.1, 0.05, 0.15), metric(0.8, 0.7, 0.9), False),
+    ],
+)
+def test_what_is_low(real: Metric, control: Metric, holds: bool) -> None:
+    assert controls_hold(real, control) is holds
+
+
+def test_both_figures_are_of_the_same_queries() -> None:
+    real = metric_of({"a": 1.0, "b": 0.0, "c": 1.0})
+    found = control_of("meaningless", "dense", "RR@10", real, metric_of({"a": 0.0, "c": 0.25}), 0.05)
+    assert dict(found.real.values) == {"a": 1, "c": 1}
+    assert (found.real.mean, found.control.mean, found.holds) == (1, 0.125, True)
+    with pytest.raises(KeyError, match="d"):
+        control_of("meaningless", "dense", "RR@10", real, metric_of({"d": 0.0}))
+
+
+def test_chance_by_hand() -> None:
+    assert chance_recall(100) == pytest.approx(10 / 100)
+    assert chance_recall(4, 2, 2) == pytest.approx(1 - 1 / 6), "of the six pairs of four chunks one misses both"
+    assert chance_recall(8, 10) == 1
+    assert (chance_recall(0, hitting=0), chance_recall(50, hitting=0), chance_recall(5, 0)) == (0, 0, 0)
+    for chunks, listed, hitting in ((-1, 1, 0), (0, 1, 1), (5, -1, 1), (5, 1, -1), (5, 1, 6)):
+        with pytest.raises(ValueError, match="expected 0 ≤ hitting ≤ chunks"):
+            chance_recall(chunks, listed, hitting)
+
+
+@settings(max_examples=20)
+@given(st.integers(1, 40), st.integers(0, 40), st.data())
+def test_chance_is_what_drawing_blindly_gives(chunks: int, listed: int, data: st.DataObject) -> None:
+    hitting = data.draw(st.integers(0, chunks))
+    draws = np.random.default_rng(3).hypergeometric(hitting, chunks - hitting, min(listed, chunks), size=4000)
+    assert chance_recall(chunks, listed, hitting) == pytest.approx(float((draws > 0).mean()), abs=0.04)
+
+
+# --- no embeddings --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def real_encoder(tmp_path_factory: pytest.TempPathFactory) -> Encoder:
+    return load_encoder("hash:384", cache_dir=Path(tmp_path_factory.mktemp("models")))
+
+
+def test_it_passes_for_the_encoder_that_it_stands_in_for(real_encoder: Encoder) -> None:
+    encoder: Encoder = MeaninglessEncoder(real_encoder)
+    assert (encoder.version, encoder.dimensions) == (real_encoder.version, real_encoder.dimensions)
+    assert (encoder.max_tokens, encoder.tokenizer) == (real_encoder.max_tokens, real_encoder.tokenizer)
+
+
+@given(st.lists(st.text(), max_size=4), st.integers(2, 40))
+def test_vectors_have_length_one_and_belong_to_their_text(texts: list[str], dimensions: int) -> None:
+    encoder = MeaninglessEncoder(HashEncoder(dimensions))
+    seen: list[int] = []
+    vectors = encoder.encode(texts, progress=seen.append)
+    assert (vectors.shape, vectors.dtype, seen) == ((len(texts), dimensions), np.float32, [len(texts)])
+    for text, vector in zip(texts, vectors, strict=True):
+        assert np.linalg.norm(vector) == pytest.approx(1, abs=1e-5)
+        assert np.array_equal(vector, encoder.encode_query(text))
+
+
+def test_the_vectors_are_the_same_on_every_machine() -> None:
+    signs = MeaninglessEncoder(HashEncoder(16)).encode_query("refund window") > 0
+    assert "".join("+" if one else "-" for one in signs) == "++--+++++-+---++"
+    MeaninglessEncoder(HashEncoder(16)).encode_query("\ud800")  # half a surrogate pair has no UTF-8 form
+
+
+def test_like_texts_are_no_more_alike_than_others(real_encoder: Encoder) -> None:
+    """Cosines to a fixed vector are 0 on average, with a spread of 1 / √384 = .051."""
+    encoder = MeaninglessEncoder(real_encoder)
+    texts = [f"how long can payment number {number} be refunded" for number in range(400)]
+    real = real_encoder.encode(texts) @ real_encoder.encode_query(texts[0])
+    meaningless = encoder.encode(texts[1:]) @ encoder.encode_query(texts[0])
+    against_real = encoder.encode(texts) @ real_encoder.encode_query(texts[0])
+    assert float(real.mean()) > 0.5, "the texts are alike"
+    for cosines in (meaningless, against_real):
+        assert abs(float(cosines.mean())) < 4 * 0.051 / math.sqrt(400)
+        assert float(cosines.std()) == pytest.approx(1 / math.sqrt(384), rel=0.15)
+
+
+def test_dense_search_finds_nothing_by_it(real_encoder: Encoder) -> None:
+    """Each text is found by itself through the real encoder, by chance (10 of 500) through the other."""
+    texts = [f"passage {number} about subject {number * 7919 % 1000}" for number in range(500)]
+    stored = real_encoder.encode(texts)
+
+    def recall(encoder: Encoder) -> Metric:
+        found = {}
+        for number, text in enumerate(texts[:100]):
+            nearest = np.argsort(-(stored @ encoder.encode_query(text)), kind="stable")[:10]
+            found[str(number)] = float(number in nearest)
+        return metric_of(found)
+
+    control = control_of(
+        "meaningless", "dense", "Recall@10", recall(real_encoder), recall(MeaninglessEncoder(real_encoder)), 10 / 500
+    )
+    assert control.real.mean == 1
+    assert control.control.mean < 0.1
+    assert control.holds
+
+
+# --- reports --------------------------------------------------------------------------------------------------------
+
+
+def test_reports() -> None:
+    real, low = metric_of({"a": 1.0, "b": 1.0}), metric_of({"a": 0.0, "b": 0.0})
+    controls = [
+        control_of("shuffled", "fused", "Recall@10", real, low),
+        control_of("meaningless", "dense", "Recall@10", real, real, 0.0125),
+    ]
+    assert controls_markdown(controls).splitlines()[2:] == [
+        "| shuffled | fused | Recall@10 | 2 | 1.000 (1.000–1.000) | 0.000 (0.000–0.000) | – | yes |",
+        "| meaningless | dense | Recall@10 | 2 | 1.000 (1.000–1.000) | 1.000 (1.000–1.000) | 0.013 | **no** |",
+    ]
+    first, second = controls_json(controls)
+    assert first == {
+        "control": "shuffled",
+        "stage": "fused",
+        "measure": "Recall@10",
+        "queries": 2,
+        "real": {"mean": 1.0, "low": 1.0, "high": 1.0},
+        "value": {"mean": 0.0, "low": 0.0, "high": 0.0},
+        "chance": None,
+        "holds": True,
+    }
+    assert (second["chance"], second["holds"]) == (0.0125, False)
+    assert not controls_markdown([])
