@@ -1,78 +1,47 @@
-"""Evaluate judged sets and say how it went: a table for people, a JSON document for machines."""
+"""Say how an evaluation went: a table for people, a JSON document for machines."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evals.judged_files import read_judgments
-from evals.judgments import JudgmentError
+from evals.confidence import as_json as confidence_json
+from evals.evaluation import Evaluated
 from evals.measures import MEASURES
-from evals.results import ITEMS, Scope, ScopeResult, SetResult, StageResult
-from evals.runs import Progress, Searcher, evaluate, locate
-from nornweave.types import Domain
+from evals.results import ITEMS, KindResult, Scope, ScopeResult, SetResult, StageResult
+from evals.runs import LAST_STAGE
+from nornweave.comparison import Comparison
 
 SHOWN_NAMES = 20
 WITH_INTERVAL = ("Recall@10", "RR@10")
+SIGNIFICANT = 0.05
 
 
-def run_eval(
-    searcher: Searcher,
-    folders: Sequence[Path],
-    domains: Sequence[Domain] | None = None,
-    progress: Progress | None = None,
-) -> tuple[SetResult, ...]:
-    """Evaluate judged sets on the published generations, in the order of ``folders``.
-
-    Every set is read and found in the index before the first one runs: a mistake in the last one costs nobody minutes.
-
-    Args:
-        searcher: what is measured.
-        folders: judged sets, see ``judgments.read_judgments``.
-        domains: those that the sets may belong to; all of them unless given.
-        progress: told after each query.
-
-    Raises:
-        JudgmentError: no folder, a broken set, two sets of one name, or a set whose documents are not published.
-    """
-    if not folders:
-        raise JudgmentError("no judged set; name a folder with --judgments")
-    judged = [read_judgments(folder) for folder in folders]
-    names = [one.name for one in judged]
-    if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise JudgmentError(f"two judged sets are named {repeated[0]!r}; results are told apart by the folder's name")
-    allowed = tuple(domains or ())
-    for one in judged:
-        locate(searcher, one, allowed)
-    return tuple(evaluate(searcher, one, domains=allowed, progress=progress) for one in judged)
-
-
-def as_json(results: Sequence[SetResult]) -> dict[str, Any]:
+def as_json(evaluated: Sequence[Evaluated]) -> dict[str, Any]:
     """Return the measures per domain, set, scope and stage.
 
     ``{domain: {set: {…, "scopes": {scope: {…, "stages": {stage: {"Recall@10": mean, …, "intervals": {…}}}}}}}}``.
     ``ir_measures`` knows the measures by these names. Stages of ``all domains`` have ``of_domain``, their share of the
-    domain's figure without filters.
+    domain's figure without filters. A scope that ran before has ``compared``, with what was and what got worse.
     """
     document: dict[str, Any] = {}
-    for result in results:
-        document.setdefault(result.domain.value, {})[result.name] = _set_json(result)
+    for one in evaluated:
+        document.setdefault(one.result.subject, {})[one.result.name] = _set_json(one)
     return document
 
 
-def eval_failed(console: Console, results: Sequence[SetResult]) -> bool:
+def eval_failed(console: Console, evaluated: Sequence[Evaluated]) -> bool:
     """Say on stderr what the measures do not show; return whether a run got no answer to any query."""
     failed = False
-    for result in results:
+    for result in (one.result for one in evaluated):
         for line in _remarks(result):
             _say(console, f"{result.name}: {line}", "yellow")
         for run in result.scopes:
-            whole = len(run.failures) == result.measured
+            whole = len(run.failures) == result.measured + result.unanswerable
             failed = failed or whole
             for failure in run.failures[: 1 if whole else SHOWN_NAMES]:
                 of = "every query" if whole else f"query {failure.query_id}"
@@ -82,18 +51,42 @@ def eval_failed(console: Console, results: Sequence[SetResult]) -> bool:
     return failed
 
 
-def print_results(console: Console, results: Sequence[SetResult]) -> None:
+def print_results(console: Console, evaluated: Sequence[Evaluated]) -> None:
     """Print a table for each scope of each set, a row for each stage."""
-    for result in results:
-        title = Text(f"{result.name} ({result.domain.value})", style="bold")
-        title.append(f"  queries: {result.measured:,}, judgments: {result.judgments:,}", style="not bold")
+    for one in evaluated:
+        result = one.result
+        title = Text(f"{result.name} ({result.subject}, {result.origin.value})", style="bold")
+        facts = f"queries: {result.measured:,}, judgments: {result.judgments:,}, {one.generation}, plan {one.plan}"
+        title.append(f"  {facts}", style="not bold")
         console.print(title)
         for run in result.scopes:
-            console.print(_table(result, run))
+            console.print(_table(one, run))
+            for line in _footnotes(one, run):
+                console.print(line, style="dim", markup=False, highlight=False)
             console.print()
 
 
-def _table(result: SetResult, run: ScopeResult) -> Table:
+def print_summary(console: Console, evaluated: Sequence[Evaluated]) -> None:
+    """Print one row for each set and scope: what is served, with intervals, against the last time."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for name in ("domain", "set", "scope"):
+        table.add_column(name, no_wrap=True)
+    for name in ("queries", *MEASURES, "p50 ms"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in evaluated:
+        for run in one.result.scopes:
+            served = run.stage(LAST_STAGE)
+            if served is None:
+                continue
+            figures = _figures(one, run, served)
+            p50 = "" if run.p50_ms is None else f"{run.p50_ms:.0f}"
+            names = (one.result.subject, one.result.name, run.scope.value)
+            table.add_row(*names, f"{one.result.measured:,}", *figures, p50)
+    console.print(table)
+
+
+def _table(one: Evaluated, run: ScopeResult) -> Table:
+    result = one.result
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(run.scope.value, min_width=len(Scope.UNFILTERED), no_wrap=True)
     with_items = any(ITEMS in stage.metrics for stage in run.stages)
@@ -102,23 +95,52 @@ def _table(result: SetResult, run: ScopeResult) -> Table:
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for stage in run.stages:
-        cells = [f"{stage.answered:,}", *_figures(stage)]
+        cells = [f"{stage.answered:,}", *_figures(one, run, stage)]
         cells += [_number(stage.metrics[ITEMS].mean)] if with_items else []
         cells += [" ".join(map(_number, _of_domain(result, run, stage).values()))] if everywhere else []
         table.add_row(stage.stage, *cells)
-    if run.p50_ms is not None and run.p95_ms is not None:
-        table.caption = f"p50 {run.p50_ms:.1f} ms, p95 {run.p95_ms:.1f} ms"
-        table.caption_justify = "left"
+    for kind in run.kinds:
+        cells = [f"{kind.queries:,}", *(_number(kind.metrics[name].mean) for name in MEASURES)]
+        table.add_row(f"  {kind.kind}", *cells, style="dim")
     return table
 
 
-def _figures(stage: StageResult) -> list[str]:
+def _footnotes(one: Evaluated, run: ScopeResult) -> list[str]:
+    lines = []
+    if run.p50_ms is not None and run.p95_ms is not None:
+        lines.append(f"p50 {run.p50_ms:.1f} ms, p95 {run.p95_ms:.1f} ms")
+    if run.confidence and (held_out := run.confidence.held_out):
+        best = run.confidence.best_min_score
+        lines.append(
+            f"without an answer: {run.confidence.unanswerable} questions; told by their scores with balanced accuracy "
+            f"{_number(held_out.value)} {_number(held_out.low)}–{_number(held_out.high)} held out"
+            + ("" if best is None else f"; min_score {best:.3f} tells most")
+        )
+    if before := one.before.get(run.scope):
+        then = before.evaluation
+        lines.append(
+            f"↑ ↓ beyond chance (p < {SIGNIFICANT:g}), ↗ ↘ within it, against {then.generation}, plan {then.plan}, "
+            f"{then.at:%Y-%m-%d %H:%M} UTC"
+        )
+    return lines
+
+
+def _figures(one: Evaluated, run: ScopeResult, stage: StageResult) -> list[str]:
     cells = []
     for name in MEASURES:
         metric = stage.metrics[name]
         interval = f" {_number(metric.low)}–{_number(metric.high)}" if name in WITH_INTERVAL else ""
-        cells.append(_number(metric.mean) + interval)
+        cells.append(_number(metric.mean) + _arrow(one.comparison(run.scope, stage.stage, name)) + interval)
     return cells
+
+
+def _arrow(compared: Comparison | None) -> str:
+    """Return where a figure went: straight up or down where that is more than chance."""
+    if compared is None or abs(compared.difference) < 0.0005:
+        return ""
+    if compared.p_value < SIGNIFICANT:
+        return "↑" if compared.difference > 0 else "↓"
+    return "↗" if compared.difference > 0 else "↘"
 
 
 def _number(value: float) -> str:
@@ -138,23 +160,64 @@ def _of_domain(result: SetResult, run: ScopeResult, stage: StageResult) -> dict[
     }
 
 
-def _set_json(result: SetResult) -> dict[str, Any]:
+def _set_json(one: Evaluated) -> dict[str, Any]:
+    result = one.result
     return {
+        "origin": result.origin.value,
+        "generation": one.generation,
+        "plan": one.plan,
         "queries": result.queries,
         "measured": result.measured,
         "judgments": result.judgments,
+        "unanswerable": result.unanswerable,
         "unjudged_queries": list(result.unjudged),
         "missing_documents": list(result.missing),
+        "missing_counted": result.missing_counted,
+        "unmeasured_queries": list(result.unmeasured),
         "documents_elsewhere": list(result.elsewhere),
-        "scopes": {run.scope.value: _scope_json(result, run) for run in result.scopes},
+        "scopes": {run.scope.value: _scope_json(one, run) for run in result.scopes},
     }
 
 
-def _scope_json(result: SetResult, run: ScopeResult) -> dict[str, Any]:
-    return {
+def _scope_json(one: Evaluated, run: ScopeResult) -> dict[str, Any]:
+    document: dict[str, Any] = {
         "latency_ms": {"p50": _rounded(run.p50_ms), "p95": _rounded(run.p95_ms)},
         "failed": [{"query_id": failure.query_id, "reason": failure.reason} for failure in run.failures],
-        "stages": {stage.stage: _stage_json(result, run, stage) for stage in run.stages},
+        "stages": {stage.stage: _stage_json(one.result, run, stage) for stage in run.stages},
+    }
+    if run.kinds:
+        document["kinds"] = {kind.kind: _kind_json(kind) for kind in run.kinds}
+    if run.confidence:
+        document["unanswerable"] = confidence_json(run.confidence)
+    if before := one.before.get(run.scope):
+        document["compared"] = {
+            "evaluation_id": before.evaluation.evaluation_id,
+            "at": before.evaluation.at.isoformat(),
+            "generation": before.evaluation.generation,
+            "plan": before.evaluation.plan,
+            **{name: _compared_json(one.comparison(run.scope, LAST_STAGE, name)) for name in MEASURES},
+        }
+    return document
+
+
+def _kind_json(kind: KindResult) -> dict[str, Any]:
+    return {"queries": kind.queries, **{name: _rounded(metric.mean) for name, metric in kind.metrics.items()}}
+
+
+def _compared_json(compared: Comparison | None) -> dict[str, Any] | None:
+    if compared is None:
+        return None
+    return {
+        "queries": compared.queries,
+        "before": _rounded(compared.before),
+        "after": _rounded(compared.after),
+        "interval": [_rounded(compared.low), _rounded(compared.high)],
+        "p_value": _rounded(compared.p_value),
+        "better": compared.better,
+        "worse": [
+            {"query_id": one.query, "before": _rounded(one.before), "after": _rounded(one.after)}
+            for one in compared.worse
+        ],
     }
 
 
@@ -178,7 +241,10 @@ def _remarks(result: SetResult) -> list[str]:
     if result.unjudged:
         remarks.append(_listed("queries without a relevant judgment, not measured", result.unjudged))
     if result.missing:
-        remarks.append(_listed("judged documents in no published generation, counted as misses", result.missing))
+        fate = "counted as misses" if result.missing_counted else "left out (--count-missing counts them as misses)"
+        remarks.append(_listed(f"judged documents in no published generation, {fate}", result.missing))
+    if result.unmeasured:
+        remarks.append(_listed("queries of which no judged document is published, not measured", result.unmeasured))
     if result.elsewhere:
         remarks.append(_listed(f"judged documents in another domain than {result.domain.value}", result.elsewhere))
     return remarks

@@ -6,11 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from evals.confidence import Confidence
+from evals.judgments import Origin
 from evals.measures import Metric
 from nornweave.types import Domain
 
 ITEMS = "Recall@10 items"
 """Recall@10 with every item in its place, where whole documents are judged: what one sees in the first ten items."""
+
+
+ALL_DOMAINS = "all"
+"""What a set across domains measures."""
 
 
 class Scope(StrEnum):
@@ -47,11 +53,28 @@ class StageResult:
 
 
 @dataclass(frozen=True, slots=True)
+class KindResult:
+    """How good the answers to one kind of query are.
+
+    Attributes:
+        kind: of the set's own choosing; see ``judgments.Query``.
+        metrics: of the last stage, by measure; see ``measures.MEASURES``.
+    """
+
+    kind: str
+    queries: int
+    metrics: Mapping[str, Metric]
+
+
+@dataclass(frozen=True, slots=True)
 class ScopeResult:
     """One run of all queries.
 
     Attributes:
         stages: in the order of the query path; ``fused`` always among them.
+        kinds: by name; empty where the set tells no kinds apart.
+        confidence: whether the answers' scores tell what can be answered from what cannot; ``None`` where the set has
+            no question without an answer.
         p50_ms: median time of a query, with the rankings of all stages at full depth; ``None`` when none was answered.
             For comparing scopes, not for promises: who remembers encodings pays for them in the first scope only.
         p95_ms: the time that 95 % of the queries stay below.
@@ -63,6 +86,8 @@ class ScopeResult:
     p50_ms: float | None
     p95_ms: float | None
     failures: tuple[QueryFailure, ...]
+    kinds: tuple[KindResult, ...] = ()
+    confidence: Confidence | None = None
 
     def stage(self, name: str) -> StageResult | None:
         """Return one stage, if it ran."""
@@ -74,24 +99,41 @@ class SetResult:
     """How a judged set fared.
 
     Attributes:
-        domain: the set's own.
+        domain: the set's own; of a set across domains, the one that most of its documents lie in.
+        across_domains: whether it has no domain of its own.
+        origin: who made its judgments.
         queries: in the file.
-        measured: those with a relevant judgment.
-        unjudged: ids of the others; they are not run.
-        judgments: relevant ones.
-        missing: judged paths that no published generation holds; their judgments count as misses.
+        measured: those with a relevant judgment that counts.
+        unjudged: ids of those without any, for which no answer is expected either; they are not run.
+        unanswerable: how many questions have no answer in the corpus.
+        judgments: relevant ones that count.
+        missing: judged paths that no published generation holds.
+        missing_counted: whether their judgments count, as misses; otherwise they are left out.
+        unmeasured: ids of the queries all of whose judgments are left out.
+        digests: of every measured query's text, filters and judgments: where two differ, values cannot be compared.
         elsewhere: judged paths that lie in another domain than the set's.
     """
 
     name: str
     domain: Domain
+    across_domains: bool
+    origin: Origin
     queries: int
     measured: int
     unjudged: tuple[str, ...]
+    unanswerable: int
     judgments: int
     missing: tuple[str, ...]
+    missing_counted: bool
+    unmeasured: tuple[str, ...]
+    digests: Mapping[str, str]
     elsewhere: tuple[str, ...]
     scopes: tuple[ScopeResult, ...]
+
+    @property
+    def subject(self) -> str:
+        """Return what is measured: the domain, or all of them."""
+        return ALL_DOMAINS if self.across_domains else self.domain.value
 
     def scope(self, name: Scope) -> ScopeResult | None:
         """Return one run, if there was one."""

@@ -5,43 +5,54 @@ What is searched comes in through ``Searcher``, which ``nornweave.engine.Engine`
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from evals.confidence import TopScore, confidence_of
 from evals.hits import Hits
 from evals.judgments import JudgedSet, Judgment, JudgmentError, Query
-from evals.measures import Ranking, measure
-from evals.results import ITEMS, QueryFailure, Scope, ScopeResult, SetResult, StageResult
+from evals.measures import DEEPEST, Ranking, measure
+from evals.results import ITEMS, KindResult, QueryFailure, Scope, ScopeResult, SetResult, StageResult
 from nornweave.errors import QueryError, StoreError
-from nornweave.recall.records import Citation, Filters
-from nornweave.types import Domain
+from nornweave.recall.records import Filters, HiddenPlace
+from nornweave.tracing import Rankings
+from nornweave.types import Domain, Span, digest
 
 # The query path's order; other stages follow in the order in which they are first seen.
-STAGES = ("dense", "sparse", "fulltext", "structured", "combined", "reranked", "merged", "fused")
+STAGES = ("dense", "sparse", "fulltext", "structured", "combined", "expanded", "reranked", "merged", "fused")
 LAST_STAGE = "fused"
-DEPTH = 100
-"""Items asked for: enough for ten documents, though one of them may hold the best twenty chunks."""
+DOCUMENT_DEPTHS = (30, 100)
+"""Items asked for where whole documents are judged: ten documents are wanted, and one of them may hold the best twenty
+chunks. Where places are judged the first ten items are what counts, and ten are asked for, as a user would."""
 
 
 class Searcher(Protocol):
     """What is measured."""
 
     def rankings(
-        self, text: str, *, domains: Sequence[Domain] | None, filters: Mapping[Domain, Filters], depth: int
-    ) -> Mapping[str, tuple[Citation, ...]]:
-        """Return what every stage found, best first, by stage (``STAGES``; ``reranked`` only where a model ran).
+        self,
+        text: str,
+        *,
+        domains: Sequence[Domain] | None,
+        filters: Mapping[Domain, Filters],
+        depth: int,
+        hidden: Mapping[Domain, HiddenPlace] = ...,
+    ) -> Rankings:
+        """Return what every stage found, best first, by stage (``STAGES``; some only where they ran).
 
         Args:
             text: the query.
             domains: which are asked; ``None`` leaves it to the system.
             filters: by domain.
             depth: items wanted of each stage.
+            hidden: by domain a part of a document that is searched as if it was not there.
 
         Raises:
             QueryError: the query or its filters are wrong.
@@ -54,12 +65,8 @@ class Searcher(Protocol):
         ...
 
 
-class Progress(Protocol):
-    """Told how many queries of a step are through."""
-
-    def __call__(self, name: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` queries of the step ``name`` are through."""
-        ...
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called with the name of a step, and how many of how many queries of it are through."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +74,11 @@ class Target:
     """A judged set and where its documents lie.
 
     Attributes:
-        queries: those with a relevant judgment.
-        relevant: their relevant judgments, by query.
+        queries: those with a relevant judgment that counts.
+        relevant: their relevant judgments that count, by query.
         domain: the set's own.
         held: path → the domain that holds the document, for those that are published.
+        missing: judged paths that nothing published holds.
     """
 
     judged: JudgedSet
@@ -78,6 +86,7 @@ class Target:
     relevant: Mapping[str, tuple[Judgment, ...]]
     domain: Domain
     held: Mapping[str, Domain]
+    missing: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -88,6 +97,54 @@ class _Run:
     items: dict[str, dict[str, Ranking]] = field(default_factory=lambda: {LAST_STAGE: {}})
     latencies_ms: list[float] = field(default_factory=list)
     failures: list[QueryFailure] = field(default_factory=list)
+    top_scores: list[TopScore] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class SetToRun:
+    """A judged set that is to be run.
+
+    Attributes:
+        domains: those that it may belong to, all if empty; see ``domain_of_set``.
+        min_score: how well this threshold tells questions without an answer.
+    """
+
+    judged: JudgedSet
+    domains: tuple[Domain, ...] = ()
+    min_score: float | None = None
+
+
+def evaluate_all(
+    searcher: Searcher,
+    sets: Sequence[SetToRun],
+    *,
+    scopes: Collection[Scope] = tuple(Scope),
+    count_missing: bool = False,
+    progress: Progress | None = None,
+) -> tuple[SetResult, ...]:
+    """Run judged sets, in their order; see ``evaluate``.
+
+    Every set is found in the index before the first one runs: a mistake in the last one costs nobody minutes.
+
+    Raises:
+        JudgmentError: there is no set, or one whose documents are not published.
+    """
+    if not sets:
+        raise JudgmentError("no judged set to run: nothing is published, or no folder is named (--judgments)")
+    for one in sets:
+        locate(searcher, one.judged, one.domains, count_missing=count_missing)
+    return tuple(
+        evaluate(
+            searcher,
+            one.judged,
+            domains=one.domains,
+            scopes=scopes,
+            count_missing=count_missing,
+            min_score=one.min_score,
+            progress=progress,
+        )
+        for one in sets
+    )
 
 
 def evaluate(
@@ -96,7 +153,8 @@ def evaluate(
     *,
     domains: Sequence[Domain] = (),
     scopes: Collection[Scope] = tuple(Scope),
-    depth: int = DEPTH,
+    count_missing: bool = False,
+    min_score: float | None = None,
     progress: Progress | None = None,
 ) -> SetResult:
     """Run a judged set in each scope and measure every stage.
@@ -109,43 +167,62 @@ def evaluate(
         judged: the set.
         domains: those that the set may belong to, all if empty; see ``domain_of_set``.
         scopes: which to run.
-        depth: items asked of every stage.
+        count_missing: count judged documents that nothing published holds as misses; they are left out otherwise, as
+            they say nothing about retrieval.
+        min_score: how well this threshold tells questions without an answer; see ``confidence.confidence_of``.
         progress: told after each query.
 
     Raises:
-        JudgmentError: the set's domain cannot be told.
+        JudgmentError: the set's domain cannot be told, or none of its documents is published.
     """
-    target = locate(searcher, judged, domains)
-    domain, queries, relevant = target.domain, target.queries, target.relevant
-    judged_paths = _paths(relevant)
+    target = locate(searcher, judged, domains, count_missing=count_missing)
+    domain, relevant = target.domain, target.relevant
+    elsewhere = sorted(
+        {one.path for of_query in relevant.values() for one in of_query if target.held.get(one.path, domain) != domain}
+    )
     return SetResult(
         name=judged.name,
         domain=domain,
+        across_domains=judged.across_domains,
+        origin=judged.origin,
         queries=len(judged.queries),
-        measured=len(queries),
-        unjudged=tuple(query.id for query in judged.queries if query.id not in relevant),
+        measured=len(target.queries),
+        unjudged=tuple(query.id for query in judged.queries if query.answerable and query.id not in judged.relevant),
+        unanswerable=len(judged.unanswerable),
         judgments=sum(map(len, relevant.values())),
-        missing=tuple(path for path in judged_paths if path not in target.held),
-        elsewhere=tuple(path for path in judged_paths if target.held.get(path, domain) is not domain),
-        scopes=tuple(_run_scope(searcher, target, scope, depth, progress) for scope in _scopes(queries, scopes)),
+        missing=target.missing,
+        missing_counted=count_missing,
+        unmeasured=tuple(query for query in judged.relevant if query not in relevant),
+        digests=MappingProxyType({query.id: _digest(query, relevant[query.id]) for query in target.queries}),
+        elsewhere=() if judged.across_domains else tuple(elsewhere),
+        scopes=tuple(_run_scope(searcher, target, scope, min_score, progress) for scope in _scopes(target, scopes)),
     )
 
 
-def locate(searcher: Searcher, judged: JudgedSet, domains: Sequence[Domain] = ()) -> Target:
+def locate(
+    searcher: Searcher, judged: JudgedSet, domains: Sequence[Domain] = (), *, count_missing: bool = False
+) -> Target:
     """Find out which domain a set is about, and where its documents lie; see ``evaluate``.
 
     Raises:
-        JudgmentError: the set's domain cannot be told.
+        JudgmentError: the set's domain cannot be told, or none of its documents is published.
     """
     relevant = judged.relevant
     paths = _paths(relevant)
     held = searcher.domain_of(paths)
+    domain = domain_of_set(judged.name, paths, held, domains)
+    if not count_missing:
+        kept = {query: tuple(one for one in of_query if one.path in held) for query, of_query in relevant.items()}
+        relevant = {query: of_query for query, of_query in kept.items() if of_query}
+    if not relevant:
+        raise _not_published(judged.name, paths, domains)
     return Target(
         judged=judged,
         queries=tuple(query for query in judged.queries if query.id in relevant),
         relevant=relevant,
-        domain=domain_of_set(judged.name, paths, held, domains),
+        domain=domain,
         held=held,
+        missing=tuple(path for path in paths if path not in held),
     )
 
 
@@ -161,31 +238,45 @@ def domain_of_set(
         return allowed[0]
     counts = Counter(domain for domain in held.values() if not allowed or domain in allowed)
     if not counts:
-        among = f" of {', '.join(allowed)}" if allowed else ""
-        looked_for = ", ".join(paths[:3])
-        raise JudgmentError(
-            f"judged set {name!r}: none of its {len(paths)} judged documents is in a published generation{among} "
-            f"(looked for {looked_for}, …); sync the source that holds them, with paths relative to it, or name the "
-            "domain with --domain"
-        )
+        raise _not_published(name, paths, allowed)
     return max(Domain, key=lambda domain: counts[domain])
+
+
+def _not_published(name: str, paths: Sequence[str], allowed: Sequence[Domain]) -> JudgmentError:
+    among = f" of {', '.join(allowed)}" if allowed else ""
+    looked_for = ", ".join(paths[:3])
+    return JudgmentError(
+        f"judged set {name!r}: none of its {len(paths)} judged documents is in a published generation{among} "
+        f"(looked for {looked_for}, …); sync the source that holds them, with paths relative to it, or name the "
+        "domain with --domain"
+    )
 
 
 def _paths(relevant: Mapping[str, tuple[Judgment, ...]]) -> list[str]:
     return sorted({judgment.path for judgments in relevant.values() for judgment in judgments})
 
 
-def _scopes(queries: Sequence[Query], wanted: Collection[Scope]) -> list[Scope]:
-    filtered = any(query.filters for query in queries)
+def _scopes(target: Target, wanted: Collection[Scope]) -> list[Scope]:
+    if target.judged.across_domains:
+        return [Scope.EVERYWHERE]
+    filtered = any(query.filters for query in target.queries)
     return [scope for scope in Scope if scope in wanted and (filtered or scope is not Scope.UNFILTERED)]
 
 
-def _run_scope(searcher: Searcher, target: Target, scope: Scope, depth: int, progress: Progress | None) -> ScopeResult:
+def _digest(query: Query, judgments: Sequence[Judgment]) -> str:
+    places = sorted(f"{one.key} {one.grade}" for one in judgments)
+    return digest(query.text, json.dumps(dict(query.filters), sort_keys=True), *places)[:16]
+
+
+def _run_scope(
+    searcher: Searcher, target: Target, scope: Scope, min_score: float | None, progress: Progress | None
+) -> ScopeResult:
     run = _Run()
-    for number, query in enumerate(target.queries, 1):
-        _run_query(run, searcher, target, query, scope, depth)
+    queries = [*target.queries, *target.judged.unanswerable]
+    for number, query in enumerate(queries, 1):
+        _run_query(run, searcher, target, query, scope)
         if progress:
-            progress(f"{target.judged.name}, {scope.value}", number, len(target.queries))
+            progress(f"{target.judged.name}, {scope.value}", number, len(queries))
     p50, p95 = _percentiles(run.latencies_ms)
     return ScopeResult(
         scope=scope,
@@ -193,36 +284,70 @@ def _run_scope(searcher: Searcher, target: Target, scope: Scope, depth: int, pro
         p50_ms=p50,
         p95_ms=p95,
         failures=tuple(run.failures),
+        kinds=_kinds(run, target),
+        confidence=confidence_of(run.top_scores, min_score),
     )
 
 
-def _run_query(run: _Run, searcher: Searcher, target: Target, query: Query, scope: Scope, depth: int) -> None:
-    filters: Mapping[Domain, Filters] = {target.domain: query.filters} if query.filters else {}
+def _run_query(run: _Run, searcher: Searcher, target: Target, query: Query, scope: Scope) -> None:
     started = time.perf_counter()
+    hits = Hits(target.relevant.get(query.id, ()), target.domain, target.held)
     try:
+        rankings = _rankings(searcher, target, query, scope, hits)
+    except (QueryError, StoreError) as error:
+        run.failures.append(QueryFailure(query.id, str(error)))
+        return
+    run.latencies_ms.append((time.perf_counter() - started) * 1000)
+    run.top_scores.append(TopScore(query.id, rankings.confidence, query.answerable))
+    if not query.answerable:
+        return
+    for stage, ranking in rankings.stages.items():
+        run.places.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=hits.whole_documents)
+        run.items.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=False)
+
+
+def _rankings(searcher: Searcher, target: Target, query: Query, scope: Scope, hits: Hits) -> Rankings:
+    """Ask for as many items as measuring needs: deeper only while a ranking is cut off before its tenth document."""
+    filters: Mapping[Domain, Filters] = {target.domain: query.filters} if query.filters else {}
+    hidden = {target.domain: (query.hidden.path, Span(query.hidden.start, query.hidden.end))} if query.hidden else {}
+    depths = DOCUMENT_DEPTHS if query.answerable and hits.whole_documents else (DEEPEST,)
+    for depth in depths:
         rankings = searcher.rankings(
             query.text,
             domains=None if scope is Scope.EVERYWHERE else (target.domain,),
             filters=filters if scope is Scope.DOMAIN else {},
             depth=depth,
+            hidden=hidden,
         )
-    except (QueryError, StoreError) as error:
-        run.failures.append(QueryFailure(query.id, str(error)))
-        return
-    run.latencies_ms.append((time.perf_counter() - started) * 1000)
-    hits = Hits(target.relevant[query.id], target.domain, target.held)
-    for stage, ranking in rankings.items():
-        run.places.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=hits.whole_documents)
-        run.items.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=False)
+        cut_off = (found for found in rankings.stages.values() if len(found) >= depth)
+        if all(len(hits.places(found, by_document=True)) == DEEPEST for found in cut_off):
+            break
+    return rankings
 
 
 def _stage_result(run: _Run, stage: str, target: Target) -> StageResult:
-    grades = {query: {one.key: one.grade for one in judgments} for query, judgments in target.relevant.items()}
+    grades = _grades(target)
     metrics = dict(measure(run.places[stage], grades))
     if any(judgment.whole_document for judgments in target.relevant.values() for judgment in judgments):
         metrics[ITEMS] = measure(run.items[stage], grades, ("Recall@10",))["Recall@10"]
     answered = sum(1 for found in run.places[stage].values() if found)
     return StageResult(stage, answered, MappingProxyType(metrics))
+
+
+def _kinds(run: _Run, target: Target) -> tuple[KindResult, ...]:
+    of_kind: dict[str, list[str]] = {}
+    for query in target.queries:
+        if query.kind is not None:
+            of_kind.setdefault(query.kind, []).append(query.id)
+    places, grades = run.places[LAST_STAGE], _grades(target)
+    return tuple(
+        KindResult(kind, len(queries), measure(places, {query: grades[query] for query in queries}))
+        for kind, queries in sorted(of_kind.items())
+    )
+
+
+def _grades(target: Target) -> dict[str, dict[str, int]]:
+    return {query: {one.key: one.grade for one in judgments} for query, judgments in target.relevant.items()}
 
 
 def _stage_order(stage: str) -> int:

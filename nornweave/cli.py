@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from nornweave.cli_parts import DomainsOption, JsonOption, messages, output, print_json, settings_of
+from nornweave.cli_quality import add_quality_commands
 from nornweave.documents import FusionResult
 from nornweave.errors import ConfigError, NornWeaveError, QueryError
 from nornweave.fusion.records import ConflictStrategy
-from nornweave.settings import Settings, load_settings
 from nornweave.types import Domain, GenerationId
 
 app = typer.Typer(
@@ -26,15 +25,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-# Tables keep their columns on narrow terminals and in pipes: a wrapped line can be read, a cropped number cannot.
-NARROWEST = 120
-output = Console(width=max(NARROWEST, Console().width))
-messages = Console(stderr=True)
-
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else there.")]
-DomainsOption = Annotated[
-    list[Domain] | None, typer.Option("--domain", metavar="D", help="Only this domain; may be repeated.")
-]
 
 
 @app.callback()
@@ -48,16 +38,15 @@ def _configure(
     context.obj = config
 
 
-def _settings(context: typer.Context) -> Settings:
-    return load_settings(context.obj)
-
-
 @app.command()
 def sync(
     context: typer.Context,
     domain: DomainsOption = None,
     full: Annotated[bool, typer.Option(help="Read and chunk everything again.")] = False,
     confirm_deletes: Annotated[bool, typer.Option(help="Carry out the removals that were held back.")] = False,
+    accept_quality: Annotated[
+        bool, typer.Option(help="Publish even what the judged sets say is worse than what is published.")
+    ] = False,
     wait: Annotated[float, typer.Option(help="Seconds to wait for another sync of the same domain.", min=0)] = 60,
     as_json: JsonOption = False,
 ) -> None:
@@ -65,17 +54,17 @@ def sync(
     from nornweave.progress import ProgressBars
     from nornweave.sync import SyncOptions
 
-    settings = _settings(context)
+    settings = settings_of(context)
     from orchestration.instance import open_instance
     from orchestration.runs import materialize
 
-    options = SyncOptions(full=full, confirm_deletes=confirm_deletes, wait_s=wait)
+    options = SyncOptions(full=full, confirm_deletes=confirm_deletes, accept_quality=accept_quality, wait_s=wait)
     with ProgressBars(messages) as bars, open_instance(settings) as instance:
         outcomes = materialize(settings, domain or settings.served_domains, options, bars, instance)
     from nornweave.report import print_sync, sync_document, sync_failed
 
     if as_json:
-        _print_json(sync_document(outcomes))
+        print_json(sync_document(outcomes))
     else:
         print_sync(output, outcomes)
     sys.exit(1 if sync_failed(messages, outcomes) else 0)
@@ -115,7 +104,7 @@ def query(
     from nornweave.recall.filters import parse_filter_options
     from nornweave.report import print_answer
 
-    settings = _settings(context)
+    settings = settings_of(context)
     served = domain or settings.served_domains
     declared = {one: settings.domains[one].filters for one in Domain}
     question = Question(
@@ -139,7 +128,7 @@ def query(
         engine.close()
     result = answered.document()
     if as_json:
-        _print_json(result)
+        print_json(result)
     elif text_form:
         output.out(answered.text(settings.fusion.fusion_max_chars_per_source), highlight=False)
     else:
@@ -159,40 +148,15 @@ def _shortfalls(result: FusionResult) -> list[str]:
     return gaps + notices
 
 
-@app.command("eval")
-def evaluate(
-    context: typer.Context,
-    domain: DomainsOption = None,
-    judgments: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="DIR", help="A judged set: queries.jsonl and qrels.tsv; may be repeated."),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure retrieval on judged sets, against what is published."""
-    from evals import report
-    from nornweave.engine import Engine
-    from nornweave.progress import ProgressBars
-
-    # Every domain is served, whichever are measured: else "all domains" would mean nothing.
-    with Engine(_settings(context)) as engine, ProgressBars(messages) as bars:
-        results = report.run_eval(engine, judgments or [], domain, bars)
-    if as_json:
-        _print_json(report.as_json(results))
-    else:
-        report.print_results(output, results)
-    sys.exit(1 if report.eval_failed(messages, results) else 0)
-
-
 @app.command()
 def status(context: typer.Context, domain: DomainsOption = None, as_json: JsonOption = False) -> None:
     """Show generations, counts, freshness, failed documents, held deletions and the last runs."""
     from nornweave.report import domain_status, print_status
 
-    settings = _settings(context)
+    settings = settings_of(context)
     statuses = {one.value: domain_status(settings, one) for one in domain or settings.served_domains}
     if as_json:
-        _print_json(statuses)
+        print_json(statuses)
     else:
         print_status(output, statuses)
 
@@ -209,11 +173,11 @@ def rollback(
     """Point a domain at an older generation; the next sync that finds a change publishes a new one."""
     from nornweave.workspace import store_of
 
-    store = store_of(_settings(context), domain)
+    store = store_of(settings_of(context), domain)
     before = store.current()
     after = store.rollback(GenerationId(generation) if generation else None)
     if as_json:
-        _print_json({"domain": domain.value, "from": before, "generation": after})
+        print_json({"domain": domain.value, "from": before, "generation": after})
     else:
         output.print(f"{domain.value}: {before} → {after}", highlight=False)
 
@@ -228,10 +192,10 @@ def conflicts(
     from nornweave.ledger_book import ledger_document, refresh_ledger
     from nornweave.report import print_ledger
 
-    settings = _settings(context)
+    settings = settings_of(context)
     document = ledger_document(settings, refresh_ledger(settings))
     if as_json:
-        _print_json(document)
+        print_json(document)
     else:
         print_ledger(output, document, settled=settled)
     for notice in document["notices"]:
@@ -256,8 +220,8 @@ def serve(
     from api.serving import serve as serve_api
     from api.workers import usual_workers
 
-    settings = _settings(context)
-    announce = (lambda url: _print_json({"url": url})) if as_json else None
+    settings = settings_of(context)
+    announce = (lambda url: print_json({"url": url})) if as_json else None
     count = workers or usual_workers(settings)
     sys.exit(serve_api(settings, host, port, agent, announce=announce, workers=count))
 
@@ -275,12 +239,10 @@ def up(
 
     check_listening(host, service_token(os.environ))
     port = default_port(None, os.environ)
-    sys.exit(supervise(_settings(context), host=host, port=port, dagster_port=dagster_port))
+    sys.exit(supervise(settings_of(context), host=host, port=port, dagster_port=dagster_port))
 
 
-def _print_json(document: Any) -> None:
-    sys.stdout.write(json.dumps(document, ensure_ascii=False, default=str) + "\n")
-    sys.stdout.flush()
+add_quality_commands(app)
 
 
 def main() -> None:

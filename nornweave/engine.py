@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 from threadpoolctl import threadpool_limits
 
-from nornweave.answer import Answer, Question, answer, fuse_answers, fuse_responses
+from nornweave.answer import Answer, Question, answer, fuse_answers
 from nornweave.cross_encoder import RerankerSlot
 from nornweave.documents import (
     ChunkDocument,
@@ -25,19 +25,32 @@ from nornweave.documents import (
     chunk_document,
     document_document,
 )
+from nornweave.embedding import Encoder
 from nornweave.embedding.memo import QueryMemo
 from nornweave.errors import StoreError
+from nornweave.evaluation_documents import (
+    ComparisonDocument,
+    EvaluationsDocument,
+    EvaluationsQuery,
+    comparison_document,
+    evaluations_document,
+)
+from nornweave.feedback import FeedbackDocument
 from nornweave.fusion.records import FuseRequest
-from nornweave.gathering import asked_agents, merge_items, recall_everywhere
+from nornweave.fusion_settings import FusionSettings
+from nornweave.gathering import NOTHING_HIDDEN, asked_agents, recall_everywhere
 from nornweave.ingest.inbox import InboxDocument, deposit
 from nornweave.ledger_book import ledger_document, load_ledger
+from nornweave.plans import plan_in_force, ranking_in_force
 from nornweave.recall.agent import Agent
-from nornweave.recall.records import Citation, Filters, RecallResponse
+from nornweave.recall.records import Filters, HiddenPlace, RecallResponse
 from nornweave.settings import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
+from nornweave.store.publish import CandidateFiles, GenerationFiles
 from nornweave.store.serving import ServedGeneration
 from nornweave.synthesis import Synthesizer
-from nornweave.types import Domain
-from nornweave.workspace import encoder_of, store_of
+from nornweave.tracing import Rankings, trace
+from nornweave.types import Domain, GenerationId
+from nornweave.workspace import encoder_of, feedback_of, history_of, store_of
 
 log = logging.getLogger(__name__)
 
@@ -47,22 +60,39 @@ REFRESH_S = 1.0
 # domain has threads of its own: one that hangs must not hold those that the others need.
 DOMAIN_THREADS = 16
 SOURCE_THREADS = 16
+NO_CANDIDATES: Mapping[Domain, GenerationId] = MappingProxyType({})
 
 
 class Engine:
     """Answers from everything that is published; a context manager, every method may be called from any thread."""
 
-    def __init__(self, settings: Settings, domains: Sequence[Domain] | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        domains: Sequence[Domain] | None = None,
+        *,
+        candidates: Mapping[Domain, GenerationId] = NO_CANDIDATES,
+        through: Callable[[Encoder], Encoder] | None = None,
+        watch: bool = True,
+    ) -> None:
         """Take note of what to serve; nothing is loaded before ``start``.
 
         Args:
             settings: of the workspace.
             domains: which to serve; ``None`` serves all that have a source or an inbox.
+            candidates: domains that answer from a generation which is built but not published, to measure it.
+            through: what every encoder is passed through, for controls.
+            watch: whether entering it as a context swaps to new generations as they are published.
         """
         self._settings = settings
+        self._candidates = candidates
+        self._watches = watch
+        self._through = through or _as_it_is
         served = domains or settings.served_domains
         self._domains = {one: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=one.value) for one in served}
         self._synthesizer = Synthesizer(settings.fusion)
+        self._ranking = ranking_in_force(settings)
+        self._feedback = feedback_of(settings)
         self._sources = ThreadPoolExecutor(SOURCE_THREADS, thread_name_prefix="source")
         self._rerankers: dict[str | None, RerankerSlot] = {}
         self._memos: dict[EmbeddingSettings, QueryMemo] = {}
@@ -72,7 +102,7 @@ class Engine:
         self.agents: Mapping[Domain, Agent] = {domain: self._agent(domain) for domain in served}
 
     def __enter__(self) -> Self:
-        self.start()
+        self.start(watch=self._watches)
         return self
 
     def __exit__(
@@ -111,11 +141,22 @@ class Engine:
         for executor in self._domains.values():
             executor.shutdown(wait=True)
         self._sources.shutdown(wait=True)
+        self._feedback.close()
+
+    @property
+    def fusion(self) -> FusionSettings:
+        """Return the settings of fusion, with the ranking weights that are in force."""
+        return self._settings.fusion.with_ranking(self._ranking.weights)
+
+    @property
+    def ranking_name(self) -> str:
+        """Return what answers of several domains are ranked by: ``configured``, or the name of a tuned plan."""
+        return self._ranking.name
 
     def answer(self, question: Question) -> Answer:
         """Answer a question; ``query`` and ``query_text`` write it down."""
         try:
-            return answer(question, self.agents, self._domains, self._settings.fusion, self._synthesizer)
+            return answer(question, self.agents, self._domains, self.fusion, self._synthesizer)
         except RuntimeError as error:  # of the pools, once they are closed
             if not self._stopping.is_set():
                 raise
@@ -134,9 +175,41 @@ class Engine:
         """Answer a question as text, a section a domain; raises what ``query`` raises."""
         return self.answer(question).text(self._settings.fusion.fusion_max_chars_per_source)
 
+    def remember(self, question: Question, document: FusionResult) -> None:
+        """Take note of what an answer showed, so that it can be judged; neither fails nor waits."""
+        self._feedback.shown(question, document)
+
+    def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
+        """Store what a user says of an item of an answer; it is on disk when this returns.
+
+        Returns:
+            What is stored; ``None`` when no such answer is remembered.
+
+        Raises:
+            QueryError: the answer did not show the chunk.
+            StoreError: it cannot be stored now.
+        """
+        return self._feedback.add(query_id, chunk_id, useful)
+
+    def evaluations(self, asked: EvaluationsQuery) -> EvaluationsDocument:
+        """Return what was measured, newest first.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+        return evaluations_document(history_of(self._settings), asked)
+
+    def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
+        """Compare two generations of a domain on the judged sets that both were measured with.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+        return comparison_document(history_of(self._settings), domain, before, after, set_name)
+
     def fuse(self, request: FuseRequest) -> FusionResult:
         """Fuse any agents' answers; nothing is searched."""
-        return fuse_answers(request, self._settings.fusion, self._synthesizer).document()
+        return fuse_answers(request, self.fusion, self._synthesizer).document()
 
     def chunk(self, chunk_id: str) -> ChunkDocument | None:
         """Return the text behind a citation, from whichever served domain has it."""
@@ -190,9 +263,22 @@ class Engine:
         return tuple(responses.values())
 
     def rankings(
-        self, text: str, *, domains: Sequence[Domain] | None, filters: Mapping[Domain, Filters], depth: int
-    ) -> Mapping[str, tuple[Citation, ...]]:
-        """Return what every stage found over the domains asked, best first, and the answer as it is served.
+        self,
+        text: str,
+        *,
+        domains: Sequence[Domain] | None,
+        filters: Mapping[Domain, Filters],
+        depth: int,
+        hidden: Mapping[Domain, HiddenPlace] = NOTHING_HIDDEN,
+    ) -> Rankings:
+        """Return what every stage found over the domains asked, and the answer as it is served; see ``tracing.trace``.
+
+        Args:
+            text: the query.
+            domains: which are asked; ``None`` leaves it to the system.
+            filters: by domain.
+            depth: items wanted of each stage.
+            hidden: by domain a part of a document that is searched as if it was not there.
 
         Raises:
             QueryError: the query or its filters are wrong.
@@ -205,21 +291,9 @@ class Engine:
             filters=filters,
             timeout_ms=None,
             trace=True,
+            hidden=hidden,
         )
-        asked = asked_agents(question, self.agents, self._settings.fusion.fusion_max_sources)
-        responses, gaps = recall_everywhere(question, asked, self._domains)
-        if not responses:
-            raise StoreError("; ".join(gap.reason for gap in gaps))
-        items = merge_items([response.items for response in responses.values()], depth)
-        merged = tuple(item.citation for item in items)
-        reranked = {"reranked": merged} if any(item.rerank_score is not None for item in items) else {}
-        fused = fuse_responses(question, responses, gaps, self._settings.fusion).fused
-        return {
-            **_merged_stages(responses.values(), depth),
-            **reranked,
-            "merged": merged,
-            "fused": tuple(ranked.tagged.item.citation for ranked in fused.items),
-        }
+        return trace(question, self.agents, self._domains, self.fusion)
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
         """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
@@ -242,20 +316,27 @@ class Engine:
 
     def _agent(self, domain: Domain) -> Agent:
         configured = self._settings.domains[domain]
-        return Agent(
+        agent = Agent(
             domain,
             configured,
-            ServedGeneration(store_of(self._settings, domain).files),
+            ServedGeneration(self._files(domain)),
             load_encoder=partial(self._memo, configured),
             reranker=self._reranker(configured.reranking),
             executor=self._sources,
         )
+        agent.follow(plan_in_force(self._settings, domain))
+        return agent
+
+    def _files(self, domain: Domain) -> GenerationFiles:
+        files = store_of(self._settings, domain).files
+        candidate = self._candidates.get(domain)
+        return CandidateFiles(files.folder, candidate) if candidate else files
 
     def _memo(self, configured: DomainSettings) -> QueryMemo:
         """Return the memo of an encoder, one for all domains that use it."""
         with self._loading:
             if configured.embedding not in self._memos:
-                self._memos[configured.embedding] = QueryMemo(encoder_of(self._settings, configured))
+                self._memos[configured.embedding] = QueryMemo(self._through(encoder_of(self._settings, configured)))
             return self._memos[configured.embedding]
 
     def _reranker(self, configured: RerankingSettings) -> RerankerSlot:
@@ -267,18 +348,12 @@ class Engine:
 
     def _watch(self) -> None:
         while not self._stopping.wait(REFRESH_S):
-            for agent in self.agents.values():
+            self._feedback.tidy()
+            for domain, agent in self.agents.items():
                 agent.refresh()
+                agent.follow(plan_in_force(self._settings, domain))
+            self._ranking = ranking_in_force(self._settings)
 
 
-def _merged_stages(responses: Iterable[RecallResponse], depth: int) -> dict[str, tuple[Citation, ...]]:
-    placed: dict[str, list[tuple[float, str, int, Citation]]] = {}
-    for response in responses:
-        for stage, found in response.stages.items():
-            placed.setdefault(stage, []).extend(
-                (-one.score, response.domain_id, place, one.citation) for place, one in enumerate(found)
-            )
-    return {
-        stage: tuple(citation for *_, citation in sorted(found, key=lambda one: one[:3])[:depth])
-        for stage, found in placed.items()
-    }
+def _as_it_is(encoder: Encoder) -> Encoder:
+    return encoder

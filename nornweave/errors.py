@@ -14,7 +14,8 @@
     │   └── NoGenerationError  nothing is published yet
     ├── QueryError             a query is wrong: field, value, what is allowed (HTTP: 422)
     ├── RerankerError          a cross-encoder cannot be loaded or fails; the combined order stands
-    └── ReconciliationError    an invariant of the store does not hold; nothing is published
+    ├── ReconciliationError    an invariant of the store does not hold; nothing is published
+    └── QualityError           a candidate answers worse than what is published
 
 Foreign errors are translated where they enter, ``from error``. A message says what was found, what was expected, where,
 and what to do.
@@ -76,3 +77,7 @@ class RerankerError(NornWeaveError):
 
 class ReconciliationError(NornWeaveError):
     """Listed, stored, embedded and indexed do not add up; the candidate must not be published."""
+
+
+class QualityError(NornWeaveError):
+    """A candidate answers worse than what is published; the message says on which judged sets."""

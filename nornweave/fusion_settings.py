@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
 
 from nornweave.errors import ConfigError
 
@@ -67,13 +67,21 @@ class FusionSettings(BaseModel):
     synthesis_top_k: int = Field(10, ge=1, le=100)
     synthesis_fallback: str = "ollama/llama3.2"
     """Asked when the first model fails; empty for none."""
+    _tuned_weights: RankWeights | None = PrivateAttr(None)
 
     def rank_weights(self, normalization: str) -> RankWeights:
         """Return the weights for scores that were normalised like this."""
-        defaults = CALIBRATED_WEIGHTS if normalization == "calibrated" else STRETCHED_WEIGHTS
+        calibrated = self._tuned_weights or CALIBRATED_WEIGHTS
+        defaults = calibrated if normalization == "calibrated" else STRETCHED_WEIGHTS
         stated = {name: getattr(self, f"rank_weight_{name}") for name in RankWeights.__slots__}
         return RankWeights(**{name: getattr(defaults, name) if value is None else value
                               for name, value in stated.items()})  # fmt: skip
+
+    def with_ranking(self, weights: RankWeights | None) -> FusionSettings:
+        """Return these settings with other weights for calibrated scores; those of stretched ones stay."""
+        copied = self.model_copy()
+        copied._tuned_weights = weights
+        return copied
 
 
 def with_environment(stated: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:

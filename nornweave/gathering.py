@@ -13,13 +13,14 @@ from nornweave.errors import NornWeaveError, QueryError
 from nornweave.fusion.records import ConflictStrategy, CoverageGap
 from nornweave.recall.agent import Agent
 from nornweave.recall.query import MAX_TOP_K
-from nornweave.recall.records import Filters, RecallItem, RecallRequest, RecallResponse, Switch
+from nornweave.recall.records import Filters, HiddenPlace, RecallItem, RecallRequest, RecallResponse, Switch
 from nornweave.routing import choose_domains, domain_signals, split_clauses
 from nornweave.types import Domain
 
 log = logging.getLogger(__name__)
 
 NO_FILTERS: Mapping[Domain, Filters] = MappingProxyType({})
+NOTHING_HIDDEN: Mapping[Domain, HiddenPlace] = MappingProxyType({})
 # Late answers are given this much beyond the deadline to hand over what they have.
 GRACE_S = 0.02
 # Items that every domain is asked for beyond those wanted: what deduplication removes and ranking moves up has to be
@@ -36,6 +37,7 @@ class Question:
         domains: which to ask; ``None`` leaves it to routing.
         filters: by domain.
         trace: let the responses say what every stage found, for evaluations.
+        hidden: by domain a part of a document that is searched as if it was not there, for evaluations.
         timeout_ms: the answer is there by then, with what has arrived; ``None`` waits.
         strategy: how conflicts are resolved; ``None`` takes the configured one.
         max_tokens, min_score, diversity: the context budget (``budget.py``).
@@ -51,6 +53,7 @@ class Question:
     timeout_ms: int | None = 5000
     explain: bool = False
     trace: bool = False
+    hidden: Mapping[Domain, HiddenPlace] = field(default_factory=lambda: NOTHING_HIDDEN)
     strategy: ConflictStrategy | None = None
     max_tokens: int | None = None
     min_score: float | None = None
@@ -148,6 +151,7 @@ def _ask(question: Question, clauses: Sequence[str], agent: Agent, started: floa
         timeout_ms=remaining_ms(question.timeout_ms, started),
         explain=question.explain,
         trace=question.trace,
+        hidden=question.hidden.get(agent.domain),
     )
     whole = agent.recall(request)
     if len(clauses) < 2:

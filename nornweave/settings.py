@@ -207,6 +207,41 @@ class PlanSettings(_Settings):
     """Whether the domain's heuristics reorder without a cross-encoder."""
 
 
+class EvaluationSettings(_Settings):
+    """How a domain's quality is measured, and when a new generation is held back."""
+
+    judgments: tuple[Path, ...] = ()
+    """Folders of judged sets (contract §3, ``eval``), relative to the file that names them."""
+    generated: int = Field(0, ge=0, le=1000)
+    """Queries made out of the corpus that candidates are measured with as well."""
+    gate: bool = True
+    """Whether a candidate that is worse than what is published is held back."""
+    margin: float = Field(0.02, ge=0, le=1)
+    """Recall@10 and MRR of the answers may drop by so much, beyond chance or not."""
+    source_margin: float = Field(0.1, ge=0, le=1)
+    """So may those of dense and of sparse retrieval alone, for which the other makes up at first."""
+    floors: Mapping[
+        Literal["Recall@10", "RR@10", "nDCG@10", "P@5", "Success@1"], Annotated[float, Field(ge=0, le=1)]
+    ] = {}
+    """What the answers must reach on every judged set made by people, whatever is published."""
+    min_score: float | None = Field(None, ge=0, le=1)
+    """Below this a best item is taken to say that there is no answer; judged by the sets' unanswerable questions."""
+
+
+class AnswersSettings(_Settings):
+    """How the answers of all domains together are measured."""
+
+    judgments: tuple[Path, ...] = ()
+    """Folders of sets that are judged across domains, relative to the file that names them."""
+
+
+class FeedbackSettings(_Settings):
+    """What is kept of questions, for ``POST /feedback``."""
+
+    keep_queries: bool = True
+    """Remember what was asked and shown for 30 days, so that it can be judged; without, no answer can be."""
+
+
 class DomainSettings(_Settings):
     """One domain file (AGENTS, "domain.yaml schema"), overrides applied."""
 
@@ -220,6 +255,7 @@ class DomainSettings(_Settings):
     storage: StorageSettings = StorageSettings()
     filters: tuple[FilterSettings, ...] = ()
     plan: PlanSettings = PlanSettings()
+    evaluation: EvaluationSettings = EvaluationSettings()
 
 
 class Settings(_Settings):
@@ -232,6 +268,8 @@ class Settings(_Settings):
     """Where each publication's event is posted."""
     file: Path
     fusion: FusionSettings = FusionSettings()
+    feedback: FeedbackSettings = FeedbackSettings()
+    evaluation: AnswersSettings = AnswersSettings()
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""
@@ -256,6 +294,8 @@ class _File(_Settings):
     domains: Mapping[Domain, dict[str, Any]] = {}
     webhook: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+")] | None = None
     fusion: dict[str, Any] = {}
+    feedback: FeedbackSettings = FeedbackSettings()
+    evaluation: AnswersSettings = AnswersSettings()
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
@@ -281,6 +321,8 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
         domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
         webhook=parsed.webhook,
         file=file.resolve(),
+        feedback=parsed.feedback,
+        evaluation=AnswersSettings(judgments=tuple(_below(base, one) for one in parsed.evaluation.judgments)),
         fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
     )
 
@@ -306,7 +348,10 @@ def _load_domain(
         merged = _merge(merged, {"reranking": {"overfetch_factor": factor}})
     if device := environment.get("EMBEDDING_DEVICE"):
         merged = _merge(merged, {"embedding": {"device": device}}, keep_model=True)
-    return _validate(DomainSettings, merged, file, f"domains.{domain.value}")
+    domain_settings = _validate(DomainSettings, merged, file, f"domains.{domain.value}")
+    evaluation = domain_settings.evaluation
+    folders = tuple(_below(file.resolve().parent, folder) for folder in evaluation.judgments)
+    return domain_settings.model_copy(update={"evaluation": evaluation.model_copy(update={"judgments": folders})})
 
 
 def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any], *, keep_model: bool = False) -> dict[str, Any]:

@@ -75,12 +75,14 @@ class SyncOptions:
     Attributes:
         full: read and chunk everything again; vectors of unchanged texts are reused.
         confirm_deletes: carry out the removals that the mass-delete brake holds.
+        accept_quality: publish even what the judged sets say is worse.
         wait_s: how long to wait for another writer of the domain.
         run_id: of the run that this sync belongs to, for the publication's event.
     """
 
     full: bool = False
     confirm_deletes: bool = False
+    accept_quality: bool = False
     wait_s: float = 60
     run_id: str = ""
 

@@ -6,8 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from nornweave.embedding import Encoder, load_encoder
+from nornweave.feedback import FeedbackBook
 from nornweave.settings import DomainSettings, EmbeddingSettings, Settings
 from nornweave.store.corpus import DuckDBStore
+from nornweave.store.history import EvaluationHistory
 from nornweave.types import Domain
 
 
@@ -19,6 +21,16 @@ def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> Duck
 def domain_folder(settings: Settings, domain: Domain) -> Path:
     """Return the folder that holds the domain's working file, generations and status."""
     return settings.data_dir / "domains" / domain.value
+
+
+def history_of(settings: Settings) -> EvaluationHistory:
+    """Return the history of evaluations."""
+    return EvaluationHistory(settings.data_dir / "evaluations")
+
+
+def feedback_of(settings: Settings) -> FeedbackBook:
+    """Return what users said of answers."""
+    return FeedbackBook(settings.data_dir / "feedback", keep_queries=settings.feedback.keep_queries)
 
 
 def encoder_of(settings: Settings, configured: DomainSettings) -> Encoder:

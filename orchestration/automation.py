@@ -21,6 +21,7 @@ from nornweave.parts import INBOX
 from nornweave.settings import Settings
 from nornweave.types import Domain, digest
 from orchestration.assets.domain import domain_keys
+from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.instance import DOMAIN_TAG, UNFINISHED, forget_old_runs
 
@@ -28,6 +29,8 @@ SYNC_JOB = "sync"
 # The sensors see what changes in folders and repositories; the hour is for what they do not look at (remote sources),
 # and for what failed and may pass.
 DEFAULT_CRON = "0 * * * *"
+# At night, and not when domains are synced: every day is often enough to see where quality goes.
+EVALUATION_CRON = "30 3 * * *"
 SOURCES_INTERVAL_S = 60
 INBOX_INTERVAL_S = 30
 # Dagster gives a tick 60 s; a source on a slow disk must not keep the others from being looked at.
@@ -38,14 +41,18 @@ Openers = Mapping[Domain, Mapping[str, Opener]]
 
 
 def automation(
-    settings: Settings, job: dg.UnresolvedAssetJobDefinition, cron: str
-) -> tuple[dg.ScheduleDefinition, list[dg.SensorDefinition]]:
-    """Return the schedule and the sensors.
+    settings: Settings,
+    job: dg.UnresolvedAssetJobDefinition,
+    cron: str,
+    measure: dg.UnresolvedAssetJobDefinition,
+    evaluation_cron: str,
+) -> tuple[list[dg.ScheduleDefinition], list[dg.SensorDefinition]]:
+    """Return the schedules and the sensors.
 
     Raises:
-        ConfigError: ``cron`` is no cron expression.
+        ConfigError: one of the two is no cron expression.
     """
-    return corpus_refresh(settings, job, cron), [
+    return [corpus_refresh(settings, job, cron), evaluation_schedule(measure, evaluation_cron)], [
         change_sensor(
             "inbox_sensor",
             job,
@@ -88,6 +95,23 @@ def corpus_refresh(
     except dg.DagsterInvalidDefinitionError as error:
         raise ConfigError(
             f"NORNWEAVE_REFRESH_CRON: {cron!r} is no cron expression; five fields are expected, like {DEFAULT_CRON!r}"
+        ) from error
+
+
+def evaluation_schedule(measure: dg.UnresolvedAssetJobDefinition, cron: str = EVALUATION_CRON) -> dg.ScheduleDefinition:
+    """Return the schedule that measures what is published."""
+    try:
+        return dg.ScheduleDefinition(
+            name="evaluation_schedule",
+            job=measure,
+            cron_schedule=cron,
+            default_status=dg.DefaultScheduleStatus.RUNNING,
+            description="Measures what is published with its judged sets, whether it changed or not.",
+        )
+    except dg.DagsterInvalidDefinitionError as error:
+        raise ConfigError(
+            f"NORNWEAVE_EVALUATION_CRON: {cron!r} is no cron expression; five fields are expected, like "
+            f"{EVALUATION_CRON!r}"
         ) from error
 
 
@@ -173,7 +197,7 @@ def run_request(domain: Domain, run_key: str | None = None) -> dg.RunRequest:
     """Ask for a run of one domain; once only for a ``run_key``."""
     return dg.RunRequest(
         run_key=run_key,
-        asset_selection=[*domain_keys(domain), LEDGER_KEY],
+        asset_selection=[*domain_keys(domain), LEDGER_KEY, ANSWERS_KEY],
         tags={DOMAIN_TAG: domain.value},
     )
 

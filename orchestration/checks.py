@@ -1,4 +1,4 @@
-"""Asset checks: one per invariant that reconciliation knows; each blocks publication within its run."""
+"""Asset checks: one per invariant that reconciliation knows, and quality; each blocks publication within its run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 import dagster as dg
 
+from evals.evaluation import CandidateReport
 from nornweave.reconcile import INVARIANTS, Invariant
+from orchestration.quality import findings_metadata
 
 MEANINGS = {
     "documents_accounted_for": "Every document that is listed is stored, failed with a reason, or left out on purpose.",
@@ -18,6 +20,35 @@ MEANINGS = {
     "index_matches_chunks": "The BM25 tables of the candidate generation find every chunk.",
     "no_orphans_in_generation": "No row of the candidate generation belongs to nothing.",
 }
+
+
+QUALITY = "quality"
+
+
+def quality_check(asset: dg.AssetKey) -> dg.AssetCheckSpec:
+    """Return the blocking check that a candidate answers as well as what is published."""
+    return dg.AssetCheckSpec(
+        QUALITY,
+        asset=asset,
+        blocking=True,
+        description="No measure of the domain's judged sets dropped beyond chance and its margin, or below its floor.",
+    )
+
+
+def quality_result(asset: dg.AssetKey, report: CandidateReport | None) -> dg.AssetCheckResult:
+    """Return whether a candidate may be published, and which queries got worse; it may where nothing is judged."""
+    if report is None:
+        untested = "nothing to hold back: no candidate was built, or the domain names no judged set"
+        return dg.AssetCheckResult(passed=True, asset_key=asset, check_name=QUALITY, description=untested)
+    said = "; ".join(report.reasons) or "no measure dropped beyond chance and its margin"
+    accepted = "a person has asked for it: " if report.reasons and report.accepted else ""
+    return dg.AssetCheckResult(
+        passed=not report.refused,
+        asset_key=asset,
+        check_name=QUALITY,
+        description=accepted + said,
+        metadata=findings_metadata(report),
+    )
 
 
 def invariant_checks(asset: dg.AssetKey) -> list[dg.AssetCheckSpec]:

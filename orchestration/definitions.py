@@ -12,13 +12,14 @@ from nornweave.errors import ConfigError
 from nornweave.settings import Settings, load_settings
 from nornweave.sync import Progress
 from nornweave.types import Domain
-from orchestration.assets.domain import domain_assets
-from orchestration.assets.ledger import GROUP, ledger_asset
-from orchestration.automation import DEFAULT_CRON, SYNC_JOB, automation
+from orchestration.assets import evaluation, ledger
+from orchestration.assets.domain import asset_key, domain_assets
+from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
 from orchestration.resources import RESOURCE, Outcomes, domain_syncs
 
 CONFIG_VARIABLE = "NORNWEAVE_CONFIG"
 CRON_VARIABLE = "NORNWEAVE_REFRESH_CRON"
+EVALUATION_CRON_VARIABLE = "NORNWEAVE_EVALUATION_CRON"
 
 
 def build_definitions(
@@ -28,6 +29,7 @@ def build_definitions(
     progress: Progress | None = None,
     outcomes: Outcomes | None = None,
     refresh_cron: str = DEFAULT_CRON,
+    evaluation_cron: str = EVALUATION_CRON,
 ) -> dg.Definitions:
     """Return the assets of the served domains, their job, schedule and sensors.
 
@@ -37,21 +39,32 @@ def build_definitions(
         progress: see ``resources.domain_syncs``.
         outcomes: see ``resources.domain_syncs``.
         refresh_cron: when every domain is synced, changed or not.
+        evaluation_cron: when what is published is measured.
 
     Raises:
-        ConfigError: ``refresh_cron`` is no cron expression.
+        ConfigError: one of the two is no cron expression.
     """
     domains = settings.served_domains if domains is None else domains
     job = dg.define_asset_job(
         SYNC_JOB,
-        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), GROUP),
+        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), ledger.GROUP, evaluation.GROUP),
         description="Bring domains up to date with their sources and publish them.",
     )
-    schedule, sensors = automation(settings, job, refresh_cron)
+    measure = dg.define_asset_job(
+        evaluation.EVALUATION_JOB,
+        selection=[*(asset_key(domain, "evaluation") for domain in domains), evaluation.ANSWERS_KEY],
+        description="Measure what is published with its judged sets; nothing is synced.",
+    )
+    schedules, sensors = automation(settings, job, refresh_cron, measure, evaluation_cron)
+    generations = [asset_key(domain, "generation") for domain in settings.served_domains]
     return dg.Definitions(
-        assets=[*(asset for domain in domains for asset in domain_assets(settings, domain)), ledger_asset(settings)],
-        jobs=[job],
-        schedules=[schedule],
+        assets=[
+            *(asset for domain in domains for asset in domain_assets(settings, domain)),
+            ledger.ledger_asset(settings),
+            evaluation.answers_asset(settings, generations, progress),
+        ],
+        jobs=[job, measure],
+        schedules=schedules,
         sensors=sensors,
         resources={RESOURCE: domain_syncs(settings, progress=progress, outcomes=outcomes)},
         # One process per run: starting one per step takes longer than most steps (2.3 s against 10.2 s for four), and
@@ -77,4 +90,8 @@ def settings_from_environment(environment: Mapping[str, str] | None = None) -> S
 @dg.definitions
 def defs() -> dg.Definitions:
     """Return the definitions that ``workspace.yaml`` loads; read when it is loaded, not when this is imported."""
-    return build_definitions(settings_from_environment(), refresh_cron=os.environ.get(CRON_VARIABLE) or DEFAULT_CRON)
+    return build_definitions(
+        settings_from_environment(),
+        refresh_cron=os.environ.get(CRON_VARIABLE) or DEFAULT_CRON,
+        evaluation_cron=os.environ.get(EVALUATION_CRON_VARIABLE) or EVALUATION_CRON,
+    )

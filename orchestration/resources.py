@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable, Iterator, MutableMapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from logging import Logger
 from typing import Any, TypeAlias
 
 import dagster as dg
 
-from nornweave.errors import DomainBusyError, NornWeaveError, ReconciliationError
+from evals.evaluation import CandidateReport, evaluate_candidate
+from nornweave.errors import DomainBusyError, NornWeaveError, QualityError, ReconciliationError
 from nornweave.events import publication_event, send
 from nornweave.parts import domain_parts
 from nornweave.reconcile import Invariant
@@ -38,6 +40,9 @@ OPTIONS = {
     "confirm_deletes": dg.Field(
         bool, default_value=False, description="Carry out the removals that the mass-delete brake holds."
     ),
+    "accept_quality": dg.Field(
+        bool, default_value=False, description="Publish even what the judged sets say is worse than what is published."
+    ),
     "wait_s": dg.Field(float, default_value=60.0, description="Seconds to wait for another writer of a domain."),
     "retries": dg.Field(int, default_value=RETRIES, description="How often to try again what may pass by itself."),
     "retry_delay_s": dg.Field(
@@ -52,15 +57,20 @@ class OpenDomain:
 
     Attributes:
         started: when its present step began, by ``time.perf_counter``.
+        measure: evaluates a candidate; ``None`` where the domain is not gated.
         built: whether ``build`` has answered; a generation is built once.
+        measured: whether ``evaluate`` has answered; a candidate is measured once.
     """
 
     sync: DomainSync
+    measure: Callable[[Candidate], CandidateReport | None]
     resources: ExitStack
     started: float = field(default_factory=time.perf_counter)
     built: bool = False
     candidate: Candidate | None = None
     invariants: tuple[Invariant, ...] = ()
+    measured: bool = False
+    quality: CandidateReport | None = None
 
     @property
     def seconds(self) -> float:
@@ -75,16 +85,28 @@ class OpenDomain:
             self.built = True
         return self.candidate
 
+    def evaluate(self) -> CandidateReport | None:
+        """Measure the candidate, when there is one and its domain is gated."""
+        candidate = self.build()
+        if candidate and not self.measured:
+            self.quality = self.measure(candidate)
+            self.measured = True
+        return self.quality
+
     def publish(self) -> Publication | None:
-        """Publish the candidate, when there is one and it is sound.
+        """Publish the candidate, when there is one and it is sound and good enough.
 
         Raises:
             ReconciliationError: an invariant does not hold. The checks have stopped the run before that; a generation
                 that is materialised alone, in a run of its own, has no checks before it.
+            QualityError: it answers worse than what is published; as above.
         """
         candidate = self.build()
         if self.broken:
             raise ReconciliationError(self.broken)
+        quality = self.evaluate()
+        if quality and quality.refused:
+            raise QualityError(worse(quality))
         if candidate is None:
             return None
         publication = self.sync.publish(candidate)
@@ -158,24 +180,40 @@ class DomainSyncs:
 
     def refuse(self, domain: Domain) -> None:
         """Record that a domain's checks failed, remove its candidate and release the domain."""
-        advice = "`nornweave sync --full` stores everything afresh"
-        self._give_up(domain, f"nothing is published: {self._open[domain].broken}; {advice}")
+        opened = self._open[domain]
+        if opened.broken:
+            said = f"nothing is published: {opened.broken}; `nornweave sync --full` stores everything afresh"
+        else:
+            said = worse(opened.quality) if opened.quality else "nothing is published"
+        self._give_up(domain, said)
 
     def close(self) -> None:
         """Release every domain, also those of which only some steps were asked for."""
         while self._open:
             self._open.popitem()[1].close()
 
+    def progress_of(self, context: dg.AssetExecutionContext) -> Progress:
+        """Return what a step shows its progress with: the run's log, unless a person is watching."""
+        return self.progress or logged_progress(context.log)
+
     def _opened(self, context: dg.AssetExecutionContext, domain: Domain) -> OpenDomain:
         if domain not in self._open:
             resources = ExitStack()
-            progress = self.progress or logged_progress(context.log)
+            progress = self.progress_of(context)
             # The first sync of an installation converts the model for this machine, which takes a while.
             progress(f"{domain.value} load", 0, 1)
             parts = domain_parts(self.settings, domain)
             progress(f"{domain.value} load", 1, 1)
             sync = DomainSync(parts, self.options, progress)
-            self._open[domain] = OpenDomain(resources.enter_context(sync), resources)
+            measure = partial(
+                evaluate_candidate,
+                self.settings,
+                domain,
+                run_id=self.options.run_id,
+                accepted=self.options.accept_quality,
+                progress=lambda step, done, total: progress(f"{domain.value} evaluate {step}", done, total),
+            )
+            self._open[domain] = OpenDomain(resources.enter_context(sync), measure, resources)
         self._open[domain].started = time.perf_counter()
         return self._open[domain]
 
@@ -187,6 +225,12 @@ class DomainSyncs:
         finally:
             if opened:
                 opened.close()
+
+
+def worse(quality: CandidateReport) -> str:
+    """Say why a candidate is not published, and what one can do about it."""
+    advice = "`nornweave sync --accept-quality` publishes it all the same"
+    return f"nothing is published: {'; '.join(quality.reasons)}; {advice}"
 
 
 def domain_syncs(
@@ -210,6 +254,7 @@ def domain_syncs(
             options=SyncOptions(
                 full=config["full"],
                 confirm_deletes=config["confirm_deletes"],
+                accept_quality=config["accept_quality"],
                 wait_s=config["wait_s"],
                 run_id=run.run_id if run else "",
             ),
@@ -237,6 +282,7 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
     config = {
         "full": options.full,
         "confirm_deletes": options.confirm_deletes,
+        "accept_quality": options.accept_quality,
         "wait_s": float(options.wait_s),
         "retries": retries,
     }

@@ -11,6 +11,7 @@ from nornweave.settings import Settings
 from nornweave.sync import Progress, SyncOptions, SyncReport
 from nornweave.types import Domain
 from orchestration.assets.domain import domain_keys
+from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
@@ -48,7 +49,7 @@ def materialize(
         # A person is there: the error is worth more than another try in a minute, and the command says it.
         run_config=run_config(options, retries=0, console_level="CRITICAL"),
         instance=instance,
-        asset_selection=[*(key for domain in domains for key in domain_keys(domain)), LEDGER_KEY],
+        asset_selection=[*(key for domain in domains for key in domain_keys(domain)), LEDGER_KEY, ANSWERS_KEY],
         tags={
             COMMAND_TAG: "sync",
             # The daemon tries again what it launched itself; this run's process was somebody's command.

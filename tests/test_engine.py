@@ -146,9 +146,11 @@ def test_many_clients_get_what_one_gets(engine: Engine) -> None:
 
 def test_what_is_measured_is_what_is_served(engine: Engine) -> None:
     for text in QUERIES:
-        stages = engine.rankings(text, domains=None, filters={}, depth=10)
+        rankings = engine.rankings(text, domains=None, filters={}, depth=10)
+        stages = rankings.stages
         served = engine.query(Question(text=text, timeout_ms=None))["items"]
         measured = [(one.source_path, one.char_range) for one in stages["fused"]]
+        assert rankings.confidence == pytest.approx(served[0]["score"]["value"], abs=1e-4)
         assert measured == [(one["citation"]["source_path"], tuple(one["citation"]["char_range"])) for one in served]
         assert set(stages) == {"dense", "sparse", "fulltext", "structured", "combined", "merged", "fused"}
         assert all(len(found) <= 10 for found in stages.values())

@@ -38,6 +38,15 @@ class GenerationFiles:
             raise StoreError(f"{self._pointer}: names {name!r}, expected a generation such as 'gen-000001'; roll back")
         return GenerationId(name)
 
+    def published_at(self) -> float | None:
+        """Return when the pointer was moved last, in seconds since 1970; ``None`` when nothing was published."""
+        try:
+            return self._pointer.stat().st_mtime
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise StoreError(f"{self._pointer}: cannot be read: {error}") from error
+
     def all(self) -> tuple[GenerationId, ...]:
         """Return the complete generations, oldest first."""
         if not self.folder.is_dir():
@@ -105,6 +114,22 @@ class GenerationFiles:
         """Remove what killed writers left behind."""
         for file in self.folder.glob(".build-*"):
             file.unlink(missing_ok=True)
+
+
+class CandidateFiles(GenerationFiles):
+    """The files of one domain as they will be once a candidate is published: for measuring it before."""
+
+    def __init__(self, folder: Path, candidate: GenerationId) -> None:
+        super().__init__(folder)
+        self._candidate = candidate
+
+    def current(self) -> GenerationId:
+        """Return the candidate."""
+        return self._candidate
+
+    def path(self, generation: GenerationId) -> Path:
+        """Return the file of a generation; the candidate's is the one that it was built in."""
+        return self.build_path(generation) if generation == self._candidate else super().path(generation)
 
 
 def _sync(path: Path) -> None:

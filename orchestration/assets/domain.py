@@ -1,4 +1,4 @@
-"""The assets of a domain: documents → chunks → embeddings → index → generation.
+"""The assets of a domain: documents → chunks → embeddings → index → evaluation → generation.
 
 The bodies only say when; what happens is ``nornweave.sync``. The steps of a run share the domain's open sync; a step
 that runs alone, in a process of its own, finds by looking what is missing.
@@ -18,10 +18,11 @@ from nornweave.parts import chunker_of
 from nornweave.settings import DomainSettings, Settings
 from nornweave.types import Domain, digest
 from orchestration import metadata
-from orchestration.checks import check_results, invariant_checks
+from orchestration.assets.evaluation import candidate_evaluation, domain_evaluation, runs_too
+from orchestration.checks import check_results, invariant_checks, quality_check, quality_result
 from orchestration.resources import DomainSyncs
 
-STEPS = ("documents", "chunks", "embeddings", "index", "generation")
+STEPS = ("documents", "chunks", "embeddings", "index", "evaluation", "generation")
 OWNERS = ("team:nornweave",)
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ else:
 
 
 def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinition]:
-    """Return the five assets of ``domain``."""
+    """Return the six assets of ``domain``."""
     versions = code_versions(settings.domains[domain])
 
     @_step(domain, "documents", versions, _DOCUMENTS, kinds={"filesystem"})
@@ -65,6 +66,20 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
             checks = check_results(index_key, opened.invariants)
             return dg.MaterializeResult(metadata=described, check_results=checks)
 
+    evaluation_key = asset_key(domain, "evaluation")
+
+    @_step(domain, "evaluation", versions, _EVALUATION, kinds={"duckdb"}, checks=[quality_check(evaluation_key)])
+    def evaluation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
+        if not runs_too(context, asset_key(domain, "generation")):
+            described = domain_evaluation(settings, domain, context.run.run_id, syncs.progress_of(context))
+            return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, None)])
+        with syncs.step(context, domain) as opened:
+            report = opened.evaluate()
+            if report and report.refused:
+                syncs.refuse(domain)
+            described = {**candidate_evaluation(settings, domain, report), "seconds": opened.seconds}
+            return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, report)])
+
     @_step(domain, "generation", versions, _GENERATION, kinds={"duckdb"})
     def generation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
         with syncs.step(context, domain) as opened:
@@ -72,7 +87,7 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
             report = syncs.finish(domain, publication)
             return dg.MaterializeResult(metadata=metadata.generation_metadata(publication, report))
 
-    return [documents, chunks, embeddings, index, generation]
+    return [documents, chunks, embeddings, index, evaluation, generation]
 
 
 def asset_key(domain: Domain, step: str) -> dg.AssetKey:
@@ -99,6 +114,7 @@ def code_versions(configured: DomainSettings) -> dict[str, str]:
         "chunks": pipeline,
         "embeddings": (encoder,),
         "index": (analysis.VERSION, encoder, storage),
+        "evaluation": (analysis.VERSION, encoder, configured.evaluation.model_dump_json()),
         "generation": (analysis.VERSION, encoder, storage),
     }
     return {step: digest(*values)[:12] for step, values in parts.items()}
@@ -141,6 +157,11 @@ _EMBEDDINGS = "Every text without a vector gets one; equal texts share it, uncha
 _INDEX = (
     "A candidate generation, built aside: numbered chunks, vectors, BM25 tables and, for large domains, an HNSW index. "
     "Its checks reconcile what is listed, stored, embedded and indexed; one that fails stops the publication."
+)
+_EVALUATION = (
+    "How well the candidate answers the domain's judged sets, before it is published; when nothing changed, what is "
+    "known of the published generation. Materialised without the generation, it measures what is published. Its check "
+    "holds back a candidate that is worse than what is published."
 )
 _GENERATION = (
     "The published generation: readers are pointed at the candidate, atomically. When nothing changed, the published "

@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from evals.report import as_json, eval_failed, run_eval
+from evals.evaluation import evaluate_published
+from evals.report import as_json, eval_failed
+from evals.runs import SetToRun
+from evals.sets import read_sets
 from nornweave.engine import Engine
 from nornweave.parts import domain_parts
-from nornweave.settings import load_settings
+from nornweave.settings import Settings, load_settings
 from nornweave.sync import SyncOptions, run
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
@@ -21,7 +24,7 @@ NO_MODELS = {"embedding": {"model": "hash:64", "dimensions": 64}, "reranking": {
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     folder = tmp_path_factory.mktemp("measured")
     shutil.copytree(EXAMPLES, folder / "payments")
     sources = [
@@ -34,7 +37,12 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     settings = load_settings(folder / "nornweave.yaml", {})
     for domain in settings.served_domains:
         run(domain_parts(settings, domain), SyncOptions(run_id="test", wait_s=0))
-    with Engine(settings) as engine:
+    return settings
+
+
+@pytest.fixture(scope="module")
+def engine(settings: Settings) -> Iterator[Engine]:
+    with Engine(settings, watch=False) as engine:
         yield engine
 
 
@@ -45,7 +53,11 @@ def judged_set(folder: Path, queries: list[dict[str, object]], *judgments: str) 
     return folder
 
 
-def test_names_are_found_where_they_are_defined(engine: Engine, tmp_path: Path) -> None:
+def sets(folder: Path) -> list[SetToRun]:
+    return [SetToRun(one) for one in read_sets([folder])]
+
+
+def test_names_are_found_where_they_are_defined(settings: Settings, engine: Engine, tmp_path: Path) -> None:
     queries = [
         {"id": "defined", "text": "handle_payment_error"},
         {"id": "filtered", "text": "handle_payment_error", "filters": {"path_glob": "src/payments/handlers.py"}},
@@ -55,7 +67,7 @@ def test_names_are_found_where_they_are_defined(engine: Engine, tmp_path: Path) 
     folder = judged_set(
         tmp_path / "names", queries, *(f"{query['id']}\tsrc/payments/handlers.py#L42-67\t1" for query in queries)
     )
-    results = run_eval(engine, [folder])
+    results = evaluate_published(settings, engine, sets(folder), run_id="test", count_missing=True)
     assert not eval_failed(Console(quiet=True), results)
     scopes = as_json(results)["code"]["names"]["scopes"]
     assert list(scopes) == ["domain", "domain, no filter", "all domains"]
@@ -71,12 +83,13 @@ def test_names_are_found_where_they_are_defined(engine: Engine, tmp_path: Path) 
     assert scopes["all domains"]["stages"]["fused"]["Recall@10"] == 0.75
 
 
-def test_messages_are_found_by_their_ids(engine: Engine, tmp_path: Path) -> None:
+def test_messages_are_found_by_their_ids(settings: Settings, engine: Engine, tmp_path: Path) -> None:
     channel = next(iter(sorted((EXAMPLES / "slack").glob("*/*.json"))))
     message = json.loads(channel.read_text(encoding="utf-8"))[0]
     place = f"{channel.parent.name}/{channel.name}#{message['ts']}"
     folder = judged_set(tmp_path / "chat", [{"id": "q", "text": message["text"]}], f"q\t{place}\t1")
-    (result,) = run_eval(engine, [folder])
+    (evaluated,) = evaluate_published(settings, engine, sets(folder), run_id="test")
+    result = evaluated.result
     assert (result.domain.value, result.missing) == ("conversations", ())
     answer = result.scopes[0].stage("fused")
     assert answer is not None

@@ -10,10 +10,13 @@ import pytest
 from rich.console import Console
 from word_searcher import Passage, WordSearcher
 
+from evals.evaluation import Evaluated
 from evals.judgments import JudgmentError
 from evals.measures import MEASURES
-from evals.report import as_json, eval_failed, print_results, run_eval
-from evals.results import ITEMS, SetResult
+from evals.report import as_json, eval_failed, print_results, print_summary
+from evals.results import ITEMS
+from evals.runs import Searcher, SetToRun, evaluate_all
+from evals.sets import read_sets
 from nornweave.types import Domain
 
 CODE, DOCS, CHAT = Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS
@@ -43,31 +46,50 @@ def folders(tmp_path: Path) -> list[Path]:
     ]
 
 
-def printed(results: Sequence[SetResult], width: int = 120) -> str:
+def run_eval(
+    searcher: Searcher, folders: Sequence[Path], domains: Sequence[Domain] = (), *, count_missing: bool = False
+) -> tuple[Evaluated, ...]:
+    """Run sets that were never run before."""
+    sets = [SetToRun(one, tuple(domains)) for one in read_sets(folders)]
+    return tuple(
+        Evaluated(result=one, generation="gen-000001", plan="configured", before={})
+        for one in evaluate_all(searcher, sets, count_missing=count_missing)
+    )
+
+
+def printed(results: Sequence[Evaluated], width: int = 120) -> str:
     stream = io.StringIO()
     print_results(Console(file=stream, width=width), results)
     return stream.getvalue()
 
 
-def said(results: Sequence[SetResult]) -> tuple[bool, list[str]]:
+def said(results: Sequence[Evaluated]) -> tuple[bool, list[str]]:
     stream = io.StringIO()
     failed = eval_failed(Console(file=stream, width=80), results)
     return failed, stream.getvalue().splitlines()
 
 
 def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path]) -> None:
-    document = json.loads(json.dumps(as_json(run_eval(WordSearcher(CORPUS), folders)), allow_nan=False))
+    document = json.loads(
+        json.dumps(as_json(run_eval(WordSearcher(CORPUS), folders, count_missing=True)), allow_nan=False)
+    )
     assert {domain: list(sets) for domain, sets in document.items()} == {
         "conversations": ["chat"],
         "documentation": ["docs"],
     }
     docs = document["documentation"]["docs"]
     assert {key: value for key, value in docs.items() if key != "scopes"} == {
+        "origin": "people",
+        "generation": "gen-000001",
+        "plan": "configured",
         "queries": 3,
         "measured": 2,
         "judgments": 3,
+        "unanswerable": 0,
         "unjudged_queries": ["d3"],
         "missing_documents": ["gone [v1].md"],
+        "missing_counted": True,
+        "unmeasured_queries": [],
         "documents_elsewhere": ["red/1.json"],
     }
     assert list(docs["scopes"]) == ["domain", "all domains"]
@@ -91,7 +113,7 @@ def test_the_json_holds_the_measures_per_domain_set_and_stage(folders: list[Path
 
 def test_the_table_shows_every_scope_and_stage(folders: list[Path]) -> None:
     lines = printed(run_eval(WordSearcher(CORPUS), folders)).splitlines()
-    assert lines[0] == "chat (conversations)  queries: 1, judgments: 1"
+    assert lines[0] == "chat (conversations, people)  queries: 1, judgments: 1, gen-000001, plan configured"
     heads = [line.split("  ")[0] for line in lines if "Recall@10" in line]
     assert heads == ["domain", "domain, no filter", "all domains", "domain", "all domains"]
     answers = [line.split() for line in lines if line.startswith("fused")]
@@ -102,13 +124,24 @@ def test_the_table_shows_every_scope_and_stage(folders: list[Path]) -> None:
 
 def test_the_table_fits_into_the_narrowest_console(folders: list[Path]) -> None:
     text = printed(run_eval(WordSearcher(CORPUS), folders))
-    assert "…" not in text
-    assert max(map(len, text.splitlines())) <= 120
+    stream = io.StringIO()
+    print_summary(Console(file=stream, width=120), run_eval(WordSearcher(CORPUS), folders))
+    for shown in (text, stream.getvalue()):
+        assert "…" not in shown
+        assert max(map(len, shown.splitlines())) <= 120
 
 
 def test_what_the_measures_do_not_show_is_said(folders: list[Path]) -> None:
     failed, lines = said(run_eval(WordSearcher(CORPUS), folders))
     assert not failed
+    assert lines == [
+        "docs: queries without a relevant judgment, not measured (1): d3",
+        "docs: judged documents in no published generation, left out (--count-missing counts them as misses) (1): "
+        "gone [v1].md",
+        "docs: queries of which no judged document is published, not measured (1): d2",
+        "docs: judged documents in another domain than documentation (1): red/1.json",
+    ]
+    _, lines = said(run_eval(WordSearcher(CORPUS), folders, count_missing=True))
     assert lines == [
         "docs: queries without a relevant judgment, not measured (1): d3",
         "docs: judged documents in no published generation, counted as misses (1): gone [v1].md",
@@ -135,7 +168,7 @@ def test_long_lists_are_cut(tmp_path: Path) -> None:
     folder = judged_set(
         tmp_path / "s", queries, "q00\tdeploy.md\t1", *(f"q{n:02}\tgone{n:02}.md\t1" for n in range(1, 30))
     )
-    _, lines = said(run_eval(WordSearcher(CORPUS), [folder]))
+    _, lines = said(run_eval(WordSearcher(CORPUS), [folder], count_missing=True))
     assert lines[0].startswith("s: judged documents in no published generation, counted as misses (29): gone01.md, ")
     assert lines[0].endswith("gone19.md, gone20.md, …")
     assert sum(line.startswith("s, domain: query") for line in lines) == 20
@@ -167,7 +200,7 @@ def test_sets_must_be_told_apart(folders: list[Path], tmp_path: Path) -> None:
 
 def test_domains_say_whose_set_it_is(folders: list[Path]) -> None:
     results = run_eval(WordSearcher(CORPUS), folders, [DOCS, CHAT])
-    assert [result.domain for result in results] == [CHAT, DOCS]
+    assert [one.result.domain for one in results] == [CHAT, DOCS]
     with pytest.raises(JudgmentError, match="of code, research"):
         run_eval(WordSearcher(CORPUS), folders, [CODE, Domain.RESEARCH])
 

@@ -160,7 +160,7 @@ DOCS_SET = judged(
 
 def test_a_set_runs_in_its_domain_with_and_without_filters_and_in_all_domains() -> None:
     searcher = WordSearcher(CORPUS)
-    result = evaluate(searcher, CHAT_SET, depth=50)
+    result = evaluate(searcher, CHAT_SET)
     assert (result.name, result.domain, result.queries, result.measured, result.judgments) == ("chat", CHAT, 3, 3, 4)
     assert [run.scope for run in result.scopes] == [Scope.DOMAIN, Scope.UNFILTERED, Scope.EVERYWHERE]
     # With its folder each lunch comes first; without, the second lunch is second (ties as listed); everywhere, the
@@ -169,10 +169,10 @@ def test_a_set_runs_in_its_domain_with_and_without_filters_and_in_all_domains() 
     assert means(result, Scope.UNFILTERED)["RR@10"] == pytest.approx((1 + 1 / 2 + 1) / 3)
     assert means(result, Scope.EVERYWHERE)["RR@10"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 2) / 3)
     assert means(result, Scope.EVERYWHERE)["Recall@10"] == 1
-    assert searcher.asked[0] == ("when is lunch", (CHAT,), {CHAT: {"folder": "red/"}}, 50)
-    assert searcher.asked[2] == ("deploy failed", (CHAT,), {}, 50)
-    assert searcher.asked[3] == ("when is lunch", (CHAT,), {}, 50)
-    assert searcher.asked[6] == ("when is lunch", None, {}, 50)
+    assert searcher.asked[0] == ("when is lunch", (CHAT,), {CHAT: {"folder": "red/"}}, 10)
+    assert searcher.asked[2] == ("deploy failed", (CHAT,), {}, 10)
+    assert searcher.asked[3] == ("when is lunch", (CHAT,), {}, 10)
+    assert searcher.asked[6] == ("when is lunch", None, {}, 10)
 
 
 def test_stages_come_in_the_order_of_the_query_path_each_with_its_own_measures() -> None:
@@ -259,7 +259,7 @@ def test_a_defect_of_the_searcher_is_not_hidden() -> None:
         evaluate(Broken(CORPUS), DOCS_SET)
 
 
-def test_unjudged_queries_are_not_run_and_missing_documents_are_misses() -> None:
+def test_unjudged_queries_are_not_run_and_missing_documents_are_misses_on_request() -> None:
     set_ = judged(
         [Query("lunch", "when is lunch"), Query("nobody judged", "x"), Query("only wrong", "y")],
         [
@@ -270,13 +270,38 @@ def test_unjudged_queries_are_not_run_and_missing_documents_are_misses() -> None
         ],
     )
     searcher = WordSearcher(CORPUS)
-    result = evaluate(searcher, set_, domains=(DOCS,), scopes=(Scope.DOMAIN,))
+    result = evaluate(searcher, set_, domains=(DOCS,), scopes=(Scope.DOMAIN,), count_missing=True)
     assert (result.queries, result.measured) == (3, 1)
     assert result.unjudged == ("nobody judged", "only wrong")
     assert result.missing == ("gone.md",)
     assert result.elsewhere == ("red/1.json",)
     assert [text for text, *_ in searcher.asked] == ["when is lunch"]
     assert means(result)["Recall@10"] == pytest.approx(1 / 3)
+    left_out = evaluate(searcher, set_, domains=(DOCS,), scopes=(Scope.DOMAIN,))
+    assert (left_out.missing, left_out.measured, left_out.judgments) == (("gone.md",), 1, 2)
+    assert means(left_out)["Recall@10"] == pytest.approx(1 / 2)
+    assert left_out.digests != result.digests, "values over other judgments cannot be compared"
+
+
+def test_questions_without_an_answer_are_run_and_told_by_their_scores() -> None:
+    set_ = judged(
+        [
+            Query("lunch", "when is lunch", kind="easy"),
+            Query("deploy", "deploy failed", kind="hard"),
+            Query("nothing", "zebra", answerable=False),
+            Query("little", "zebra parade is", answerable=False),
+        ],
+        [judgment("lunch.md", query_id="lunch"), judgment("deploy.md", query_id="deploy")],
+    )
+    searcher = WordSearcher(CORPUS)
+    run = evaluate(searcher, set_, scopes=(Scope.DOMAIN,)).scopes[0]
+    assert {text for text, *_ in searcher.asked} == {query.text for query in set_.queries}
+    assert run.confidence is not None
+    assert (run.confidence.answerable, run.confidence.unanswerable, run.confidence.auc.value) == (2, 2, 1)
+    assert [(kind.kind, kind.queries, kind.metrics["RR@10"].mean) for kind in run.kinds] == [
+        ("easy", 1, 1),
+        ("hard", 1, 1),
+    ]
 
 
 def test_progress_is_told_per_query() -> None:

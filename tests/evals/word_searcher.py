@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from nornweave.errors import QueryError, StoreError
-from nornweave.recall.records import Citation, Filters
+from nornweave.recall.records import Citation, Filters, HiddenPlace
+from nornweave.tracing import Rankings
 from nornweave.types import Domain
 
 
@@ -52,8 +54,14 @@ class WordSearcher:
     asked: list[tuple[str, Sequence[Domain] | None, Mapping[Domain, Filters], int]] = field(default_factory=list)
 
     def rankings(
-        self, text: str, *, domains: Sequence[Domain] | None, filters: Mapping[Domain, Filters], depth: int
-    ) -> Mapping[str, tuple[Citation, ...]]:
+        self,
+        text: str,
+        *,
+        domains: Sequence[Domain] | None,
+        filters: Mapping[Domain, Filters],
+        depth: int,
+        hidden: Mapping[Domain, HiddenPlace] = MappingProxyType({}),
+    ) -> Rankings:
         self.asked.append((text, domains, filters, depth))
         words = set(text.lower().split())
         if not words:
@@ -65,8 +73,9 @@ class WordSearcher:
         shared = {passage: len(words & set(passage.text.lower().split())) for passage in candidates}
         named = {passage: sum(word in passage.path for word in words) for passage in candidates}
         both = {passage: shared[passage] + named[passage] for passage in candidates}
-        return {name: _ranked(scores, depth) for name, scores in
-                (("fused", both), ("structured", named), ("sparse", shared))}  # fmt: skip
+        stages = {"fused": both, "structured": named, "sparse": shared}
+        best = max(both.values(), default=0) / (len(words) * 2)
+        return Rankings({name: _ranked(scores, depth) for name, scores in stages.items()}, best or None)
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
         return {passage.path: passage.domain for passage in reversed(self.passages) if passage.path in paths}

@@ -59,7 +59,7 @@ def test_the_schedule_asks_for_a_run_per_domain(settings: Settings, instance: dg
     assert {request.tags[DOMAIN_TAG] for request in requests} == TAGS
     for request in requests:
         groups = {key.path[0] for key in request.asset_selection or ()}
-        assert groups == {request.tags[DOMAIN_TAG], "ledger"}, "the ledger follows every publication"
+        assert groups == {request.tags[DOMAIN_TAG], "ledger", "evaluation"}, "they follow every publication"
 
 
 def test_the_schedule_leaves_a_domain_alone_whose_run_has_not_ended(

@@ -16,6 +16,7 @@ from nornweave.reconcile import INVARIANTS
 from nornweave.settings import Settings
 from nornweave.types import Domain
 from orchestration.assets.domain import STEPS, asset_key, code_versions
+from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.checks import MEANINGS
 from orchestration.definitions import build_definitions, settings_from_environment
@@ -33,14 +34,15 @@ def test_the_definitions_are_valid(settings: Settings) -> None:
     assert definitions.resolve_job_def("sync").name == "sync"
 
 
-def test_each_served_domain_is_a_group_of_five_assets_in_line(settings: Settings) -> None:
+def test_each_served_domain_is_a_group_of_six_assets_in_line(settings: Settings) -> None:
     specs = specs_of(settings)
 
-    ledger = specs.pop(LEDGER_KEY.to_user_string())
-    assert {dep.asset_key for dep in ledger.deps} == {
-        asset_key(domain, "generation") for domain in (Domain.CODE, Domain.DOCUMENTATION)
-    }
-    assert (ledger.group_name, bool(ledger.description)) == ("ledger", True)
+    for key, group in ((LEDGER_KEY, "ledger"), (ANSWERS_KEY, "evaluation")):
+        last = specs.pop(key.to_user_string())
+        assert {dep.asset_key for dep in last.deps} == {
+            asset_key(domain, "generation") for domain in (Domain.CODE, Domain.DOCUMENTATION)
+        }
+        assert (last.group_name, bool(last.description)) == (group, True)
     assert set(specs) == {f"{domain}/{step}" for domain in ("code", "documentation") for step in STEPS}
     for domain in (Domain.CODE, Domain.DOCUMENTATION):
         for before, after in zip(STEPS, STEPS[1:], strict=False):
@@ -53,8 +55,12 @@ def test_each_served_domain_is_a_group_of_five_assets_in_line(settings: Settings
 def test_without_sources_all_four_domains_are_there(settings: Settings) -> None:
     specs = specs_of(settings.model_copy(update={"sources": ()}))
 
-    assert {spec.group_name for spec in specs.values()} == {*(domain.value for domain in Domain), "ledger"}
-    assert len(specs) == 4 * len(STEPS) + 1
+    assert {spec.group_name for spec in specs.values()} == {
+        *(domain.value for domain in Domain),
+        "ledger",
+        "evaluation",
+    }
+    assert len(specs) == 4 * len(STEPS) + 2
 
 
 def test_every_invariant_is_a_described_blocking_check_before_publication(settings: Settings) -> None:

@@ -23,6 +23,7 @@ from nornweave.types import Domain
 from nornweave.workspace import domain_folder, store_of
 from orchestration.assets.domain import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
+from orchestration.checks import QUALITY
 from orchestration.definitions import build_definitions
 from orchestration.instance import DOMAIN_TAG
 from orchestration.resources import run_config
@@ -120,7 +121,7 @@ def test_every_invariant_is_a_check_that_passed(settings: Settings, instance: dg
         for event in events_of(instance, last_run(instance).run_id, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
     ]
     found = {(one.asset_key.path[0], one.check_name): one for one in evaluations}
-    assert set(found) == {(domain.value, name) for domain in BOTH for name in INVARIANTS}
+    assert set(found) == {(domain.value, name) for domain in BOTH for name in (*INVARIANTS, QUALITY)}
     assert all(one.passed and one.blocking for one in evaluations)
     vectors = found["code", "vectors_match_chunks"].metadata
     assert vectors["found"].value == vectors["expected"].value > 0
@@ -193,7 +194,7 @@ def test_a_busy_domain_is_tried_again_in_the_background(settings: Settings, inst
     job = build_definitions(settings).resolve_job_def(SYNC_JOB)
     lock = WriterLock(domain_folder(settings, Domain.CODE) / "writer.lock", purpose="test")
     lock.__enter__()
-    threading.Timer(0.5, lock.__exit__, (None, None, None)).start()
+    threading.Timer(2.5, lock.__exit__, (None, None, None)).start()
 
     result = job.execute_in_process(
         config, instance=instance, asset_selection=domain_keys(Domain.CODE), raise_on_error=False
@@ -208,7 +209,7 @@ def test_a_generation_that_is_materialized_alone_publishes_what_is_stored(
     settings: Settings, instance: dg.DagsterInstance
 ) -> None:
     job = build_definitions(settings).resolve_job_def(SYNC_JOB)
-    first, last = domain_keys(Domain.CODE)[:3], domain_keys(Domain.CODE)[4:]
+    first, last = domain_keys(Domain.CODE)[:3], domain_keys(Domain.CODE)[5:]
     assert job.execute_in_process(instance=instance, asset_selection=first).success
     assert store_of(settings, Domain.CODE).current() is None
 

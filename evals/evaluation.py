@@ -1,0 +1,257 @@
+"""Evaluate what is published, or a candidate before it is: run the sets, compare with history, and write it on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from evals.gate import Finding, judge, refusals
+from evals.judgments import JudgedSet, JudgmentError
+from evals.keeping import Baseline, Subject, baseline, kept
+from evals.results import Scope, SetResult
+from evals.runs import Progress, SetToRun, evaluate, evaluate_all
+from evals.sets import USUAL_GENERATED, read_sets, sets_of
+from nornweave.comparison import Comparison
+from nornweave.engine import Engine
+from nornweave.evaluations import Verdict
+from nornweave.settings import Settings
+from nornweave.store.history import EvaluationHistory
+from nornweave.store.port import Candidate
+from nornweave.types import Domain
+from nornweave.workspace import history_of
+
+FACTS = ("encoder", "analyzer")
+"""What the generation and this program must agree on for its answers to be measured as it gave them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluated:
+    """A judged set's results beside those of the last time.
+
+    Attributes:
+        generation: of the set's domain that was measured.
+        plan: what it answered with.
+        before: by scope; a scope that was never run has none.
+    """
+
+    result: SetResult
+    generation: str
+    plan: str
+    before: Mapping[Scope, Baseline]
+
+    def comparison(self, scope: Scope, stage: str, measure: str) -> Comparison | None:
+        """Compare one figure with the last time, over the queries that are the same."""
+        run, before = self.result.scope(scope), self.before.get(scope)
+        return before.compare(self.result, run, stage, measure) if run and before else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CandidateReport:
+    """What was found out about a candidate.
+
+    Attributes:
+        evaluated: per judged set.
+        findings: what the gate looked at; what refuses is among them.
+        problems: sets that could not be run.
+        accepted: whether a person has asked for publication whatever is found.
+    """
+
+    generation: str
+    evaluated: tuple[Evaluated, ...]
+    findings: tuple[Finding, ...]
+    problems: tuple[str, ...]
+    accepted: bool
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Return what speaks against publication."""
+        return (*self.problems, *refusals(self.findings))
+
+    @property
+    def refused(self) -> bool:
+        """Return whether the candidate must not be published."""
+        return bool(self.reasons) and not self.accepted
+
+
+def evaluate_published(
+    settings: Settings,
+    engine: Engine,
+    sets: Sequence[SetToRun],
+    *,
+    scopes: Collection[Scope] = tuple(Scope),
+    count_missing: bool = False,
+    run_id: str,
+    progress: Progress | None = None,
+) -> tuple[Evaluated, ...]:
+    """Evaluate the published generations and add the figures to the history.
+
+    Args:
+        settings: of the workspace.
+        engine: that serves every domain.
+        sets: see ``configured_sets`` and ``sets.read_sets``.
+        scopes: which to run.
+        count_missing: count judged documents that are not published as misses.
+        run_id: noted in the history.
+        progress: told after each query.
+
+    Raises:
+        JudgmentError: no set, or one whose documents are not published.
+        StoreError: the history cannot be written.
+    """
+    results = evaluate_all(engine, sets, scopes=scopes, count_missing=count_missing, progress=progress)
+    history = history_of(settings)
+    return tuple(_recorded(history, engine, one, run_id, Verdict.PUBLISHED) for one in results)
+
+
+def configured_sets(settings: Settings, engine: Engine, domains: Sequence[Domain] = ()) -> tuple[SetToRun, ...]:
+    """Return what is measured when nobody names a set.
+
+    Those that the configuration names for every published domain, one made out of the corpus of a domain that names
+    none, and those that are judged across domains.
+
+    Args:
+        settings: of the workspace.
+        engine: that serves the domains.
+        domains: only these, without the sets across domains; all unless given.
+
+    Raises:
+        JudgmentError: a configured set is broken, or two of one domain have one name.
+        StoreError: a domain's generation cannot be read.
+    """
+    found: list[SetToRun] = []
+    for domain, agent in engine.agents.items():
+        if (domains and domain not in domains) or agent.generation.name is None:
+            continue
+        configured = settings.domains[domain].evaluation
+        generated = configured.generated or (0 if configured.judgments else USUAL_GENERATED)
+        of_domain = sets_of(agent, configured, generated=generated)
+        found += [SetToRun(one, (domain,), configured.min_score) for one in of_domain]
+    return tuple(found if domains else [*found, *sets_across(settings)])
+
+
+def sets_across(settings: Settings) -> tuple[SetToRun, ...]:
+    """Return the configured sets that are judged across domains.
+
+    Raises:
+        JudgmentError: one is broken, or two have one name.
+    """
+    return tuple(SetToRun(one) for one in read_sets(settings.evaluation.judgments))
+
+
+def evaluate_candidate(
+    settings: Settings,
+    domain: Domain,
+    candidate: Candidate,
+    *,
+    run_id: str,
+    accepted: bool = False,
+    progress: Progress | None = None,
+) -> CandidateReport | None:
+    """Measure a candidate with its domain's judged sets and compare it with what is published.
+
+    What is published is measured as well where that has not been done yet and can be: where it was built with the same
+    analyzer and encoder.
+
+    Args:
+        settings: of the workspace.
+        domain: of the candidate.
+        candidate: built, not published.
+        run_id: noted in the history.
+        accepted: whether a person has asked for publication whatever is found.
+        progress: told after each query.
+
+    Returns:
+        ``None`` when the domain is not gated: it names no judged set, or says so.
+
+    Raises:
+        StoreError: the candidate cannot be read.
+    """
+    configured = settings.domains[domain].evaluation
+    if not configured.gate or not (configured.judgments or configured.generated):
+        return None
+    history = history_of(settings)
+    try:
+        with _opened(settings, domain, candidate) as engine:
+            judged = sets_of(engine.agents[domain], configured, generated=configured.generated)
+            results, problems = _results(engine, domain, judged, progress)
+            plan = engine.agents[domain].plan_name
+    except JudgmentError as error:
+        judged, results, problems, plan = (), (), (str(error),), ""
+    before = _baselines(settings, domain, candidate, judged, results, history, run_id)
+    findings = tuple(finding for one in results for finding in judge(one, before.get(one.name), configured))
+    report = CandidateReport(
+        generation=candidate.generation,
+        evaluated=tuple(
+            Evaluated(
+                result=one,
+                generation=candidate.generation,
+                plan=plan,
+                before={Scope.DOMAIN: before[one.name]} if one.name in before else {},
+            )
+            for one in results
+        ),
+        findings=findings,
+        problems=problems,
+        accepted=accepted,
+    )
+    subject = Subject(
+        run_id=run_id,
+        generation=candidate.generation,
+        plan=plan,
+        verdict=Verdict.REFUSED if report.refused else Verdict.PASSED,
+    )
+    history.record([kept(one, run, subject) for one in results for run in one.scopes])
+    return report
+
+
+def _opened(settings: Settings, domain: Domain, candidate: Candidate | None) -> Engine:
+    """Return an engine for one domain alone; the caller enters it."""
+    return Engine(settings, [domain], candidates={domain: candidate.generation} if candidate else {}, watch=False)
+
+
+def _results(
+    engine: Engine, domain: Domain, judged: Sequence[JudgedSet], progress: Progress | None
+) -> tuple[tuple[SetResult, ...], tuple[str, ...]]:
+    """Run sets in their own domain; what cannot be run costs the others nothing."""
+    results: list[SetResult] = []
+    problems: list[str] = []
+    for one in judged:
+        try:
+            results.append(evaluate(engine, one, domains=(domain,), scopes=(Scope.DOMAIN,), progress=progress))
+        except JudgmentError as error:
+            problems.append(str(error))
+    return tuple(results), tuple(problems)
+
+
+def _baselines(
+    settings: Settings,
+    domain: Domain,
+    candidate: Candidate,
+    judged: Sequence[JudgedSet],
+    results: Sequence[SetResult],
+    history: EvaluationHistory,
+    run_id: str,
+) -> dict[str, Baseline]:
+    """Return, by set, what the published generation has; measured now where history does not know it."""
+    with _opened(settings, domain, None) as engine:
+        agent = engine.agents[domain]
+        published = agent.generation.name
+        if published is None:
+            return {}
+        known = {one.name: baseline(history, one, Scope.DOMAIN, generation=published) for one in results}
+        unknown = [one for one in judged if known.get(one.name, one) is None]
+        if all(agent.generation.meta.get(fact) == candidate.facts.get(fact) for fact in FACTS):
+            for one in _results(engine, domain, unknown, None)[0]:
+                _recorded(history, engine, one, run_id, Verdict.PUBLISHED)
+                known[one.name] = baseline(history, one, Scope.DOMAIN, generation=published)
+    return {name: found for name, found in known.items() if found is not None}
+
+
+def _recorded(
+    history: EvaluationHistory, engine: Engine, result: SetResult, run_id: str, verdict: Verdict
+) -> Evaluated:
+    agent = engine.agents[result.domain]
+    before = {run.scope: found for run in result.scopes if (found := baseline(history, result, run.scope))}
+    subject = Subject(run_id=run_id, generation=agent.generation.name or "", plan=agent.plan_name, verdict=verdict)
+    history.record([kept(result, run, subject) for run in result.scopes])
+    return Evaluated(result=result, generation=subject.generation, plan=subject.plan, before=before)

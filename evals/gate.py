@@ -1,0 +1,128 @@
+"""Whether a candidate is good enough to be published. Pure: results in, findings out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from evals.judgments import Origin
+from evals.keeping import Baseline
+from evals.results import Scope, ScopeResult, SetResult
+from evals.runs import LAST_STAGE
+from nornweave.comparison import Comparison
+from nornweave.settings import EvaluationSettings
+
+MEASURES = ("Recall@10", "RR@10")
+SOURCES = ("dense", "sparse")
+"""Retrieval sources that are watched on their own: a broken one is made up for by the other, until it is needed."""
+ALPHA = 0.05
+"""How probable a drop may at most be by chance to count: of the answers."""
+SOURCE_ALPHA = 0.01
+"""Of a retrieval source, whose drop need not be one of the answers."""
+WATCHED = tuple((stage, measure) for stage in (LAST_STAGE, *SOURCES) for measure in MEASURES)
+SHOWN_QUERIES = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        value: the mean that the candidate has.
+        comparison: with what is published, over the queries that are the same; ``None`` where a floor was checked or
+            there is nothing to compare with.
+        refuses: whether the candidate must not be published because of it.
+        text: what was found, in a sentence.
+    """
+
+    set_name: str
+    stage: str
+    measure: str
+    value: float
+    comparison: Comparison | None
+    refuses: bool
+    text: str
+
+
+def judge(result: SetResult, before: Baseline | None, settings: EvaluationSettings) -> tuple[Finding, ...]:
+    """Judge a candidate by one judged set that was run in its domain.
+
+    A drop refuses if it is larger than the margin and beyond chance (one-sided paired randomisation test); a floor
+    refuses if the mean lies below it.
+
+    Args:
+        result: of the candidate, with a run in its own domain.
+        before: of what is published.
+        settings: the domain's margins and floors.
+    """
+    run = result.scope(Scope.DOMAIN)
+    if run is None or run.stage(LAST_STAGE) is None:
+        return ()
+    return (*_drops(result, run, before, settings), *_floors(result, run, settings))
+
+
+def refusals(findings: Iterable[Finding]) -> tuple[str, ...]:
+    """Return why a candidate must not be published; empty if it may."""
+    return tuple(finding.text for finding in findings if finding.refuses)
+
+
+def worse_queries(findings: Sequence[Finding]) -> tuple[tuple[str, str, str, float, float], ...]:
+    """Return set, query, measure, before and after of what got worse in the answers, worst first."""
+    rows = [
+        (finding.set_name, change.query, finding.measure, change.before, change.after)
+        for finding in findings
+        if finding.comparison and finding.stage == LAST_STAGE
+        for change in finding.comparison.worse
+    ]
+    return tuple(sorted(rows, key=lambda row: (row[4] - row[3], row[0], row[1], row[2])))
+
+
+def _drops(
+    result: SetResult, run: ScopeResult, before: Baseline | None, settings: EvaluationSettings
+) -> Iterable[Finding]:
+    for stage, measure in WATCHED:
+        found = run.stage(stage)
+        if found is None:
+            continue
+        compared = before.compare(result, run, stage, measure) if before else None
+        margin, alpha = (settings.margin, ALPHA) if stage == LAST_STAGE else (settings.source_margin, SOURCE_ALPHA)
+        refuses = compared is not None and -compared.difference > margin and compared.p_drop < alpha
+        yield Finding(
+            set_name=result.name,
+            stage=stage,
+            measure=measure,
+            value=found.metrics[measure].mean,
+            comparison=compared,
+            refuses=refuses,
+            text=_drop_text(result, stage, measure, found.metrics[measure].mean, compared, margin),
+        )
+
+
+def _drop_text(
+    result: SetResult, stage: str, measure: str, value: float, compared: Comparison | None, margin: float
+) -> str:
+    of = f"{result.name}: {measure} of {stage}"
+    if compared is None:
+        return f"{of} is {value:.3f}; nothing to compare it with"
+    changed = f"{of}: {compared.before:.3f} → {compared.after:.3f} over {compared.queries} queries"
+    worse = ", ".join(change.query for change in compared.worse[:SHOWN_QUERIES])
+    more = ", …" if len(compared.worse) > SHOWN_QUERIES else ""
+    which = f"; worse: {worse}{more}" if worse else ""
+    return f"{changed} (p {compared.p_drop:.4f} of such a drop by chance, margin {margin:g}){which}"
+
+
+def _floors(result: SetResult, run: ScopeResult, settings: EvaluationSettings) -> Iterable[Finding]:
+    fused = run.stage(LAST_STAGE)
+    if fused is None or result.origin not in {Origin.PEOPLE, Origin.PUBLIC}:
+        return
+    for measure, floor in settings.floors.items():
+        value = fused.metrics[measure].mean
+        yield Finding(
+            set_name=result.name,
+            stage=LAST_STAGE,
+            measure=measure,
+            value=value,
+            comparison=None,
+            refuses=value < floor,
+            text=f"{result.name}: {measure} of the answers is {value:.3f}; the floor is {floor:g}",
+        )

@@ -1,0 +1,107 @@
+"""Results of evaluations ↔ their history."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from evals.results import ITEMS, Scope, ScopeResult, SetResult
+from nornweave.code_version import code_version
+from nornweave.comparison import Comparison, compare
+from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Values, Verdict
+from nornweave.store.history import EvaluationHistory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What was evaluated.
+
+    Attributes:
+        run_id: shared by what is evaluated together.
+        generation: of the set's domain.
+        plan: what that domain answered with.
+        verdict: see ``evaluations.Verdict``.
+    """
+
+    run_id: str
+    generation: str
+    plan: str
+    verdict: Verdict
+    at: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """An earlier evaluation, and its values by query where they are kept.
+
+    Attributes:
+        values: (stage, measure) → (query, digest) → value.
+    """
+
+    evaluation: Evaluation
+    values: Mapping[tuple[str, str], Values]
+
+    def compare(self, result: SetResult, run: ScopeResult, stage: str, measure: str) -> Comparison | None:
+        """Compare over the queries that are the same in both; ``None`` where there are none."""
+        after = run.stage(stage)
+        if after is None or measure not in after.metrics:
+            return None
+        values = self.values.get((stage, measure), {})
+        before = {query: value for (query, digest), value in values.items() if result.digests.get(query) == digest}
+        return compare(before, after.metrics[measure].values)
+
+
+def kept(result: SetResult, run: ScopeResult, subject: Subject) -> tuple[Evaluation, tuple[QueryValue, ...]]:
+    """Return one run as history keeps it."""
+    evaluation = Evaluation(
+        evaluation_id=uuid.uuid4().hex,
+        run_id=subject.run_id,
+        at=subject.at,
+        domain=result.subject,
+        set_name=result.name,
+        origin=result.origin.value,
+        scope=run.scope.value,
+        generation=subject.generation,
+        verdict=subject.verdict,
+        commit=code_version(),
+        plan=subject.plan,
+        queries=result.queries,
+        measured=result.measured,
+        missing=len(result.missing),
+        failed=len(run.failures),
+        p50_ms=run.p50_ms,
+        p95_ms=run.p95_ms,
+        metrics=tuple(
+            StageMetric(stage.stage, measure, metric.mean, metric.low, metric.high)
+            for stage in run.stages
+            for measure, metric in stage.metrics.items()
+        ),
+    )
+    values = tuple(
+        QueryValue(stage.stage, query, result.digests[query], measure, value)
+        for stage in run.stages
+        for measure, metric in stage.metrics.items()
+        if measure != ITEMS
+        for query, value in metric.values.items()
+    )
+    return evaluation, values
+
+
+def baseline(
+    history: EvaluationHistory, result: SetResult, scope: Scope, *, generation: str | None = None
+) -> Baseline | None:
+    """Return the newest evaluation of the same set and scope; refused candidates are passed over.
+
+    Args:
+        history: where to look.
+        result: of the set.
+        scope: of the run.
+        generation: only evaluations of this one.
+    """
+    found = history.evaluations(domain=result.subject, set_name=result.name, scope=scope.value, generation=generation)
+    for evaluation in found:
+        if evaluation.verdict is not Verdict.REFUSED:
+            return Baseline(evaluation, history.values(evaluation.evaluation_id))
+    return None

@@ -1,0 +1,53 @@
+"""Which judged sets a domain is measured with: those that its configuration names, and one made out of its corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evals.generated import generate
+from evals.judged_files import read_judgments
+from evals.judgments import JudgedSet, JudgmentError, Origin
+from nornweave.recall.agent import Agent
+from nornweave.settings import EvaluationSettings
+
+USUAL_GENERATED = 100
+"""Queries made out of a corpus that nobody has judged; some hundred tell apart what differs by a few hundredths."""
+
+
+def read_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:
+    """Read judged sets, in the order of ``folders``.
+
+    Raises:
+        JudgmentError: a broken set, or two of one name.
+    """
+    judged = tuple(read_judgments(folder) for folder in folders)
+    names = [one.name for one in judged]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise JudgmentError(f"two judged sets are named {repeated[0]!r}; results are told apart by the folder's name")
+    return judged
+
+
+def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> tuple[JudgedSet, ...]:
+    """Return the sets that a domain is measured with.
+
+    Args:
+        agent: of the domain; a generated set is made out of what it answers from.
+        evaluation: the domain's settings.
+        generated: how many queries to make; 0 for none.
+
+    Raises:
+        JudgmentError: a configured set is broken.
+        StoreError: no generation can be read.
+    """
+    judged = read_sets(evaluation.judgments)
+    if not generated:
+        return judged
+    with agent.generation.use() as generation:
+        made = generate(generation, agent.domain, limit=generated)
+    return (*judged, made) if made.relevant else judged
+
+
+def made_by_people(judged: JudgedSet) -> bool:
+    """Return whether people judged, here or elsewhere."""
+    return judged.origin in {Origin.PEOPLE, Origin.PUBLIC}

@@ -1,0 +1,129 @@
+"""Compare two measurements query by query, and say whether the difference is more than chance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FLIPS = 10_000
+EXACT_UP_TO = 13
+"""So many differing queries are flipped in all 8,192 ways; more of them at random."""
+RESAMPLES = 1000
+CONFIDENCE = 0.95
+SEED = 20240229
+
+
+@dataclass(frozen=True, slots=True)
+class QueryChange:
+    """One query's value before and after."""
+
+    query: str
+    before: float
+    after: float
+
+    @property
+    def difference(self) -> float:
+        """Return what was gained; below 0 it got worse."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Two evaluations of the same queries.
+
+    Attributes:
+        queries: that both have.
+        before: mean over them.
+        after: mean over them.
+        low: lower end of the 95 % bootstrap interval of the mean difference.
+        high: upper end.
+        p_value: two-sided, of the paired randomisation test; 1 when no query differs.
+        p_drop: one-sided: how probable so large a drop is if both are equally good.
+        worse: worst first, then by query id.
+        better: how many queries gained.
+    """
+
+    queries: int
+    before: float
+    after: float
+    low: float
+    high: float
+    p_value: float
+    p_drop: float
+    worse: tuple[QueryChange, ...]
+    better: int
+
+    @property
+    def difference(self) -> float:
+        """Return what was gained; below 0 it got worse."""
+        return self.after - self.before
+
+
+def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Comparison | None:
+    """Compare two measurements over the queries that both have.
+
+    Under the null hypothesis the two values of a query could as well be the other way round, so the sign of each
+    difference is flipped at random (seeded, 10,000 times; all ways where few queries differ) and the mean compared with
+    the one that was found.
+
+    Returns:
+        ``None`` when they have no query in common.
+
+    Source: Smucker, Allan & Carterette, "A comparison of statistical significance tests for information retrieval
+    evaluation", CIKM 2007 (Fisher's randomisation test, two-sided); the interval is Efron & Tibshirani 1993, ch. 13.
+    """
+    common = sorted(before.keys() & after.keys())
+    if not common:
+        return None
+    changes = [QueryChange(query, before[query], after[query]) for query in common]
+    differences = np.array([change.difference for change in changes], np.float64)
+    p_value, p_drop = _randomisation_test(differences[differences != 0])
+    low, high = _interval(differences)
+    return Comparison(
+        queries=len(common),
+        before=math.fsum(change.before for change in changes) / len(common),
+        after=math.fsum(change.after for change in changes) / len(common),
+        low=low,
+        high=high,
+        p_value=p_value,
+        p_drop=p_drop,
+        worse=tuple(sorted((change for change in changes if change.difference < 0),
+                           key=lambda change: (change.difference, change.query))),
+        better=int((differences > 0).sum()),
+    )  # fmt: skip
+
+
+def _randomisation_test(differences: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the two-sided probability and that of a drop, for differences that are not 0."""
+    if not len(differences):
+        return 1.0, 1.0
+    found = differences.sum()
+    sums = _signs(len(differences)) @ differences
+    # Sums of the same numbers in another order differ in their last digits.
+    slack = 1e-9 * np.abs(differences).sum()
+    extreme = np.abs(sums) >= abs(found) - slack
+    lower = sums <= found + slack
+    if len(differences) <= EXACT_UP_TO:
+        return float(extreme.mean()), float(lower.mean())
+    # What was found is one of the flips: a probability estimated from a sample is never 0.
+    return float((extreme.sum() + 1) / (FLIPS + 1)), float((lower.sum() + 1) / (FLIPS + 1))
+
+
+def _signs(count: int) -> NDArray[np.float64]:
+    if count <= EXACT_UP_TO:
+        numbers = np.arange(2**count)[:, None] >> np.arange(count)[None, :]
+        return np.where(numbers & 1, 1.0, -1.0)
+    return np.random.default_rng(SEED).choice(np.array([-1.0, 1.0]), size=(FLIPS, count))
+
+
+def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
+    generator = np.random.default_rng(SEED)
+    count = len(differences)
+    means = generator.multinomial(count, np.full(count, 1 / count), RESAMPLES) @ differences / count
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(means, (tail, 1 - tail))
+    return float(low), float(high)

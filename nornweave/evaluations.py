@@ -1,0 +1,98 @@
+"""Evaluations as history keeps them: which judged set was run against what, and how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What was evaluated, and what became of it."""
+
+    PUBLISHED = "published"
+    """A published generation was measured; nothing was decided."""
+    PASSED = "passed"
+    """A candidate was measured, and may be published."""
+    REFUSED = "refused"
+    """A candidate was measured, and is not published."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageMetric:
+    """One measure of one stage over all queries, with its 95 % interval."""
+
+    stage: str
+    measure: str
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class QueryValue:
+    """One measure of one stage for one query.
+
+    Attributes:
+        digest: of the query's text, filters and judgments: where it differs, values cannot be compared.
+    """
+
+    stage: str
+    query: str
+    digest: str
+    measure: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """A judged set that was run in one scope.
+
+    Attributes:
+        evaluation_id: unique.
+        run_id: shared by what was evaluated together; the Dagster run's where there was one.
+        at: when.
+        domain: the set's own.
+        set_name: of the judged set.
+        origin: who made the judgments: people, public, generated, feedback.
+        scope: what it was run against; see ``evals.results.Scope``.
+        generation: of the domain.
+        verdict: what was evaluated, and what became of it.
+        commit: which version of NornWeave measured.
+        plan: what the domain answered with: ``configured`` or the name of a tuned plan.
+        queries: in the set.
+        measured: those that count: with a relevant judgment whose document is there.
+        missing: judged documents that the generation does not hold.
+        failed: queries that were refused or could not be answered; they count as unanswered.
+        p50_ms: median time of a query with the rankings of all stages.
+        p95_ms: the time that 95 % of the queries stay below.
+        metrics: by stage in the order of the query path, then by measure.
+    """
+
+    evaluation_id: str
+    run_id: str
+    at: datetime
+    domain: str
+    set_name: str
+    origin: str
+    scope: str
+    generation: str
+    verdict: Verdict
+    commit: str
+    plan: str
+    queries: int
+    measured: int
+    missing: int
+    failed: int
+    p50_ms: float | None
+    p95_ms: float | None
+    metrics: tuple[StageMetric, ...]
+
+    def metric(self, stage: str, measure: str) -> StageMetric | None:
+        """Return one measure, if it was taken."""
+        return next((one for one in self.metrics if (one.stage, one.measure) == (stage, measure)), None)
+
+
+Values = Mapping[tuple[str, str], float]
+"""(query id, digest) → value."""

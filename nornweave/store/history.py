@@ -1,0 +1,216 @@
+"""The history of evaluations: one small DuckDB file, open only for as long as a reading or a writing takes.
+
+DuckDB lets nobody read a file that another process writes, so both wait for each other, some milliseconds each.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from nornweave.errors import DomainBusyError, StoreError
+from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Values, Verdict
+from nornweave.store.connection import Connection, statement_file
+from nornweave.store.lock import WriterLock
+
+T = TypeVar("T")
+
+WAIT_S = 10.0
+POLL_S = 0.02
+MEMORY = "256MB"
+# Values of single queries, of which an evaluation of 800 queries has a hundred thousand, are for comparing with what
+# came before; beyond so many evaluations of a set the means are kept alone.
+KEEP_VALUES = 30
+DEFAULT_LIMIT = 100
+
+
+class EvaluationHistory:
+    """What was measured so far; safe to use from several processes."""
+
+    def __init__(self, folder: Path) -> None:
+        """Take note of where it is; nothing is opened before it is needed."""
+        self._file = folder / "history.duckdb"
+
+    def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:
+        """Add evaluations with their queries' values, all of them or none.
+
+        Raises:
+            StoreError: another process holds the file for too long, or it is damaged.
+        """
+        if not evaluations:
+            return
+        try:
+            with (
+                WriterLock(self._file.with_suffix(".lock"), purpose="history", wait_s=WAIT_S),
+                self._open(read_only=False) as connection,
+            ):
+                connection.execute("begin")
+                for evaluation, values in evaluations:
+                    _insert(connection, evaluation, values)
+                _forget(connection)
+                connection.execute("commit")
+        except DomainBusyError as error:
+            raise StoreError(f"{self._file}: another process has been writing it for {WAIT_S:g} s") from error
+
+    def evaluations(
+        self,
+        *,
+        domain: str | None = None,
+        set_name: str | None = None,
+        scope: str | None = None,
+        generation: str | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> tuple[Evaluation, ...]:
+        """Return evaluations, newest first; empty before there is any.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        asked = {"domain": domain, "set": set_name, "scope": scope, "generation": generation}
+        stated = {column: value for column, value in asked.items() if value is not None}
+        where = " and ".join(f'"{column}" = ?' for column in stated) or "true"
+
+        def read(connection: Connection) -> tuple[Evaluation, ...]:
+            rows = connection.execute(
+                f'select {_COLUMNS} from evaluations where {where} order by "at" desc, evaluation_id limit ?',
+                [*stated.values(), limit],
+            ).fetchall()
+            metrics = _metrics(connection, [row[0] for row in rows])
+            return tuple(_evaluation(row, metrics.get(row[0], ())) for row in rows)
+
+        return self._read(read, ())
+
+    def values(self, evaluation_id: str) -> Mapping[tuple[str, str], Values]:
+        """Return (stage, measure) → (query, digest) → value; empty when they are not kept any more.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+
+        def read(connection: Connection) -> Mapping[tuple[str, str], Values]:
+            rows = connection.execute(
+                'select stage, measure, query, digest, "value" from query_values where evaluation_id = ?',
+                [evaluation_id],
+            ).fetchall()
+            found: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
+            for stage, measure, query, digest, value in rows:
+                found.setdefault((stage, measure), {})[query, digest] = value
+            return found
+
+        return self._read(read, {})
+
+    def _read(self, ask: Callable[[Connection], T], nothing: T) -> T:
+        if not self._file.is_file():
+            return nothing
+        with self._open(read_only=True) as connection:
+            try:
+                return ask(connection)
+            except duckdb.CatalogException:  # whoever makes it has not yet made its tables
+                return nothing
+            except duckdb.Error as error:
+                raise self._damaged(error) from error
+
+    @contextmanager
+    def _open(self, *, read_only: bool) -> Iterator[Connection]:
+        connection = self._connect(read_only)
+        try:
+            if not read_only:
+                connection.execute(statement_file("history"))
+            yield connection
+        except duckdb.Error as error:
+            raise self._damaged(error) from error
+        finally:
+            connection.close()
+
+    def _connect(self, read_only: bool) -> Connection:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            try:
+                connection = duckdb.connect(
+                    str(self._file), read_only=read_only, config={"memory_limit": MEMORY, "threads": 1}
+                )
+            except duckdb.Error as error:
+                if not _is_held(error) or time.monotonic() >= deadline:
+                    raise self._damaged(error) from error
+                time.sleep(POLL_S)
+            else:
+                connection.execute("set timezone = 'UTC'")
+                return connection
+
+    def _damaged(self, error: Exception) -> StoreError:
+        return StoreError(f"{self._file}: cannot be used ({error}); if it is damaged, remove it: history starts afresh")
+
+
+def _is_held(error: duckdb.Error) -> bool:
+    """Return whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
+
+    Another process holds its lock; or this one has it open for writing where reading is asked for, or the reverse.
+    """
+    text = str(error)
+    return "lock" in text or "different configuration" in text
+
+
+_FIELDS = (
+    "evaluation_id", "run_id", "at", "domain", "set", "origin", "scope", "generation", "verdict", "commit", "plan",
+    "queries", "measured", "missing", "failed", "p50_ms", "p95_ms",
+)  # fmt: skip
+_COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
+_ATTRIBUTES = {"set": "set_name"}
+
+
+def _evaluation(row: Sequence[Any], metrics: tuple[StageMetric, ...]) -> Evaluation:
+    fields = {_ATTRIBUTES.get(name, name): value for name, value in zip(_FIELDS, row, strict=True)}
+    return Evaluation(**fields | {"verdict": Verdict(fields["verdict"])}, metrics=metrics)
+
+
+def _metrics(connection: Connection, identities: Sequence[str]) -> dict[str, tuple[StageMetric, ...]]:
+    rows = connection.execute(
+        "select evaluation_id, stage, measure, mean, low, high from metrics "
+        "where evaluation_id in (select unnest(?::varchar[])) order by evaluation_id, place",
+        [list(identities)],
+    ).fetchall()
+    found: dict[str, tuple[StageMetric, ...]] = {}
+    for identity, *metric in rows:
+        found[identity] = (*found.get(identity, ()), StageMetric(*metric))
+    return found
+
+
+def _insert(connection: Connection, evaluation: Evaluation, values: Sequence[QueryValue]) -> None:
+    fields = [getattr(evaluation, _ATTRIBUTES.get(name, name)) for name in _FIELDS]
+    marks = ", ".join("?" for _ in _FIELDS)
+    connection.execute(f"insert into evaluations ({_COLUMNS}) values ({marks})", fields)
+    rows = [
+        {"place": place, **{name: getattr(metric, name) for name in StageMetric.__slots__}}
+        for place, metric in enumerate(evaluation.metrics)
+    ]
+    _insert_rows(connection, "metrics", evaluation.evaluation_id, rows)
+    of_queries = [{name: getattr(value, name) for name in QueryValue.__slots__} for value in values]
+    _insert_rows(connection, "query_values", evaluation.evaluation_id, of_queries)
+
+
+def _insert_rows(connection: Connection, table: str, evaluation_id: str, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        # DuckDB reads it by name; a list of parameters would cost a millisecond a row.
+        added = pa.Table.from_pylist([{"evaluation_id": evaluation_id, **row} for row in rows])  # noqa: F841
+        connection.execute(f"insert into {table} by name select * from added")
+
+
+def _forget(connection: Connection) -> None:
+    """Drop the single values of all but the newest evaluations of each set."""
+    connection.execute(
+        """
+        delete from query_values
+        where evaluation_id not in (
+          select evaluation_id
+          from evaluations
+          qualify row_number() over (partition by domain, "set", scope order by "at" desc, evaluation_id) <= ?
+        )
+        """,
+        [KEEP_VALUES],
+    )

@@ -1,0 +1,143 @@
+"""Evaluations: of one domain (an asset among its own), and of the answers that all domains give together."""
+
+# No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import dagster as dg
+
+from evals.evaluation import CandidateReport, Evaluated, configured_sets, evaluate_published, sets_across
+from evals.judgments import JudgmentError
+from evals.results import ALL_DOMAINS, Scope
+from evals.runs import Progress
+from nornweave.engine import Engine
+from nornweave.settings import Settings
+from nornweave.types import Domain
+from nornweave.workspace import history_of, store_of
+from orchestration.metadata import Metadata
+from orchestration.quality import answers_metadata, evaluated_metadata, kept_metadata, trend_metadata
+
+GROUP = "evaluation"
+EVALUATION_JOB = "evaluation"
+ANSWERS_KEY = dg.AssetKey([GROUP, "answers"])
+OWNERS = ("team:nornweave",)
+
+if TYPE_CHECKING:
+    Result = dg.MaterializeResult[Any]
+else:
+    Result = dg.MaterializeResult  # Dagster knows the bare class only
+
+
+def answers_asset(
+    settings: Settings, generations: Sequence[dg.AssetKey], progress: Progress | None
+) -> dg.AssetsDefinition:
+    """Return the asset that measures the answers over all domains; it comes after their publications."""
+
+    @dg.asset(
+        key=ANSWERS_KEY,
+        deps=generations,
+        group_name=GROUP,
+        description=_ANSWERS,
+        kinds={"duckdb"},
+        owners=OWNERS,
+    )
+    def answers(context: dg.AssetExecutionContext) -> Result:
+        # In a run that syncs, the sets that somebody asked for; on its own also one made out of the corpus.
+        syncs = any(runs_too(context, key) for key in generations)
+        return dg.MaterializeResult(metadata=answers_evaluation(settings, context.run.run_id, progress, syncs=syncs))
+
+    return answers
+
+
+def runs_too(context: dg.AssetExecutionContext, key: dg.AssetKey) -> bool:
+    """Return whether another asset is materialised in the same run."""
+    selection = context.run.asset_selection
+    return context.run.job_name != EVALUATION_JOB if selection is None else key in selection
+
+
+def domain_evaluation(settings: Settings, domain: Domain, run_id: str, progress: Progress) -> Metadata:
+    """Measure what a domain has published, alone."""
+    if store_of(settings, domain).current() is None:
+        return {"summary": "nothing is published yet"}
+    with translated(), Engine(settings, [domain], watch=False) as engine:
+        sets = configured_sets(settings, engine, [domain])
+        evaluated = evaluate_published(
+            settings, engine, sets, scopes=(Scope.DOMAIN, Scope.UNFILTERED), run_id=run_id, progress=progress
+        )
+    return {**evaluated_metadata(evaluated, Scope.DOMAIN), **_trends(settings, evaluated, Scope.DOMAIN)}
+
+
+def candidate_evaluation(settings: Settings, domain: Domain, report: CandidateReport | None) -> Metadata:
+    """Describe what was found out about a candidate, or what is known of the generation that stays."""
+    if report:
+        described = evaluated_metadata(report.evaluated, Scope.DOMAIN)
+        return {**described, **_trends(settings, report.evaluated, Scope.DOMAIN)}
+    published = store_of(settings, domain).current()
+    known = history_of(settings).evaluations(
+        domain=domain.value, scope=Scope.DOMAIN.value, generation=published or "", limit=20
+    )
+    newest = {one.set_name: one for one in reversed(known)}
+    return kept_metadata(list(newest.values()))
+
+
+def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:
+    """Measure the answers that all domains give together, when none is named.
+
+    With the sets that are judged across domains; where none is configured, with those of every domain.
+
+    Args:
+        settings: of the workspace.
+        run_id: of the run.
+        progress: told after each query.
+        syncs: whether this is part of a sync, which measures only what its user has asked for, and again only after
+            something was published.
+    """
+    if syncs and not settings.evaluation.judgments:
+        return {"summary": "no set is judged across domains (docs/evaluation.md)"}
+    if syncs and _is_known(settings):
+        return {"summary": "nothing was published since the last evaluation"}
+    if not any(store_of(settings, domain).current() for domain in settings.served_domains):
+        return {"summary": "nothing is published yet"}
+    with translated(), Engine(settings, watch=False) as engine:
+        sets = sets_across(settings) or configured_sets(settings, engine)
+        evaluated = evaluate_published(
+            settings, engine, sets, scopes=(Scope.EVERYWHERE,), run_id=run_id, progress=progress
+        )
+    return {**answers_metadata(evaluated), **_trends(settings, evaluated, Scope.EVERYWHERE)}
+
+
+def _is_known(settings: Settings) -> bool:
+    """Return whether the answers were measured since any domain was published last."""
+    moved = [store_of(settings, domain).files.published_at() or 0.0 for domain in settings.served_domains]
+    known = history_of(settings).evaluations(domain=ALL_DOMAINS, limit=1)
+    return bool(known) and known[0].at.timestamp() > max(moved)
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Let a wrong judged set be a failure with its message, not a defect with a trace."""
+    try:
+        yield
+    except JudgmentError as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
+
+
+def _trends(settings: Settings, evaluated: Sequence[Evaluated], scope: Scope) -> Metadata:
+    """Return a picture of each set's history."""
+    history = history_of(settings)
+    return {
+        name: picture
+        for one in evaluated
+        for name, picture in trend_metadata(
+            one.result.name,
+            history.evaluations(domain=one.result.subject, set_name=one.result.name, scope=scope.value),
+        ).items()
+    }
+
+
+_ANSWERS = (
+    "How well the answers fare when nobody says which domain to ask: every domain's judged sets over everything that "
+    "is published, with each stage, against the last time."
+)

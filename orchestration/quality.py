@@ -1,0 +1,138 @@
+"""What evaluations say of themselves in Dagster: two curves that its UI plots, tables, and a picture of the trend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import dagster as dg
+
+from evals.evaluation import CandidateReport, Evaluated
+from evals.gate import worse_queries
+from evals.measures import MEASURES
+from evals.results import Scope
+from evals.runs import LAST_STAGE
+from evals.trend import Range, TrendPoint, as_markdown_image, small_trend, trend_svg
+from nornweave.evaluations import Evaluation, Verdict
+from orchestration.metadata import Metadata, table
+
+CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
+"""What is plotted, by its name in the UI."""
+
+
+def evaluated_metadata(evaluated: Sequence[Evaluated], scope: Scope) -> Metadata:
+    """Describe an evaluation: the curves of the first set under their plain names, those of all sets with theirs."""
+    numbers: dict[str, float | int | str] = {}
+    for place, one in enumerate(evaluated):
+        run = one.result.scope(scope)
+        served = run.stage(LAST_STAGE) if run else None
+        if run is None or served is None:
+            continue
+        for name, measure in CURVES.items():
+            value = served.metrics[measure].mean
+            if place == 0:
+                numbers[name] = value
+            numbers[f"{one.result.subject} {one.result.name} {name}"] = value
+        if place == 0 and run.p50_ms is not None:
+            numbers["p50_ms"] = run.p50_ms
+    return {
+        **numbers,
+        "queries": sum(one.result.measured for one in evaluated),
+        **_markdown("measures", measures_table(evaluated, scope)),
+        **_markdown("stages of the first set", stages_table(evaluated[0], scope) if evaluated else ""),
+    }
+
+
+def kept_metadata(found: Sequence[Evaluation]) -> Metadata:
+    """Repeat what history knows of a generation that did not change, so that its curves go on."""
+    numbers: dict[str, float] = {}
+    for place, one in enumerate(found):
+        for name, measure in CURVES.items():
+            metric = one.metric(LAST_STAGE, measure)
+            if metric and place == 0:
+                numbers[name] = metric.mean
+            if metric:
+                numbers[f"{one.domain} {one.set_name} {name}"] = metric.mean
+    when = f"measured on {found[0].at:%Y-%m-%d %H:%M} UTC" if found else "not measured yet"
+    return {**numbers, "summary": f"nothing changed since the published generation; {when}"}
+
+
+def measures_table(evaluated: Sequence[Evaluated], scope: Scope) -> str:
+    """Return what is served, a row for each set, with intervals and what it was the last time."""
+    rows = []
+    for one in evaluated:
+        run = one.result.scope(scope)
+        served = run.stage(LAST_STAGE) if run else None
+        if served is None:
+            continue
+        cells = []
+        for measure in MEASURES:
+            metric, compared = served.metrics[measure], one.comparison(scope, LAST_STAGE, measure)
+            was = f", was {compared.before:.3f}" if compared and abs(compared.difference) >= 0.0005 else ""
+            cells.append(f"{metric.mean:.3f} ({metric.low:.3f}–{metric.high:.3f}{was})")
+        rows.append((one.result.subject, one.result.name, str(one.result.measured), one.generation, *cells))
+    return table(("domain", "set", "queries", "generation", *MEASURES), rows)
+
+
+def stages_table(one: Evaluated, scope: Scope) -> str:
+    """Return the ablation of one set: what each stage alone would have answered."""
+    run = one.result.scope(scope)
+    rows = [
+        (stage.stage, *(f"{stage.metrics[measure].mean:.3f}" for measure in MEASURES))
+        for stage in (run.stages if run else ())
+    ]
+    return table(("stage", *MEASURES), rows)
+
+
+def answers_metadata(evaluated: Sequence[Evaluated]) -> Metadata:
+    """Describe the answers over all domains: the means of the domains' sets are what is plotted."""
+    runs = [run for one in evaluated if (run := one.result.scope(Scope.EVERYWHERE))]
+    served = [stage for run in runs if (stage := run.stage(LAST_STAGE))]
+    means = {
+        name: math.fsum(stage.metrics[measure].mean for stage in served) / len(served)
+        for name, measure in CURVES.items()
+        if served
+    }
+    return {**evaluated_metadata(evaluated, Scope.EVERYWHERE), **means}
+
+
+def findings_metadata(report: CandidateReport) -> Metadata:
+    """Describe what the gate looked at, and which queries got worse."""
+    rows = [("refuses" if finding.refuses else "passes", finding.text) for finding in report.findings]
+    worse = [
+        (name, query, measure, f"{before:.3f}", f"{after:.3f}")
+        for name, query, measure, before, after in worse_queries(report.findings)
+    ]
+    return {
+        "candidate": report.generation,
+        "refusals": len(report.reasons),
+        "worse_queries": len({(name, query) for name, query, *_ in worse}),
+        **_markdown("what was compared", table(("verdict", "finding"), rows)),
+        **_markdown("queries that got worse", table(("set", "query", "measure", "before", "after"), worse)),
+        **_markdown("problems", table(("problem",), [(problem,) for problem in report.problems])),
+    }
+
+
+def _markdown(name: str, text: str) -> Metadata:
+    return {name: dg.MetadataValue.md(text)} if text else {}
+
+
+def trend_metadata(set_name: str, found: Sequence[Evaluation]) -> Metadata:
+    """Return pictures of a set's history: one that the UI shows at once, and the whole behind a link."""
+    points = [
+        TrendPoint(
+            at=one.at,
+            generation=one.generation,
+            recall=Range(recall.mean, recall.low, recall.high),
+            mrr=Range(rank.mean, rank.low, rank.high),
+            refused=one.verdict is Verdict.REFUSED,
+        )
+        for one in found
+        if (recall := one.metric(LAST_STAGE, "Recall@10")) and (rank := one.metric(LAST_STAGE, "RR@10"))
+    ]
+    if not points:
+        return {}
+    return {
+        **_markdown(f"trend of {set_name}", small_trend(points)),
+        **_markdown(f"trend of {set_name}, whole", as_markdown_image(trend_svg(points, set_name))),
+    }

@@ -1,0 +1,394 @@
+"""Tuning on a real index: a plan that is wrong for its corpus is repaired, a good one is left alone."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tuning_workspace import DEAF, GOOD, PAGES, publish, questions, write_workspace
+
+from evals.judgments import JudgedSet, Judgment, JudgmentError, Origin, Query
+from evals.results import Scope
+from evals.runs import evaluate, locate
+from evals.tuning import SetOfDomains, TuningError, TuningResult, as_json, as_markdown, keep, tune, tune_ranking
+from evals.tuning_cases import cases_of
+from evals.tuning_fused import Everywhere
+from evals.tuning_scores import MEASURED, PlanScores, objectives
+from evals.tuning_space import normalised
+from nornweave.engine import Engine
+from nornweave.errors import StoreError
+from nornweave.gathering import Question
+from nornweave.plans import plan_files, plan_in_force, ranking_in_force
+from nornweave.recall.query import read_query
+from nornweave.settings import PlanSettings, Settings, SourceWeights
+from nornweave.types import Domain, freeze
+
+
+def anywhere(*judged: JudgedSet) -> list[SetOfDomains]:
+    return [(one, ()) for one in judged]
+
+
+DOCS, PAPERS = Domain.DOCUMENTATION, Domain.RESEARCH
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tuned")
+    publish(write_workspace(folder, GOOD))
+    return folder
+
+
+@contextmanager
+def serving(settings: Settings) -> Iterator[Engine]:
+    engine = Engine(settings)
+    engine.start(watch=False)
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+@pytest.fixture
+def settings(folder: Path) -> Iterator[Settings]:
+    """The workspace with a plan that listens to an encoder which confuses everything."""
+    yield write_workspace(folder, DEAF)
+    for domain in (DOCS, PAPERS, None):
+        for file in sorted(plan_files(write_workspace(folder, DEAF), domain).folder.glob("*")):
+            file.unlink()
+
+
+@pytest.fixture(scope="module")
+def repaired(folder: Path) -> TuningResult:
+    settings = write_workspace(folder, DEAF)
+    with serving(settings) as engine:
+        return tune(engine, settings, DOCS, anywhere(questions("docs"), questions("papers")), rounds=1)
+
+
+# What is measured.
+
+
+def test_the_objective_is_what_evaluations_measure(settings: Settings) -> None:
+    judged = questions("docs")
+    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
+        cases = cases_of([locate(engine, judged)])
+        plan = engine.agents[DOCS].settings.plan
+        values = PlanScores(engine.agents[DOCS], executor, cases)([plan], None)[plan]
+        stage = evaluate(engine, judged, scopes=[Scope.DOMAIN]).scopes[0].stage("merged")
+        assert stage is not None
+        means = [stage.metrics[name].mean for name in MEASURED]
+        assert values.mean() == pytest.approx(math.fsum(means) / 3)
+        assert 0.05 < values.mean() < 0.95
+        assert list(values) == [
+            pytest.approx(math.fsum(stage.metrics[name].values[one.id.rpartition("/")[2]] for name in MEASURED) / 3)
+            for one in cases
+        ]
+
+
+def test_weights_that_say_nothing_about_a_query_are_not_asked_about_again(settings: Settings) -> None:
+    """The short cut must give what asking gives: a literal query changes with its own weights alone."""
+    quoting = replace(questions("docs", count=1).queries[0], id="quoting", text='"d01.md" Page 1')
+    parts = replace(quoting, id="parts", text='what is "Page 3" and how does the page end')
+    plain = questions("docs", count=1).queries[0]
+    judgments = tuple(Judgment(one, "d01.md", None, None, 1) for one in ("quoting", "parts", plain.id))
+    judged = JudgedSet("kinds", (quoting, parts, plain), judgments)
+    assert read_query(quoting.text).is_literal
+    assert not read_query(plain.text).is_literal
+    flat = SourceWeights(dense=1, sparse=0, fulltext=0, structured=0)
+    plans = [
+        base.model_copy(update=update)
+        for base in (PlanSettings(), PlanSettings(expand=True))
+        for update in ({}, {"weights": flat}, {"literal_weights": flat}, {"weights": flat, "literal_weights": flat})
+    ]
+    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
+        cases = cases_of([locate(engine, judged)])
+        agent = engine.agents[DOCS]
+        together = PlanScores(agent, executor, cases)(plans, None)
+        for plan in plans:
+            assert list(together[plan]) == list(PlanScores(agent, executor, cases)([plan], None)[plan])
+
+
+def test_a_refused_query_counts_nothing_and_a_missing_generation_is_an_error(
+    settings: Settings, tmp_path: Path
+) -> None:
+    judged = questions("docs", count=3)
+    wrong = replace(judged.queries[0], filters=freeze({"colour": "red"}))
+    blank = replace(judged.queries[1], text="  ")
+    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
+        cases = cases_of([locate(engine, replace(judged, queries=(wrong, blank, judged.queries[2])))])
+        plan = PlanSettings.model_validate(GOOD)
+        values = PlanScores(engine.agents[DOCS], executor, cases)([plan], None)[plan]
+        assert list(values) == [0, 0, 1]
+        before, after = Everywhere(engine.agents, dict.fromkeys(engine.agents, executor), engine.fusion).with_agent(
+            engine.agents[DOCS].with_plan(plan), cases
+        )
+        assert after["documentation/docs/docs-01"] == before["documentation/docs/docs-01"] == 0
+        assert after["documentation/docs/docs-02"] == 1
+        with serving(write_workspace(tmp_path, GOOD)) as empty, pytest.raises(StoreError, match="nothing is published"):
+            PlanScores(empty.agents[DOCS], executor, cases)([plan], None)
+    assert objectives([], {}) == {}
+
+
+# Plans.
+
+
+def test_a_plan_that_is_wrong_for_its_corpus_is_repaired(repaired: TuningResult) -> None:
+    assert repaired.kept, repaired.reason
+    assert "better beyond chance" in repaired.reason
+    best, before = repaired.best["weights"], repaired.before["weights"]
+    assert isinstance(best, dict)
+    assert isinstance(before, dict)
+    assert best["dense"] < before["dense"] - 0.05
+    held_out = repaired.held_out
+    assert held_out.comparison.queries == PAGES == repaired.queries
+    assert held_out.comparison.difference > 0.02
+    assert held_out.p_gain < 0.05
+    assert sum(fold.queries for fold in repaired.folds) == PAGES
+    mean = math.fsum(fold.after * fold.queries for fold in repaired.folds) / PAGES
+    assert mean == pytest.approx(held_out.comparison.after)
+    assert [one.name for one in repaired.sets] == ["documentation/docs"]
+    names = [one.name for one in repaired.everywhere]
+    assert names == ["all domains, queries of documentation", "all domains, queries of others"]
+    assert [one.comparison.queries for one in repaired.everywhere] == [PAGES, PAGES]
+    assert all(one.comparison.p_drop >= 0.05 for one in repaired.everywhere)
+
+
+def test_nothing_is_written_before_it_is_kept_and_then_it_answers_with_its_evidence(
+    repaired: TuningResult, settings: Settings
+) -> None:
+    files = plan_files(settings, DOCS)
+    assert files.all() == ()
+    plan = keep(settings, repaired)
+    assert plan is not None
+    found = plan_in_force(settings, DOCS)
+    assert (found.name, found.problem) == ("plan-1", None)
+    assert found.plan.model_dump(mode="json") == repaired.best
+    evidence: Mapping[str, Any] = files.load(1).evidence
+    assert evidence["held_out"]["p_gain"] < 0.05
+    assert (evidence["queries"], evidence["sets"][0]["name"]) == (PAGES, "documentation/docs")
+    assert len(evidence["folds"]) == 5
+    assert evidence["code"]
+    assert "documentation gen-" in evidence["generation"]
+    judged = questions("docs")
+    with serving(settings) as engine:
+        answer = evaluate(engine, judged, scopes=[Scope.DOMAIN]).scopes[0].stage("merged")
+    assert answer is not None
+    assert answer.metrics["Recall@10"].mean > 0.9
+    assert files.back() is None
+    assert plan_in_force(settings, DOCS).plan == settings.domains[DOCS].plan
+
+
+def test_a_good_plan_is_left_alone_and_a_tuned_one_is_what_has_to_be_beaten(
+    repaired: TuningResult, settings: Settings
+) -> None:
+    keep(settings, repaired)
+    with serving(settings) as engine:
+        again = tune(engine, settings, DOCS, anywhere(questions("docs")), rounds=0)
+    assert again.before == repaired.best
+    assert again.base == repaired.base
+    assert again.configured == repaired.configured
+    assert not again.kept
+    assert again.best == repaired.best  # beats the configured plan again
+    good = write_workspace(settings.file.parent, GOOD)
+    with serving(good) as engine:
+        result = tune(engine, good, DOCS, anywhere(questions("docs")), rounds=1)
+    assert not result.kept
+    assert keep(good, result) is None
+    assert plan_files(good, DOCS).all() == (1,)
+    assert any("no judged set is about another domain" in note for note in result.notes)
+
+
+def test_a_plan_of_another_configuration_does_not_keep_anyone_from_tuning(
+    repaired: TuningResult, settings: Settings
+) -> None:
+    keep(settings, repaired)
+    edited = write_workspace(settings.file.parent, {**DEAF, "document_share": 0.2})
+    with serving(edited) as engine:
+        assert engine.agents[DOCS].state == "DEGRADED"
+        result = tune(engine, edited, DOCS, anywhere(questions("docs", count=24)), rounds=0)
+    assert result.before == normalised(edited.domains[DOCS].plan).model_dump(mode="json")
+    assert result.base != repaired.base
+
+
+def test_tuning_the_same_gives_the_same_whatever_the_order(repaired: TuningResult, settings: Settings) -> None:
+    docs, papers = questions("docs"), questions("papers")
+    turned = replace(docs, queries=docs.queries[::-1], judgments=docs.judgments[::-1])
+    with serving(settings) as engine:
+        again = tune(engine, settings, DOCS, anywhere(papers, turned), rounds=1)
+    assert replace(again, seconds=0) == replace(repaired, seconds=0)
+
+
+def test_what_people_judged_counts_before_what_was_generated(settings: Settings) -> None:
+    people = questions("docs", name="people", count=24)
+    generated = questions("docs", name="generated", origin=Origin.GENERATED)
+    few = questions("docs", name="people", count=10)
+    feedback = questions("docs", name="feedback", origin=Origin.FEEDBACK, count=12)
+    with serving(settings) as engine:
+        result = tune(engine, settings, DOCS, anywhere(people, generated), rounds=0)
+        assert (result.queries, [one.name for one in result.sets]) == (24, ["documentation/people"])
+        assert any(f"{PAGES} generated queries are left out" in note for note in result.notes)
+        both = tune(engine, settings, DOCS, anywhere(few, generated), rounds=0)
+        assert both.queries == PAGES + 10
+        asked = tune(engine, settings, DOCS, anywhere(few, feedback, generated), rounds=0)
+        assert [one.name for one in asked.sets] == ["documentation/feedback", "documentation/people"]
+
+
+def test_progress_is_told_query_by_query(settings: Settings) -> None:
+    told: list[tuple[str, int, int]] = []
+    with serving(settings) as engine:
+        tune(
+            engine,
+            settings,
+            DOCS,
+            anywhere(questions("docs", count=24)),
+            rounds=0,
+            progress=lambda *one: told.append(one),
+        )
+    assert [(done, total) for _, done, total in told] == [(done, 24) for done in range(1, 25)]
+
+
+# Ranking.
+
+
+def test_ranking_anew_gives_the_order_that_is_served(settings: Settings) -> None:
+    judged = replace(questions("docs"), queries=questions("docs").queries[:12])
+    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
+        cases = cases_of([locate(engine, judged)])
+        everyone = Everywhere(engine.agents, dict.fromkeys(engine.agents, executor), engine.fusion)
+        scores = everyone.fused(cases)
+        for one, asked in zip(scores.answers, cases, strict=True):
+            served = engine.answer(Question(text=asked.text, top_k=30, timeout_ms=None)).fused.items
+            ranked = scores.ranked(one, engine.fusion.rank_weights("calibrated"))
+            assert [item.tagged.item.chunk_id for item in ranked] == [item.tagged.item.chunk_id for item in served]
+
+
+def test_ranking_weights_are_fitted_and_kept_as_plans_are(settings: Settings) -> None:
+    sets = anywhere(questions("docs"), questions("papers"))
+    with serving(settings) as engine:
+        result = tune_ranking(engine, settings, sets, rounds=1, max_queries=15)
+        assert (result.subject, result.queries) == ("fusion", 30)
+        assert [one.name for one in result.sets] == ["documentation/docs", "research/papers"]
+        assert sum(result.best.values()) == pytest.approx(1)  # type: ignore[arg-type]
+    plan = keep(settings, replace(result, kept=True))
+    assert plan is not None
+    assert ranking_in_force(settings).name == "plan-1"
+    with serving(settings) as engine:
+        assert engine.fusion.rank_weights("minmax").score == 0.5
+        beaten = tune_ranking(engine, settings, sets, rounds=0, max_queries=15)
+    assert beaten.before == result.best
+
+
+def test_ranking_weights_that_nothing_can_be_fitted_to_are_refused(settings: Settings) -> None:
+    folder, sets = settings.file.parent, anywhere(questions("docs"))
+    for stated, plan, said in (
+        ({"rank_weight_recency": 0.1}, GOOD, "rank_weight_recency"),
+        ({"normalization": "minmax"}, GOOD, "minmax"),
+        ({}, {**GOOD, "combine": "rrf"}, "documentation combines by ranks"),
+    ):
+        changed = write_workspace(folder, plan, fusion=stated)
+        with serving(changed) as engine, pytest.raises(TuningError, match=said):
+            tune_ranking(engine, changed, sets)
+
+
+# Bad input.
+
+
+def test_too_few_queries_are_refused(settings: Settings) -> None:
+    with serving(settings) as engine:
+        with pytest.raises(TuningError, match=r"19 judged queries .* at least 20"):
+            tune(engine, settings, DOCS, anywhere(questions("docs", count=19)))
+        with pytest.raises(TuningError, match="at least 20"):
+            tune_ranking(engine, settings, anywhere(questions("docs", count=5)))
+
+
+def test_sets_of_other_corpora_and_domains_are_refused(settings: Settings) -> None:
+    elsewhere = JudgedSet("foreign", (Query("q", "what"),), (Judgment("q", "no/such.md", None, None, 1),))
+    with serving(settings) as engine:
+        with pytest.raises(JudgmentError, match="foreign"):
+            tune(engine, settings, DOCS, anywhere(questions("docs"), elsewhere))
+        with pytest.raises(JudgmentError, match=r"about research; there are: docs \(documentation\)"):
+            tune(engine, settings, PAPERS, anywhere(questions("docs")))
+        with pytest.raises(JudgmentError, match="there are: none"):
+            tune(engine, settings, DOCS, [])
+        with pytest.raises(JudgmentError, match="two judged sets are called 'documentation/docs'"):
+            tune(engine, settings, DOCS, anywhere(questions("docs"), questions("docs")))
+        with pytest.raises(JudgmentError, match="empty"):
+            tune(engine, settings, DOCS, anywhere(JudgedSet("empty", (), ())))
+        with pytest.raises(JudgmentError, match="about code"):
+            tune(engine, settings, Domain.CODE, anywhere(questions("docs")))
+
+
+def test_too_little_time_is_said(settings: Settings) -> None:
+    with serving(settings) as engine:
+        with pytest.raises(TuningError, match="too short"):
+            tune(engine, settings, DOCS, anywhere(questions("docs")), deadline_s=0.0)
+        with pytest.raises(TuningError, match="too short"):
+            tune_ranking(engine, settings, anywhere(questions("docs")), deadline_s=0.0)
+
+
+def test_a_publication_that_comes_in_between_is_noticed(settings: Settings, tmp_path: Path) -> None:
+    other = write_workspace(tmp_path, DEAF)
+    publish(other)
+    with serving(other) as engine:
+        published = False
+
+        def publish_once(*_: object) -> None:
+            nonlocal published
+            if not published:
+                published = True
+                (tmp_path / "docs" / "d00.md").write_text("# Something else\n")
+                publish(other)
+                engine.agents[DOCS].refresh()
+
+        with pytest.raises(TuningError, match="a publication came in between"):
+            tune(engine, other, DOCS, anywhere(questions("docs")), rounds=0, progress=publish_once)
+
+
+def test_an_agent_without_its_encoder_is_not_tuned(settings: Settings) -> None:
+    broken = write_workspace(settings.file.parent, DEAF)
+    domains = dict(broken.domains)
+    embedding = domains[DOCS].embedding.model_copy(update={"model": "hash:16", "dimensions": 16})
+    domains[DOCS] = domains[DOCS].model_copy(update={"embedding": embedding})
+    other = broken.model_copy(update={"domains": domains})
+    with serving(other) as engine, pytest.raises(TuningError, match="answers without dense"):
+        tune(engine, other, DOCS, anywhere(questions("docs")))
+
+
+def test_a_tuning_that_is_killed_leaves_nothing(settings: Settings) -> None:
+    child = os.fork()
+    if not child:  # pragma: no cover - another process
+        try:
+            with serving(settings) as engine:
+                tune(engine, settings, DOCS, anywhere(questions("docs")), progress=lambda *_: time.sleep(0.01))
+        finally:
+            os._exit(0)
+    time.sleep(1.0)
+    os.kill(child, signal.SIGKILL)
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    assert plan_files(settings, DOCS).all() == ()
+    assert plan_in_force(settings, DOCS).problem is None
+
+
+# What people read.
+
+
+def test_the_report_says_what_would_change_and_why(repaired: TuningResult) -> None:
+    text = as_markdown(repaired)
+    assert text.startswith("### Tuning documentation: kept\n\nOn queries that it was not fitted to, ")
+    assert "| `weights.dense` | 0.9 | 0.9 | 0." in text
+    assert f"| all domains, queries of others | {PAGES} |" in text
+    assert text.count("\n| fold |") == 1
+    assert f"{PAGES} queries, " in text
+    assert json.loads(json.dumps(as_json(repaired), allow_nan=False))["kept"] is True
+    refused = as_markdown(replace(repaired, kept=False, best=repaired.before, reason="No."))
+    assert "not kept\n\nNo.\n" in refused
+    assert "`weights.dense`" not in refused

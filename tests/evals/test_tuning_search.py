@@ -1,0 +1,265 @@
+"""Folds, the space of plans, and the search in it: pure, on values that are made up."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evals.hits import Hits
+from evals.judgments import Judgment, Origin
+from evals.tuning_cases import Case, folds_of, sample
+from evals.tuning_results import Change, differing, flattened
+from evals.tuning_search import OutOfTimeError, Values, search, select
+from evals.tuning_space import Space, normalised, plan_distance, plan_space, ranking_space
+from evals.tuning_verdict import drop, refusal
+from nornweave.fusion_settings import CALIBRATED_WEIGHTS
+from nornweave.settings import PlanSettings, SourceWeights
+from nornweave.types import Domain
+
+
+def case(name: str, *documents: str, text: str | None = None) -> Case:
+    judgments = [Judgment(name, document, (1, 2 + at), None, 1) for at, document in enumerate(documents)]
+    return Case(
+        id=f"set/{name}",
+        judged="set",
+        origin=Origin.PEOPLE,
+        domain=Domain.CODE,
+        text=text or name,
+        filters={},
+        hits=Hits(judgments, Domain.CODE, {}),
+        grades={one.key: 1 for one in judgments},
+        documents=frozenset(documents),
+        places=frozenset(f"{name}-{one.key}" for one in judgments),
+    )
+
+
+# Folds.
+
+PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=40, max_size=80)
+
+
+@given(pairs=PAIRS, seed=st.integers(0, 5))
+def test_what_is_judged_in_one_document_is_in_one_fold_in_whatever_order(
+    pairs: Sequence[tuple[int, int]], seed: int
+) -> None:
+    cases = [case(f"q{at}", f"d{one // 2}") for at, (one, _) in enumerate(pairs)]
+    folds = folds_of(cases)
+    assert len(folds) == len(cases)
+    assert set(folds) <= set(range(5))
+    groups = {document: {fold for one, fold in zip(cases, folds, strict=True) if document in one.documents}
+              for one in cases for document in one.documents}  # fmt: skip
+    biggest = max(sum(document in one.documents for one in cases) for document in groups)
+    if len(groups) >= 5 and biggest <= 0.4 * len(cases):
+        assert all(len(its) == 1 for its in groups.values())
+    shuffled = random.Random(seed).sample(cases, len(cases))
+    again = dict(zip((one.id for one in shuffled), folds_of(shuffled), strict=True))
+    assert [again[one.id] for one in cases] == list(folds)
+
+
+def test_folds_are_of_about_equal_size() -> None:
+    folds = folds_of([case(f"q{at}", f"d{at}") for at in range(52)])
+    assert sorted(folds.count(fold) for fold in range(5)) == [10, 10, 10, 11, 11]
+
+
+def test_a_chain_of_documents_hangs_together_and_one_big_document_does_not() -> None:
+    chain = [case("a", "1", "2"), case("b", "2", "3"), case("c", "3", "4")]
+    others = [case(f"q{at}", f"d{at}") for at in range(20)]
+    folds = dict(zip((one.id for one in [*chain, *others]), folds_of([*chain, *others]), strict=True))
+    assert len({folds[one.id] for one in chain}) == 1
+    # Everything is judged in one book: its places are kept together instead, and there are five folds still.
+    book = [case(f"q{at}", "book") for at in range(20)]
+    assert set(folds_of(book)) == {0, 1, 2, 3, 4}
+
+
+def test_the_same_question_is_in_one_fold_whoever_asked_it() -> None:
+    cases = [case(f"q{at}", f"d{at}") for at in range(20)]
+    twice = [case("x", "d-x", text="Where is  it?"), case("y", "d-y", text="where is it?")]
+    folds = dict(zip((one.id for one in [*cases, *twice]), folds_of([*cases, *twice]), strict=True))
+    assert folds["set/x"] == folds["set/y"]
+
+
+def test_a_sample_is_the_same_whatever_the_order() -> None:
+    cases = [case(f"q{at}", f"d{at}") for at in range(30)]
+    chosen = sample(cases, 10)
+    assert len(chosen) == 10
+    assert sample(cases[::-1], 10) == chosen
+    assert [one.id for one in chosen] == sorted(one.id for one in chosen)
+    assert {one.id for one in sample(cases, 5)} <= {one.id for one in chosen}
+
+
+# The space.
+
+SHARES = st.floats(0, 1)
+WEIGHTS = st.builds(SourceWeights, dense=st.floats(0.01, 1), sparse=SHARES, fulltext=SHARES, structured=SHARES)
+PLANS = st.builds(PlanSettings, weights=WEIGHTS, literal_weights=WEIGHTS, document_share=SHARES, function_words=SHARES)
+
+
+@given(plan=PLANS)
+def test_every_neighbour_is_a_plan_whose_weights_sum_to_1(plan: PlanSettings) -> None:
+    space = plan_space(plan, literal=True, reranks=True)
+    assert space.distance(space.configured) < 1e-3
+    for coordinate in space.coordinates:
+        for neighbour in coordinate(space.configured):
+            assert PlanSettings.model_validate(neighbour.model_dump()) == neighbour
+            assert neighbour != space.configured
+            for weights in (neighbour.weights, neighbour.literal_weights):
+                assert sum(weights.model_dump().values()) == pytest.approx(1, abs=3e-4)
+            assert 0 < space.distance(neighbour) <= 1.01
+
+
+def test_equal_proportions_are_equal_plans() -> None:
+    half = PlanSettings(weights=SourceWeights(dense=0.5, sparse=0.5, fulltext=0, structured=0))
+    whole = PlanSettings(weights=SourceWeights(dense=1, sparse=1, fulltext=0, structured=0))
+    assert normalised(half) == normalised(whole)
+    assert plan_distance(half, whole) == 0
+
+
+def test_a_tenth_of_the_weight_moved_is_a_tenth_away() -> None:
+    plan = PlanSettings(weights=SourceWeights(dense=0.5, sparse=0.5, fulltext=0, structured=0))
+    moved = plan.model_copy(update={"weights": SourceWeights(dense=0.6, sparse=0.4, fulltext=0, structured=0)})
+    assert plan_distance(plan, moved) == pytest.approx(0.1)
+    assert plan_distance(plan, plan.model_copy(update={"expand": True})) == 0.25
+    assert plan_distance(plan, plan.model_copy(update={"function_words": 1.0})) == pytest.approx(0.35)
+
+
+def test_only_what_can_be_fitted_is_searched() -> None:
+    def changed(*, literal: bool, reranks: bool) -> set[str]:
+        space = plan_space(PlanSettings(), literal=literal, reranks=reranks)
+        dumped = space.configured.model_dump()
+        neighbours = [one.model_dump() for coordinate in space.coordinates for one in coordinate(space.configured)]
+        return {key.split(".")[0] for one in neighbours for key in differing(one, dumped)}
+
+    always = {"weights", "document_share", "function_words", "heuristics", "expand"}
+    assert changed(literal=False, reranks=False) == always
+    assert changed(literal=True, reranks=True) == always | {"literal_weights", "rerank"}
+
+
+def test_what_the_signals_take_the_score_gives() -> None:
+    space = ranking_space(CALIBRATED_WEIGHTS)
+    for coordinate in space.coordinates:
+        for weights in coordinate(CALIBRATED_WEIGHTS):
+            assert sum(asdict(weights).values()) == pytest.approx(1)
+            assert weights.score > 0.5
+
+
+# The search, over numbers: neighbours are one step up and down, and the configured point is 0.
+
+
+def line(*, reach: int = 20) -> Space[int]:
+    return Space(0, (lambda at: [one for one in (at - 1, at + 1) if abs(one) <= reach],) * 5, lambda at: abs(at) / 100)
+
+
+def test_the_top_of_a_hill_is_found_and_every_point_is_scored_once() -> None:
+    asked: list[int] = []
+
+    def score(points: Sequence[int], deadline: float | None) -> dict[int, Values]:
+        asked.extend(points)
+        return {point: np.full(50, 1 - abs(point - 7) / 10) for point in points}
+
+    found = search(line(), score, [at % 5 for at in range(50)])
+    assert found.of_all == 7
+    assert set(found.of_folds) == {7}
+    assert found.finished
+    assert sorted(asked) == sorted(set(asked)) == sorted(found.values)
+
+
+@given(values=st.lists(st.floats(0, 1), min_size=10, max_size=10), seed=st.integers(0, 1000))
+def test_a_fold_never_sees_its_own_queries(values: Sequence[float], seed: int) -> None:
+    folds = [at % 5 for at in range(50)]
+    base = np.random.default_rng(seed).random((41, 50))
+
+    def choice(of_fold_0: Sequence[float]) -> int:
+        def score(points: Sequence[int], deadline: float | None) -> dict[int, Values]:
+            scored = {}
+            for point in points:
+                scored[point] = base[point + 20].copy()
+                scored[point][0::5] = np.roll(of_fold_0, point)
+            return scored
+
+        return search(line(), score, folds).of_folds[0]
+
+    assert choice(values) == choice([0.0] * 10)
+
+
+def test_the_nearest_of_what_cannot_be_told_apart_is_taken() -> None:
+    generator = np.random.default_rng(5)
+    noise = generator.normal(0, 0.1, 200)
+    seen = np.ones(200, np.bool_)
+    barely = {0: np.full(200, 0.5), 3: 0.505 + noise - noise.mean()}
+    assert select(line(), barely, seen) == 0
+    clearly = {0: np.full(200, 0.5), 1: 0.549 + noise - noise.mean(), 3: 0.55 + noise[::-1] - noise.mean()}
+    assert select(line(), clearly, seen) == 1
+
+
+def test_points_that_are_equally_good_are_hardly_ever_kept() -> None:
+    """What the test of significance is for: with nothing to be gained, less than one tuning in ten may go wrong."""
+    folds = [at % 5 for at in range(60)]
+    kept = 0
+    for seed in range(100):
+        values = np.random.default_rng(seed).random((41, 60))
+        found = search(line(), lambda points, _, of=values: {one: of[one + 20] for one in points}, folds)  # type: ignore[misc]
+        before = {str(at): float(found.values[0][at]) for at in range(60)}
+        after = {str(at): float(found.values[found.of_folds[folds[at]]][at]) for at in range(60)}
+        kept += not refusal(Change.of("held out", before, after), (), changed=found.of_all != 0)
+    assert kept <= 8
+
+
+def test_a_real_gain_is_kept() -> None:
+    folds = [at % 5 for at in range(100)]
+    generator = np.random.default_rng(3)
+    # Some queries are harder than others, every point is a little better than the one before, by and large.
+    values = generator.random(100) * 0.5 + np.arange(41)[:, None] / 80 + generator.normal(0, 0.03, (41, 100))
+    found = search(line(), lambda points, _: {one: values[one + 20] for one in points}, folds)
+    before = {str(at): float(found.values[0][at]) for at in range(100)}
+    after = {str(at): float(found.values[found.of_folds[folds[at]]][at]) for at in range(100)}
+    change = Change.of("held out", before, after)
+    assert refusal(change, (change,), changed=True) == ""
+    assert change.p_gain < 0.001
+    # The other way round it is a loss, which one set alone is enough to refuse for.
+    loss = Change.of("set", after, before)
+    assert "set gets worse" in drop((change, loss))
+    assert "set gets worse" in refusal(change, (change, loss), changed=True)
+    assert refusal(change, (change,), changed=False)
+
+
+def test_the_deadline_ends_the_search_with_what_is_known() -> None:
+    calls = 0
+
+    def score(points: Sequence[int], deadline: float | None) -> dict[int, Values]:
+        nonlocal calls
+        calls += 1
+        if calls > 3:
+            raise OutOfTimeError
+        return {point: np.full(20, 0.5 + point / 100) for point in points}
+
+    found = search(line(), score, [at % 5 for at in range(20)], deadline=time.monotonic() + 60)
+    assert not found.finished
+    assert found.of_all == 2
+    with pytest.raises(OutOfTimeError):
+        search(line(), score, [at % 5 for at in range(20)])
+    late = search(line(), lambda points, _: {one: np.zeros(20) for one in points}, [0, 1] * 10, deadline=0.0)
+    assert (late.finished, late.of_all, set(late.values)) == (False, 0, {0})
+
+
+def test_a_change_is_what_the_comparison_says() -> None:
+    change = Change.of("x", {"a": 0.0, "b": 0.5, "c": 1.0}, {"a": 0.5, "b": 1.0, "c": 1.0})
+    assert change.comparison.difference == pytest.approx(1 / 3)
+    # Two differing queries: one of four ways to flip them gains as much.
+    assert change.p_gain == pytest.approx(0.25)
+    assert change.comparison.p_drop == 1
+    with pytest.raises(ValueError, match="no query"):
+        Change.of("x", {}, {})
+
+
+def test_values_differ_by_dotted_keys() -> None:
+    assert flattened({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
+    assert differing({"a": {"b": 1, "c": 2}}, {"a": {"b": 1, "c": 3}}) == {"a.c": 2}
+    assert math.isclose(plan_distance(PlanSettings(), PlanSettings()), 0)
