@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -16,11 +17,13 @@ from nornweave import analysis
 from nornweave.cross_encoder import Reranker, RerankerSlot
 from nornweave.embedding.memo import QueryMemo
 from nornweave.errors import EncoderError, QueryError, RerankerError, StoreError
+from nornweave.plans import PlanInForce
 from nornweave.recall.combine import Ranking, merge
-from nornweave.recall.expand import should_expand, variants
+from nornweave.recall.expand import acronym_variants, should_expand, variants
 from nornweave.recall.filters import read_filters
+from nornweave.recall.hiding import without
 from nornweave.recall.items import Traces, candidate_of, citation_of, item_of
-from nornweave.recall.query import check_query, read_query
+from nornweave.recall.query import Query, check_query, read_query
 from nornweave.recall.records import (
     AgentState,
     Filters,
@@ -32,8 +35,9 @@ from nornweave.recall.records import (
 )
 from nornweave.recall.rerank import rerank
 from nornweave.recall.search import Found, search
+from nornweave.recall.sources import is_said
 from nornweave.recall.statistics import Statistics
-from nornweave.settings import DomainSettings
+from nornweave.settings import DomainSettings, PlanSettings
 from nornweave.store.conditions import Condition
 from nornweave.store.generation import Generation
 from nornweave.store.hits import Hits
@@ -99,7 +103,14 @@ class Agent:
         self._encoder_problem: str | None = None
         self._started = False
         self._closing = False
+        self._plan = PlanInForce(settings.plan)
+        self._left: dict[str, Vectors] = {}
         self.statistics = Statistics()
+
+    @property
+    def plan_name(self) -> str:
+        """Return what it answers with: ``configured``, or the name of a tuned plan."""
+        return self._plan.name
 
     @property
     def agent_id(self) -> str:
@@ -165,12 +176,30 @@ class Agent:
             check_query(request.text, request.top_k)
             conditions = self.conditions(request.filters)
             with self.generation.use() as generation:
-                response = self._recall(request, conditions, generation, started)
+                response = self._recall(request, conditions, self._seen(request, generation), started)
         except (QueryError, StoreError):
             self.statistics.failed()
             raise
         self.statistics.answered(response.latency_ms, response.total_searched)
         return response
+
+    def follow(self, plan: PlanInForce) -> None:
+        """Answer by this plan from now on."""
+        if plan != self._plan:
+            log.info("%s answers by plan %s now", self.agent_id, plan.name)
+            if plan.problem:
+                log.warning("%s: %s", self.agent_id, plan.problem)
+            self._plan, self.settings = plan, self.settings.model_copy(update={"plan": plan.plan})
+
+    def with_plan(self, plan: PlanSettings) -> Agent:
+        """Return an agent that answers by another plan, out of the same generation, with the same models and threads.
+
+        Only the original is to be closed.
+        """
+        other = copy.copy(self)
+        other.settings = self.settings.model_copy(update={"plan": plan})
+        other.statistics = Statistics()
+        return other
 
     def paths(self) -> Collection[str]:
         """Return the source-relative paths of the documents that can be found.
@@ -194,6 +223,7 @@ class Agent:
             "reranking": {"model": settings.reranking.model, "state": str(self._reranker.state)},
             "filters": [{"key": one.key, "type": one.type} for one in settings.filters],
             "plan": settings.plan.model_dump(mode="json"),
+            "plan_name": self.plan_name,
         }
         try:
             with self.generation.use() as generation:
@@ -230,7 +260,8 @@ class Agent:
         return None if self.generation.name else "nothing is published yet; run `nornweave sync`"
 
     def _problems(self) -> list[str]:
-        problems = (self._generation_problem(), self._encoder_problem, self._mismatch(self.generation.meta))
+        mismatch = self._mismatch(self.generation.meta)
+        problems = (self._generation_problem(), self._encoder_problem, mismatch, self._plan.problem)
         return [problem for problem in problems if problem]
 
     def _mismatch(self, meta: Mapping[str, str]) -> str | None:
@@ -239,6 +270,13 @@ class Agent:
             return None
         built_with, named = meta.get("encoder"), self._encoder.encoder.version
         return f"the generation was built with encoder {built_with}, the configuration names {named}; sync to rebuild"
+
+    def _seen(self, request: RecallRequest, generation: Generation) -> Generation:
+        """Return the generation, without what the request wants hidden."""
+        if request.hidden is None:
+            return generation
+        memo = self.encoder()
+        return without(generation, *request.hidden, memo.encoder if memo else None, remembered=self._left)
 
     def _recall(
         self, request: RecallRequest, conditions: tuple[Condition, ...], generation: Generation, started: float
@@ -266,7 +304,9 @@ class Agent:
 
     def _stages(self, request: RecallRequest, generation: Generation, answer: _Answer) -> dict[str, tuple[Placed, ...]]:
         hits = {name: finding.hits for name, finding in answer.found[0].findings.items()}
-        hits["combined"] = Hits(answer.ranking.numbers, answer.ranking.scores.astype(np.float32))
+        hits["combined"] = _hits(answer.found[0].ranking)
+        if answer.variants:
+            hits["expanded"] = _hits(answer.ranking)
         numbers = np.unique(np.concatenate([one.numbers[: request.top_k] for one in hits.values()]))
         chunks = generation.chunks(numbers)
         return {
@@ -295,9 +335,9 @@ class Agent:
     def _search(
         self, request: RecallRequest, generation: Generation, within: Mask | None, deadline: float | None
     ) -> _Answer:
-        def ask(text: str) -> Found:
+        def ask(query: Query) -> Found:
             return search(
-                read_query(text),
+                query,
                 generation,
                 self.settings.plan,
                 encode=lambda wanted: self._encode(wanted, generation),
@@ -308,15 +348,26 @@ class Agent:
                 deadline=deadline,
             )
 
-        found = [ask(request.text)]
-        others: tuple[str, ...] = ()
-        if self._expands(request, found[0]):
-            others = tuple(variant.text for variant in variants(request.text)[1:])
-            found += [ask(text) for text in others]
+        asked = read_query(request.text)
+        found = [ask(asked)]
+        others = self._variants(request, asked, found[0], generation)
+        found += [ask(query) for query in others]
         ranking = found[0].ranking
         if others:
             ranking = merge(ranking, [one.ranking for one in found[1:]], VARIANT_SHARE)
-        return _Answer(ranking, tuple(found), others)
+        return _Answer(ranking, tuple(found), tuple(query.text for query in others))
+
+    def _variants(self, request: RecallRequest, asked: Query, found: Found, generation: Generation) -> list[Query]:
+        """Return other ways to put the query: acronyms the other way round, unless switched off, and what is asked for.
+
+        Spelling out an acronym does not turn a quotation into a question, nor the other way round.
+        """
+        if request.expand == "off":
+            return []
+        if self._expands(request, found):
+            return [read_query(variant.text) for variant in variants(asked.text)[1:]]
+        acronyms = acronym_variants(asked.text, lambda text: is_said(text, generation))
+        return [replace(read_query(variant.text), is_literal=asked.is_literal) for variant in acronyms]
 
     def _expands(self, request: RecallRequest, found: Found) -> bool:
         if request.expand == "off" or (request.expand == "auto" and not self.settings.plan.expand):
@@ -346,7 +397,7 @@ class Agent:
         chunks = generation.chunks(numbers)
         candidates = [
             candidate_of(self.domain, chunks[number], float(score))
-            for number, score in zip(numbers.tolist(), answer.ranking.scores[:wanted], strict=True)
+            for number, score in zip(numbers.tolist(), answer.ranking.places[:wanted], strict=True)
         ]
         model_scores = None
         if reranker is not None:
@@ -390,3 +441,7 @@ class Agent:
             remaining = _MODEL_WAIT_S if deadline is None else max(0.0, deadline - time.monotonic())
             reranker = self._reranker.wait(min(remaining, _MODEL_WAIT_S))
         return reranker, [] if reranker else [f"not reranked by a model: {self._reranker.state}"]
+
+
+def _hits(ranking: Ranking) -> Hits:
+    return Hits(ranking.numbers, ranking.places.astype(np.float32))

@@ -8,7 +8,7 @@ the analyzer already splits the identifiers of the corpus, so that plain words f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import islice, zip_longest
@@ -93,6 +93,28 @@ def variants(
     return tuple(islice(_distinct([original, *_by_turns(_strategies(text, known, wanted))]), limit))
 
 
+def acronym_variants(
+    text: str, is_said: Callable[[str], bool], vocabulary: Vocabulary | None = None, *, limit: int = MAX_VARIANTS
+) -> tuple[Variant, ...]:
+    """Put a query with the short for the long form of an acronym, or the other way round.
+
+    The two mean the same, so this is worth doing for every query; but only where the other form is said at all, for
+    otherwise it finds nothing and costs as much as the query itself.
+
+    Args:
+        text: the query, as asked.
+        is_said: whether the corpus says something.
+        vocabulary: ``None`` is the vocabulary of the field.
+        limit: variants at most, the original included, though it is not returned.
+
+    Returns:
+        At most ``limit - 1``, in the order of the query, one acronym replaced in each.
+    """
+    known = _acronyms(text, vocabulary or field_vocabulary(), is_said)
+    distinct = _distinct([Variant(text, VariantKind.ORIGINAL), *known, *_initials(text, is_said)])
+    return tuple(islice(distinct, 1, limit))
+
+
 def should_expand(
     text: str, *, candidates: Mapping[str, int], switch: Switch = "auto", latency_sensitive: bool = False
 ) -> bool:
@@ -146,15 +168,37 @@ def _distinct(found: Sequence[Variant] | Iterator[Variant]) -> Iterator[Variant]
             yield variant
 
 
-def _acronyms(text: str, vocabulary: Vocabulary) -> Iterator[Variant]:
+def _everything(_: str) -> bool:
+    return True
+
+
+def _acronyms(text: str, vocabulary: Vocabulary, is_said: Callable[[str], bool] = _everything) -> Iterator[Variant]:
     """Replace one acronym, wherever it stands; then the next one."""
     places: dict[int, list[_Match]] = {}
     for match in _matches(text, vocabulary.acronym_index):
         places.setdefault(id(match.entry), []).append(match)
     for matches in places.values():
         replacement = matches[0].entry.alternatives[0]
-        replaced = _replace(text, [(match, replacement) for match in matches])
-        yield Variant(replaced, VariantKind.ACRONYM, _arrow(text, matches[0], replacement))
+        if is_said(replacement):
+            replaced = _replace(text, [(match, replacement) for match in matches])
+            yield Variant(replaced, VariantKind.ACRONYM, _arrow(text, matches[0], replacement))
+
+
+# A name of three to ten words in capitals, with small words between them: "Proof Key for Code Exchange".
+_CAPITALISED = re.compile(
+    r"\b[A-Z][\w-]{1,40}(?: (?:(?:a|and|at|by|for|in|of|on|or|the|to|with) ){0,2}[A-Z][\w-]{1,40}){2,9}"
+)
+_INITIAL = re.compile(r"(?<![^\W_])[^\W_]")
+
+
+def _initials(text: str, is_said: Callable[[str], bool]) -> Iterator[Variant]:
+    """Replace a name in capitals by its initials; who writes ``PKCE`` everywhere may have spelled it out nowhere."""
+    protected = _quoted_spans(text)
+    for match in _CAPITALISED.finditer(text):
+        letters = [letter[0] for letter in _INITIAL.finditer(match[0])]
+        short = next(filter(is_said, ("".join(filter(str.isupper, letters)), "".join(letters).upper())), None)
+        if short and not _within(match.start(), protected):
+            yield Variant(f"{text[: match.start()]}{short}{text[match.end() :]}", VariantKind.ACRONYM, f"{match[0]} → {short}")
 
 
 def _synonyms(text: str, vocabulary: Vocabulary) -> Iterator[Variant]:

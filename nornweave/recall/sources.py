@@ -102,6 +102,15 @@ def search_structured(query: Query, generation: Generation, k: int, within: Mask
     return _finding(1 - misses, k, within)
 
 
+def is_said(text: str, generation: Generation) -> bool:
+    """Tell whether some chunk has the words of ``text`` side by side, however they are written."""
+    terms = sequence(text)
+    if len(terms) < 2:
+        return all(generation.document_frequencies(terms).values()) and bool(terms)
+    pairs = {pair_key(pair): 1.0 for pair in word_pairs(terms)}
+    return bool(pairs) and bool((generation.paired(pairs) == len(pairs)).any())
+
+
 def _finding(scores: Scores, k: int, within: Mask | None) -> Finding:
     if within is not None:
         scores *= within
