@@ -9,17 +9,20 @@ from evals.gate import Finding, judge, refusals
 from evals.judgments import JudgedSet, JudgmentError
 from evals.keeping import Baseline, Subject, baseline, kept
 from evals.results import Scope, SetResult
-from evals.runs import Progress, SetToRun, evaluate, evaluate_all
-from evals.sets import USUAL_GENERATED, read_sets, sets_of
+from evals.runs import LAST_STAGE, Progress, SetToRun, evaluate, evaluate_all
+from evals.sets import USUAL_GENERATED, generated_from, read_sets, sets_of
 from nornweave.comparison import Comparison
 from nornweave.engine import Engine
 from nornweave.evaluations import Verdict
-from nornweave.settings import Settings
+from nornweave.recall.agent import Agent
+from nornweave.settings import EvaluationSettings, Settings
 from nornweave.store.history import EvaluationHistory
 from nornweave.store.port import Candidate
 from nornweave.types import Domain
 from nornweave.workspace import history_of
 
+KNOWN_ENOUGH = 0.8
+"""Share of a set's queries that must be comparable; below it what is published is measured anew."""
 FACTS = ("encoder", "analyzer")
 """What the generation and this program must agree on for its answers to be measured as it gave them."""
 
@@ -170,14 +173,11 @@ def evaluate_candidate(
     if not configured.gate or not (configured.judgments or configured.generated):
         return None
     history = history_of(settings)
-    try:
-        with _opened(settings, domain, candidate) as engine:
-            judged = sets_of(engine.agents[domain], configured, generated=configured.generated)
-            results, problems = _results(engine, domain, judged, progress)
-            plan = engine.agents[domain].plan_name
-    except JudgmentError as error:
-        judged, results, problems, plan = (), (), (str(error),), ""
-    before = _baselines(settings, domain, candidate, judged, results, history, run_id)
+    with _opened(settings, domain, None) as published, _opened(settings, domain, candidate) as engine:
+        agent = engine.agents[domain]
+        judged, problems = _sets_for(agent, published.agents[domain], configured)
+        results, unrun = _results(engine, domain, judged, progress)
+        before = _baselines(published, domain, candidate, judged, results, history, run_id)
     findings = tuple(finding for one in results for finding in judge(one, before.get(one.name), configured))
     report = CandidateReport(
         generation=candidate.generation,
@@ -185,19 +185,19 @@ def evaluate_candidate(
             Evaluated(
                 result=one,
                 generation=candidate.generation,
-                plan=plan,
+                plan=agent.plan_name,
                 before={Scope.DOMAIN: before[one.name]} if one.name in before else {},
             )
             for one in results
         ),
         findings=findings,
-        problems=problems,
+        problems=(*problems, *unrun),
         accepted=accepted,
     )
     subject = Subject(
         run_id=run_id,
         generation=candidate.generation,
-        plan=plan,
+        plan=agent.plan_name,
         verdict=Verdict.REFUSED if report.refused else Verdict.PASSED,
     )
     history.record([kept(one, run, subject) for one in results for run in one.scopes])
@@ -223,8 +223,27 @@ def _results(
     return tuple(results), tuple(problems)
 
 
+def _sets_for(
+    candidate: Agent, published: Agent, configured: EvaluationSettings
+) -> tuple[tuple[JudgedSet, ...], tuple[str, ...]]:
+    """Return the sets to measure a candidate with, and what is wrong with those that cannot be read.
+
+    Queries are made out of what is published: out of a candidate that lost half of its text nobody would ask for that
+    half. Documents that say something else now are left out.
+    """
+    try:
+        judged = read_sets(configured.judgments)
+    except JudgmentError as error:
+        return (), (str(error),)
+    if not configured.generated or published.generation.name is None:
+        return judged, ()
+    with published.generation.use() as before, candidate.generation.use() as after:
+        made = generated_from(before, after, published.domain, limit=configured.generated)
+    return (*judged, made) if made.relevant else judged, ()
+
+
 def _baselines(
-    settings: Settings,
+    published: Engine,
     domain: Domain,
     candidate: Candidate,
     judged: Sequence[JudgedSet],
@@ -232,19 +251,24 @@ def _baselines(
     history: EvaluationHistory,
     run_id: str,
 ) -> dict[str, Baseline]:
-    """Return, by set, what the published generation has; measured now where history does not know it."""
-    with _opened(settings, domain, None) as engine:
-        agent = engine.agents[domain]
-        published = agent.generation.name
-        if published is None:
-            return {}
-        known = {one.name: baseline(history, one, Scope.DOMAIN, generation=published) for one in results}
-        unknown = [one for one in judged if known.get(one.name, one) is None]
-        if all(agent.generation.meta.get(fact) == candidate.facts.get(fact) for fact in FACTS):
-            for one in _results(engine, domain, unknown, None)[0]:
-                _recorded(history, engine, one, run_id, Verdict.PUBLISHED)
-                known[one.name] = baseline(history, one, Scope.DOMAIN, generation=published)
+    """Return, by set, what the published generation has; measured now where history knows little of it."""
+    agent = published.agents[domain]
+    generation = agent.generation.name
+    if generation is None:
+        return {}
+    known = {one.name: baseline(history, one, Scope.DOMAIN, generation=generation) for one in results}
+    unknown = {one.name for one in results if _known_share(known[one.name], one) < KNOWN_ENOUGH}
+    if all(agent.generation.meta.get(fact) == candidate.facts.get(fact) for fact in FACTS):
+        for one in _results(published, domain, [one for one in judged if one.name in unknown], None)[0]:
+            _recorded(history, published, one, run_id, Verdict.PUBLISHED)
+            known[one.name] = baseline(history, one, Scope.DOMAIN, generation=generation)
     return {name: found for name, found in known.items() if found is not None}
+
+
+def _known_share(before: Baseline | None, result: SetResult) -> float:
+    """Return the share of a set's queries whose earlier values can be compared."""
+    known = before.values.get((LAST_STAGE, "RR@10"), {}) if before else {}
+    return sum(item in known for item in result.digests.items()) / len(result.digests)
 
 
 def _recorded(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from evals.generated import generate
 from evals.judged_files import read_judgments
-from evals.judgments import JudgedSet, JudgmentError, Origin
+from evals.judgments import JudgedSet, JudgmentError
 from nornweave.recall.agent import Agent
 from nornweave.settings import EvaluationSettings
+from nornweave.store.generation import Generation
+from nornweave.store.samples import indexed_documents
+from nornweave.types import Domain
 
 USUAL_GENERATED = 100
 """Queries made out of a corpus that nobody has judged; some hundred tell apart what differs by a few hundredths."""
@@ -48,6 +52,25 @@ def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> 
     return (*judged, made) if made.relevant else judged
 
 
-def made_by_people(judged: JudgedSet) -> bool:
-    """Return whether people judged, here or elsewhere."""
-    return judged.origin in {Origin.PEOPLE, Origin.PUBLIC}
+def generated_from(before: Generation, after: Generation, domain: Domain, *, limit: int) -> JudgedSet:
+    """Make a set out of one generation that another one should answer as well.
+
+    Args:
+        before: what the queries are made out of.
+        after: those whose documents say something else there, or are not there, are left out.
+        domain: of both.
+        limit: how many queries to make, before any is left out.
+    """
+    made = generate(before, domain, limit=limit)
+    paths = {one.path for one in made.judgments}
+    moved = {path for path in paths if _texts(before, path) != _texts(after, path)}
+    gone = {one.query_id for one in made.judgments if one.path in moved}
+    return replace(
+        made,
+        queries=tuple(query for query in made.queries if query.id not in gone),
+        judgments=tuple(one for one in made.judgments if one.query_id not in gone),
+    )
+
+
+def _texts(generation: Generation, path: str) -> tuple[str, ...]:
+    return tuple(one.document.text for one in indexed_documents(generation, path))

@@ -217,8 +217,8 @@ class EvaluationSettings(_Settings):
     gate: bool = True
     """Whether a candidate that is worse than what is published is held back."""
     margin: float = Field(0.02, ge=0, le=1)
-    """Recall@10 and MRR of the answers may drop by so much, beyond chance or not."""
-    source_margin: float = Field(0.1, ge=0, le=1)
+    """Recall@10 and MRR of the answers may drop by so much; a larger drop counts if it is beyond chance."""
+    source_margin: float = Field(0.05, ge=0, le=1)
     """So may those of dense and of sparse retrieval alone, for which the other makes up at first."""
     floors: Mapping[
         Literal["Recall@10", "RR@10", "nDCG@10", "P@5", "Success@1"], Annotated[float, Field(ge=0, le=1)]
