@@ -19,7 +19,7 @@ from api.hosts import HostGuard
 from api.limits import BodyLimit
 from api.openapi import DESCRIPTION, TAGS, App
 from api.ports import EnginePort
-from api.routes import agents, documentation, feedback, health, inbox, query, texts
+from api.routes import agents, documentation, evaluations, feedback, health, inbox, query, texts
 from api.state import Serving
 from nornweave.settings import Settings
 from nornweave.types import Domain
@@ -68,7 +68,7 @@ def create_app(
     app.add_middleware(BearerAuth, token=app.state.serving.token, open_paths={"/health", *documentation.OPEN_PATHS})
     app.add_middleware(HostGuard, names=names)
     app.add_middleware(Unexpected)
-    for part in (query, feedback, agents, inbox, texts, health, documentation):
+    for part in (query, feedback, evaluations, agents, inbox, texts, health, documentation):
         app.include_router(part.router)
     if agent:
         app.include_router(agents.alone)

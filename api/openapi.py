@@ -21,6 +21,7 @@ corpus, shortened where `…` stands.
 TAGS = [
     {"name": "answers", "description": "Questions to all domains, and the fusion of any agents' answers."},
     {"name": "feedback", "description": "What users say of answers, for evaluations and tuning."},
+    {"name": "evaluations", "description": "The history of measures, and generations beside each other."},
     {"name": "agents", "description": "One domain each: recall, description, health."},
     {"name": "agent", "description": "The one agent that is served alone."},
     {"name": "inbox", "description": "Documents handed in over HTTP."},

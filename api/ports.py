@@ -13,6 +13,7 @@ from nornweave.documents import (
     FusionResult,
     LedgerDocument,
 )
+from nornweave.evaluation_documents import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
 from nornweave.feedback import FeedbackDocument
 from nornweave.fusion.records import FuseRequest
 from nornweave.gathering import Question
@@ -87,6 +88,20 @@ class EnginePort(Protocol):
         Raises:
             QueryError: the answer did not show the chunk.
             StoreError: it cannot be stored now.
+        """
+
+    def evaluations(self, asked: EvaluationsQuery) -> EvaluationsDocument:
+        """Return what was measured, newest first.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+
+    def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
+        """Compare two generations of a domain on the judged sets that both were measured with.
+
+        Raises:
+            StoreError: the history cannot be read.
         """
 
     def fuse(self, request: FuseRequest) -> FusionResult:

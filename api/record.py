@@ -172,6 +172,18 @@ ASKED = (
         body=HANDED_IN,
     ),
     Asked(name="ledger", summary="One open entry", path="/conflicts", parameters={"limit": 1, "settled": "false"}),
+    Asked(
+        name="evaluations",
+        summary="The newest of the code domain",
+        path="/evaluations",
+        parameters={"domain": "code", "scope": "domain", "limit": 1},
+    ),
+    Asked(
+        name="compared",
+        summary="Two generations, and what got worse",
+        path="/evaluations/compare",
+        parameters={"domain": "code", "before": "gen-000001", "after": "gen-000002"},
+    ),
     Asked(name="health", summary="It lives", path="/health"),
     Asked(name="ready", summary="It answers", path="/ready"),
 )

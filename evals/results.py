@@ -9,14 +9,11 @@ from enum import StrEnum
 from evals.confidence import Confidence
 from evals.judgments import Origin
 from evals.measures import Metric
+from nornweave.evaluation_documents import ALL_DOMAINS
 from nornweave.types import Domain
 
 ITEMS = "Recall@10 items"
 """Recall@10 with every item in its place, where whole documents are judged: what one sees in the first ten items."""
-
-
-ALL_DOMAINS = "all"
-"""What a set across domains measures."""
 
 
 class Scope(StrEnum):

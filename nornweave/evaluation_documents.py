@@ -14,6 +14,8 @@ from nornweave.evaluations import Evaluation, Verdict
 from nornweave.store.history import DEFAULT_LIMIT, EvaluationHistory
 from nornweave.types import Domain
 
+ALL_DOMAINS = "all"
+"""What a set that is judged across domains measures."""
 LAST_STAGE = "fused"
 WORST = 50
 """Queries of one set and measure that a comparison names."""
@@ -23,7 +25,7 @@ WORST = 50
 class EvaluationsQuery:
     """Which evaluations are asked for; ``None`` takes all."""
 
-    domain: Domain | None = None
+    domain: str | None = None
     set_name: str | None = None
     scope: str | None = None
     generation: str | None = None
@@ -102,7 +104,7 @@ class ComparisonDocument(TypedDict):
 def evaluations_document(history: EvaluationHistory, asked: EvaluationsQuery) -> EvaluationsDocument:
     """Return what was measured, newest first."""
     found = history.evaluations(
-        domain=None if asked.domain is None else asked.domain.value,
+        domain=asked.domain,
         set_name=asked.set_name,
         scope=asked.scope,
         generation=asked.generation,

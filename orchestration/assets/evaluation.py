@@ -10,9 +10,10 @@ import dagster as dg
 
 from evals.evaluation import CandidateReport, Evaluated, configured_sets, evaluate_published, sets_across
 from evals.judgments import JudgmentError
-from evals.results import ALL_DOMAINS, Scope
+from evals.results import Scope
 from evals.runs import Progress
 from nornweave.engine import Engine
+from nornweave.evaluation_documents import ALL_DOMAINS
 from nornweave.settings import Settings
 from nornweave.types import Domain
 from nornweave.workspace import history_of, store_of

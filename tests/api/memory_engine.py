@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 from memory_agent import MemoryAgent, memory_citation
@@ -20,10 +21,18 @@ from nornweave.documents import (
     citation_document,
 )
 from nornweave.errors import QueryError, SourceUnavailableError, StoreError
+from nornweave.evaluation_documents import (
+    ComparisonDocument,
+    EvaluationsDocument,
+    EvaluationsQuery,
+    comparison_document,
+    evaluations_document,
+)
 from nornweave.feedback import FeedbackBook, FeedbackDocument
 from nornweave.fusion.records import FuseRequest
 from nornweave.fusion_settings import FusionSettings
 from nornweave.gathering import Question
+from nornweave.store.history import EvaluationHistory
 from nornweave.types import Domain
 
 THREADS = 16
@@ -32,12 +41,13 @@ THREADS = 16
 class MemoryEngine:
     """Agents in memory; started and closed like the real one."""
 
-    def __init__(self, *agents: MemoryAgent, book: FeedbackBook | None = None) -> None:
+    def __init__(self, *agents: MemoryAgent, book: FeedbackBook | None = None, history: Path = Path("none")) -> None:
         self.agents: Mapping[Domain, MemoryAgent] = {agent.domain: agent for agent in agents}
         self.calls: list[str] = []
         self.questions: list[Question] = []
         self.judged: list[tuple[str, str, bool]] = []
         self.book = book
+        self.history = EvaluationHistory(history)
         self.fused: list[FuseRequest] = []
         self.deposited: list[tuple[Domain, Deposit]] = []
         self.looked_up: list[tuple[str, ...]] = []
@@ -133,6 +143,12 @@ class MemoryEngine:
             "chunks": ["chunk-0"],
             "generation": "gen-000001",
         }
+
+    def evaluations(self, asked: EvaluationsQuery) -> EvaluationsDocument:
+        return evaluations_document(self.history, asked)
+
+    def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
+        return comparison_document(self.history, domain, before, after, set_name)
 
     def conflicts(self) -> LedgerDocument:
         return {

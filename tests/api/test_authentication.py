@@ -51,6 +51,7 @@ def test_the_token_opens(ask: Ask, scheme: str) -> None:
         ("GET", "/chunks/chunk-0"),
         ("GET", "/documents/code/payments/a.py"),
         ("GET", "/conflicts"),
+        ("GET", "/evaluations"),
         ("GET", "/docs/nothing"),
         ("GET", "/agents"),
         ("GET", "/ready"),

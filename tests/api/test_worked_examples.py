@@ -18,6 +18,7 @@ from api.record import ALONE, ASKED, shortened
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
 from api.worked import Worked, worked_examples
 from nornweave.documents import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
+from nornweave.evaluation_documents import ComparisonDocument, EvaluationsDocument
 from nornweave.feedback import FeedbackDocument
 from nornweave.types import Domain
 
@@ -40,6 +41,8 @@ ANSWERS: dict[str, Any] = {
     "/chunks/{chunk_id}": ChunkDocument,
     "/documents/{domain}/{source_id}/{path}": DocumentDocument,
     "/conflicts": LedgerDocument,
+    "/evaluations": EvaluationsDocument,
+    "/evaluations/compare": ComparisonDocument,
     "/health": LivenessDocument,
     "/ready": ReadinessDocument,
 }

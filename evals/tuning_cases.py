@@ -1,0 +1,147 @@
+"""What tuning is fitted to: judged queries with what counts as an answer, put into folds that share no document."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from evals.hits import Hits
+from evals.judgments import HiddenText, JudgmentError, Origin
+from evals.runs import Target
+from nornweave.recall.records import Filters, HiddenPlace
+from nornweave.types import Domain, Span
+
+FOLDS = 5
+LARGEST_GROUP = 0.4
+"""Where more of the queries hang together than this, folds cannot keep them together and stay folds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Case:
+    """A judged query.
+
+    Attributes:
+        id: domain, set and query id; unique.
+        judged: domain and name of its set.
+        domain: the set's own; ``None`` where it is judged in all domains at once.
+        filters: of that domain.
+        hidden: by domain what it was taken from, which must not be found by its own words.
+        grades: of its relevant judgments, by place.
+        documents: judged ones, with their domains.
+        places: judged ones, with their domains.
+    """
+
+    id: str
+    judged: str
+    origin: Origin
+    domain: Domain | None
+    text: str
+    filters: Filters
+    hidden: Mapping[Domain, HiddenPlace]
+    hits: Hits
+    grades: Mapping[str, int]
+    documents: frozenset[str]
+    places: frozenset[str]
+
+
+def cases_of(targets: Sequence[Target]) -> tuple[Case, ...]:
+    """Return the judged queries of some sets, by id.
+
+    Raises:
+        JudgmentError: two sets of a domain have one name; their queries could not be told apart.
+    """
+    names = Counter(_label(target) for target in targets)
+    if repeated := [name for name, count in names.items() if count > 1]:
+        raise JudgmentError(f"two judged sets are called {repeated[0]!r}; give each folder a name of its own")
+    return tuple(sorted((case for target in targets for case in _cases(target)), key=lambda case: case.id))
+
+
+def _label(target: Target) -> str:
+    """Name a set: every domain may have one called ``generated``."""
+    domain = "all domains" if target.judged.across_domains else target.domain.value
+    return f"{domain}/{target.judged.name}"
+
+
+def _cases(target: Target) -> Iterable[Case]:
+    for query in target.queries:
+        judgments = target.relevant[query.id]
+        yield Case(
+            id=f"{_label(target)}/{query.id}",
+            judged=_label(target),
+            origin=target.judged.origin,
+            domain=None if target.judged.across_domains else target.domain,
+            text=query.text,
+            filters=query.filters,
+            hidden=MappingProxyType({target.domain: _place(query.hidden)} if query.hidden else {}),
+            hits=Hits(judgments, target.domain, target.held),
+            grades=MappingProxyType({one.key: one.grade for one in judgments}),
+            documents=frozenset(f"{target.held.get(one.path, target.domain)} {one.path}" for one in judgments),
+            places=frozenset(f"{target.held.get(one.path, target.domain)} {one.key}" for one in judgments),
+        )
+
+
+def _place(hidden: HiddenText) -> HiddenPlace:
+    return hidden.path, Span(hidden.start, hidden.end)
+
+
+def sample(cases: Sequence[Case], size: int) -> tuple[Case, ...]:
+    """Return at most ``size`` cases, the same ones whatever else there is, by id."""
+    return tuple(sorted(sorted(cases, key=lambda case: _hash(case.id))[:size], key=lambda case: case.id))
+
+
+def folds_of(cases: Sequence[Case], folds: int = FOLDS) -> tuple[int, ...]:
+    """Put cases into folds of about equal size, from 0.
+
+    Queries with the same text or a judged document in common are in one fold: what is fitted to a document must not be
+    tested on it. Where that would tie too many together (a handful of long documents that everything is judged in), the
+    judged places are kept together instead, and where that does, too, only equal texts.
+
+    Returns:
+        The fold of each case, in their order; the same whatever that order is.
+    """
+    keys: tuple[Callable[[Case], frozenset[str]], ...] = (
+        lambda case: case.documents,
+        lambda case: case.places,
+        lambda _: frozenset(),
+    )
+    groups: list[list[Case]] = []
+    for key in keys:
+        groups = _groups(cases, key)
+        if len(groups) >= folds and max(map(len, groups), default=0) <= LARGEST_GROUP * len(cases):
+            break
+    fold_of: dict[str, int] = {}
+    sizes = [0] * folds
+    # The largest first, each into the emptiest fold: sizes come out even, and a hash says who goes where.
+    for group in sorted(groups, key=lambda group: (-len(group), min(_hash(case.id) for case in group))):
+        emptiest = min(range(folds), key=lambda fold: (sizes[fold], fold))
+        sizes[emptiest] += len(group)
+        fold_of |= {case.id: emptiest for case in group}
+    return tuple(fold_of[case.id] for case in cases)
+
+
+def _groups(cases: Sequence[Case], keys: Callable[[Case], frozenset[str]]) -> list[list[Case]]:
+    """Return the cases that hang together by a key or by their text."""
+    parents: dict[str, str] = {}
+
+    def root(key: str) -> str:
+        while (parent := parents.setdefault(key, key)) != key:
+            parents[key] = parents[parent]
+            key = parent
+        return key
+
+    for case in cases:
+        text = f"text {' '.join(case.text.casefold().split())}"
+        for key in keys(case):
+            parents[root(f"key {key}")] = root(text)
+        root(text)
+    groups: dict[str, list[Case]] = {}
+    for case in cases:
+        groups.setdefault(root(f"text {' '.join(case.text.casefold().split())}"), []).append(case)
+    return list(groups.values())
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

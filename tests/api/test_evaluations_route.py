@@ -1,0 +1,128 @@
+"""``GET /evaluations``: what the history holds, and two generations beside each other."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
+
+from nornweave.evaluation_documents import ComparisonDocument, EvaluationsDocument
+from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Verdict
+from nornweave.settings import Settings
+from nornweave.store.history import EvaluationHistory
+from nornweave.types import Domain
+
+VALUES = {"gen-000001": {"q1": 1.0, "q2": 1.0, "q3": 0.0}, "gen-000002": {"q1": 1.0, "q2": 0.5, "q3": 0.25}}
+
+
+def evaluation(generation: str, set_name: str = "golden") -> tuple[Evaluation, list[QueryValue]]:
+    values = VALUES[generation]
+    return (
+        Evaluation(
+            evaluation_id=f"{generation}-{set_name}",
+            run_id="run",
+            at=datetime(2026, 1, int(generation[-1]), tzinfo=UTC),
+            domain="code",
+            set_name=set_name,
+            origin="people",
+            scope="domain",
+            generation=generation,
+            verdict=Verdict.PUBLISHED,
+            commit="0.1.0+abc1234",
+            plan="configured",
+            queries=3,
+            measured=3,
+            missing=0,
+            failed=0,
+            p50_ms=4.25,
+            p95_ms=None,
+            metrics=(StageMetric("fused", "RR@10", sum(values.values()) / 3, 0.0, 1.0),),
+        ),
+        [QueryValue("fused", query, "digest", "RR@10", value) for query, value in values.items()],
+    )
+
+
+@pytest.fixture
+def get(tmp_path: Path, settings: Settings) -> Any:
+    EvaluationHistory(tmp_path / "history").record(
+        [evaluation("gen-000001"), evaluation("gen-000002"), evaluation("gen-000002", "other")]
+    )
+    engine = MemoryEngine(MemoryAgent(Domain.CODE), history=tmp_path / "history")
+
+    def ask(url: str) -> httpx.Response:
+        async def run() -> httpx.Response:
+            async with client_of(settings, engine) as client:
+                return await client.get(url)
+
+        return asyncio.run(run())
+
+    return ask
+
+
+def test_what_was_measured_comes_newest_first(get: Any) -> None:
+    document = get("/evaluations").json()
+    conforms(EvaluationsDocument, document)
+    assert [one["evaluation_id"] for one in document["evaluations"]] == [
+        "gen-000002-golden", "gen-000002-other", "gen-000001-golden"
+    ]  # fmt: skip
+    first = document["evaluations"][-1]
+    assert (first["set"], first["generation"], first["commit"], first["plan"]) == (
+        "golden", "gen-000001", "0.1.0+abc1234", "configured"
+    )  # fmt: skip
+    assert first["stages"] == {"fused": {"RR@10": {"mean": 0.6667, "interval": [0.0, 1.0]}}}
+    assert first["latency_ms"] == {"p50": 4.25, "p95": None}
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("set=other", 1),
+        ("generation=gen-000002", 2),
+        ("limit=1", 1),
+        ("domain=code&scope=domain", 3),
+        ("domain=all", 0),
+    ],
+)
+def test_it_can_be_narrowed(get: Any, query: str, found: int) -> None:
+    assert len(get(f"/evaluations?{query}").json()["evaluations"]) == found
+
+
+def test_two_generations_are_compared_query_by_query(get: Any) -> None:
+    document = get("/evaluations/compare?domain=code&before=gen-000001&after=gen-000002").json()
+    conforms(ComparisonDocument, document)
+    (measure,) = document["measures"]
+    assert (measure["set"], measure["before"], measure["after"], measure["better"]) == ("golden", 0.6667, 0.5833, 1)
+    assert measure["worse"] == [{"query_id": "q2", "before": 1.0, "after": 0.5}]
+    # Two differing queries, -.5 and +.25: all four ways to flip their signs move the sum by .25 or more.
+    assert measure["p_value"] == 1.0
+
+
+def test_a_generation_that_was_never_measured_is_said(get: Any) -> None:
+    document = get("/evaluations/compare?domain=code&before=gen-000001&after=gen-000009").json()
+    assert document["measures"] == []
+    assert document["notices"] == ["code: gen-000009 was never measured; `nornweave evaluations` lists what was"]
+
+
+@pytest.mark.parametrize(
+    ("url", "field"),
+    [
+        ("/evaluations?limit=0", "limit"),
+        ("/evaluations?limit=x", "limit"),
+        ("/evaluations?from=1", "from"),
+        ("/evaluations?set=%00", "set"),
+        ("/evaluations/compare?domain=code&before=gen-000001", "after"),
+        ("/evaluations/compare?domain=nothing&before=a&after=b", "domain"),
+    ],
+)
+def test_wrong_parameters_are_named(ask: Ask, url: str, field: str) -> None:
+    problem = is_problem(ask("GET", url), 422)
+    assert field in str(problem["errors"])
+
+
+def test_before_the_first_evaluation_there_is_nothing(ask: Ask) -> None:
+    assert ask("GET", "/evaluations").json() == {"evaluations": []}
