@@ -15,6 +15,7 @@ from evals.measures import MEASURES
 from evals.results import ITEMS, KindResult, Scope, ScopeResult, SetResult, StageResult
 from evals.runs import LAST_STAGE
 from nornweave.comparison import Comparison
+from nornweave.evaluation_report import set_title
 
 SHOWN_NAMES = 20
 WITH_INTERVAL = ("Recall@10", "RR@10")
@@ -69,7 +70,7 @@ def print_results(console: Console, evaluated: Sequence[Evaluated]) -> None:
 def print_summary(console: Console, evaluated: Sequence[Evaluated]) -> None:
     """Print one row for each set and scope: what is served, with intervals, against the last time."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("domain", "set", "scope"):
+    for name in ("set", "scope"):
         table.add_column(name, no_wrap=True)
     for name in ("queries", *MEASURES, "p50 ms"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -80,7 +81,7 @@ def print_summary(console: Console, evaluated: Sequence[Evaluated]) -> None:
                 continue
             figures = _figures(one, run, served)
             p50 = "" if run.p50_ms is None else f"{run.p50_ms:.0f}"
-            names = (one.result.subject, one.result.name, run.scope.value)
+            names = (set_title(one.result.subject, one.result.name), run.scope.value)
             table.add_row(*names, f"{one.result.measured:,}", *figures, p50)
     console.print(table)
 

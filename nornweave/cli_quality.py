@@ -10,11 +10,15 @@ from typing import Annotated
 import typer
 
 from nornweave.cli_parts import DomainsOption, JsonOption, messages, output, print_json, settings_of
+from nornweave.types import Domain
 
 
 def add_quality_commands(app: typer.Typer) -> None:
     """Add the commands to the program."""
     app.command("eval")(evaluate)
+    app.command()(evaluations)
+    app.command()(tune)
+    app.command()(plan)
 
 
 def evaluate(
@@ -61,3 +65,114 @@ def evaluate(
     else:
         report.print_results(output, evaluated)
     sys.exit(1 if report.eval_failed(messages, evaluated) else 0)
+
+
+def evaluations(
+    context: typer.Context,
+    domain: DomainsOption = None,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(metavar="BEFORE AFTER", help="Two generations of one domain, query by query."),
+    ] = None,
+    limit: Annotated[int, typer.Option(help="The newest so many.", min=1, max=1000)] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Look back: what was measured, newest first, or two generations beside each other."""
+    from nornweave.evaluation_documents import EvaluationsQuery, comparison_document, evaluations_document
+    from nornweave.evaluation_report import print_comparison, print_evaluations
+    from nornweave.workspace import history_of
+
+    history = history_of(settings_of(context))
+    if compare:
+        if len(domain or ()) != 1:
+            raise typer.BadParameter("--compare needs one --domain, whose generations they are")
+        compared = comparison_document(history, (domain or [])[0], *compare)
+        if as_json:
+            print_json(compared)
+        else:
+            print_comparison(output, compared)
+        for notice in compared["notices"]:
+            messages.print(notice, style="yellow", markup=False, soft_wrap=True)
+        sys.exit(0 if compared["measures"] else 1)
+    names: list[str | None] = [one.value for one in domain or ()] or [None]
+    found = [
+        one
+        for name in names
+        for one in evaluations_document(history, EvaluationsQuery(domain=name, limit=limit))["evaluations"]
+    ]
+    if as_json:
+        print_json({"evaluations": found})
+    else:
+        print_evaluations(output, found)
+
+
+def tune(
+    context: typer.Context,
+    domain: DomainsOption = None,
+    ranking: Annotated[bool, typer.Option(help="Also fit the weights that rank across domains.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only say what would be kept.")] = False,
+    minutes: Annotated[float, typer.Option(help="At most so long for each.", min=0.1)] = 15,
+    as_json: JsonOption = False,
+) -> None:
+    """Fit plans to what was judged, and keep one only if it is better beyond chance on queries it was not fitted to."""
+    from rich.markdown import Markdown
+
+    from evals.retuning import retune
+    from evals.tuning import TuningError, as_markdown
+    from evals.tuning import as_json as tuning_json
+    from nornweave.progress import ProgressBars
+
+    settings = settings_of(context)
+    documents, failed = [], False
+    for subject in [*(domain or ([] if ranking else settings.served_domains)), *([None] if ranking else [])]:
+        name = "fusion" if subject is None else subject.value
+        try:
+            with ProgressBars(messages) as bars:
+                found = retune(settings, subject, keeps=not dry_run, deadline_s=minutes * 60, progress=bars)
+        except TuningError as error:
+            failed = True
+            messages.print(f"{name}: {error}", style="yellow", markup=False, soft_wrap=True)
+            continue
+        kept = None if found.plan is None else found.plan.name
+        documents.append({**tuning_json(found.result), "plan": kept})
+        if not as_json:
+            output.print(Markdown(as_markdown(found.result)))
+            output.print(f"{name}: {'nothing changes' if kept is None else f'answers by {kept} now'}", highlight=False)
+    if as_json:
+        print_json({"tuned": documents})
+    sys.exit(1 if failed and not documents else 0)
+
+
+def plan(
+    context: typer.Context,
+    subject: Annotated[
+        str | None, typer.Argument(metavar="SUBJECT", help="A domain, or fusion for the weights across domains.")
+    ] = None,
+    back: Annotated[bool, typer.Option(help="Go back to the plan that the present one replaced.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what the domains answer with: the configured plan or a tuned one, each with its evidence."""
+    from nornweave.evaluation_report import print_plans
+    from nornweave.plan_documents import go_back, plans_document
+
+    settings = settings_of(context)
+    subjects: list[Domain | None] = [*settings.served_domains, None]
+    if subject is not None:
+        allowed = {"fusion": None, **{one.value: one for one in Domain}}
+        if subject not in allowed:
+            raise typer.BadParameter(f"{subject!r}; allowed are: {', '.join(allowed)}")
+        subjects = [allowed[subject]]
+    elif back:
+        raise typer.BadParameter("--back needs a subject: a domain, or fusion")
+    if back:
+        moved = go_back(settings, subjects[0])
+        if as_json:
+            print_json(moved)
+        else:
+            output.print(f"{moved['subject']}: {moved['from']} → {moved['plan']}", highlight=False)
+        return
+    documents = [plans_document(settings, one) for one in subjects]
+    if as_json:
+        print_json({"plans": documents})
+    else:
+        print_plans(output, documents)

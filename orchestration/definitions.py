@@ -12,7 +12,7 @@ from nornweave.errors import ConfigError
 from nornweave.settings import Settings, load_settings
 from nornweave.sync import Progress
 from nornweave.types import Domain
-from orchestration.assets import evaluation, ledger
+from orchestration.assets import evaluation, ledger, tuning
 from orchestration.assets.domain import asset_key, domain_assets
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
 from orchestration.resources import RESOURCE, Outcomes, domain_syncs
@@ -55,6 +55,11 @@ def build_definitions(
         selection=[*(asset_key(domain, "evaluation") for domain in domains), evaluation.ANSWERS_KEY],
         description="Measure what is published with its judged sets; nothing is synced.",
     )
+    fit = dg.define_asset_job(
+        tuning.TUNING_JOB,
+        selection=[*(tuning.tuning_key(domain) for domain in domains), tuning.RANKING_KEY],
+        description="Fit every domain's plan and the ranking weights to what was judged; keep what is better for sure.",
+    )
     schedules, sensors = automation(settings, job, refresh_cron, measure, evaluation_cron)
     generations = [asset_key(domain, "generation") for domain in settings.served_domains]
     return dg.Definitions(
@@ -62,8 +67,9 @@ def build_definitions(
             *(asset for domain in domains for asset in domain_assets(settings, domain)),
             ledger.ledger_asset(settings),
             evaluation.answers_asset(settings, generations, progress),
+            *tuning.tuning_assets(settings, domains, progress),
         ],
-        jobs=[job, measure],
+        jobs=[job, measure, fit],
         schedules=schedules,
         sensors=sensors,
         resources={RESOURCE: domain_syncs(settings, progress=progress, outcomes=outcomes)},

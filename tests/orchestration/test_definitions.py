@@ -43,6 +43,9 @@ def test_each_served_domain_is_a_group_of_six_assets_in_line(settings: Settings)
             asset_key(domain, "generation") for domain in (Domain.CODE, Domain.DOCUMENTATION)
         }
         assert (last.group_name, bool(last.description)) == (group, True)
+    tuned = {key for key in specs if key.startswith("tuning/")}
+    assert tuned == {"tuning/code", "tuning/documentation", "tuning/ranking"}
+    assert all(specs.pop(key).description for key in tuned)
     assert set(specs) == {f"{domain}/{step}" for domain in ("code", "documentation") for step in STEPS}
     for domain in (Domain.CODE, Domain.DOCUMENTATION):
         for before, after in zip(STEPS, STEPS[1:], strict=False):
