@@ -13,9 +13,12 @@ from nornweave.settings import PlanSettings, SourceWeights
 
 T = TypeVar("T", bound=Hashable)
 
-# Of the whole that a retrieval source may gain or lose in one step; three rounds reach three times as far. Finer steps
-# take longer, and what they find is within the error of a few hundred queries.
+# Of the whole that a retrieval source may gain or lose in one step. Finer steps take longer, and what they find is
+# within the error of a few hundred queries.
 SHARE_STEPS = (-0.1, 0.1)
+# What the two sources that find most may have at once: a plan that is far off shall not need ten rounds.
+SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
+MAIN_SOURCES = frozenset({RetrievalSource.DENSE.value, RetrievalSource.SPARSE.value})
 DOCUMENT_SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)
 FUNCTION_WORDS = (0.1, 0.3, 0.6, 1.0)
 # Signals settle what relevance leaves open: a tenth for one of them is much (docs/fusion.md).
@@ -100,7 +103,8 @@ def normalised(plan: PlanSettings) -> PlanSettings:
 def _shares(kind: str, source: str) -> Callable[[PlanSettings], Sequence[PlanSettings]]:
     def neighbours(plan: PlanSettings) -> Sequence[PlanSettings]:
         shares = _share_of(getattr(plan, kind))
-        wanted = sorted({round(min(1.0, max(0.0, shares[source] + step)), 4) for step in SHARE_STEPS})
+        stepped = {round(min(1.0, max(0.0, shares[source] + step)), 4) for step in SHARE_STEPS}
+        wanted = sorted(stepped.union(SHARES) if source in MAIN_SOURCES else stepped)
         return [
             plan.model_copy(update={kind: _weights(moved)})
             for share in wanted

@@ -20,7 +20,7 @@ from itertools import pairwise
 
 import Stemmer
 
-VERSION = "analysis-2"
+VERSION = "analysis-3"
 
 # A term longer than this is a blob (base64, minified code), which nobody types.
 MAX_TERM_LENGTH = 64
@@ -28,7 +28,8 @@ MAX_TERM_LENGTH = 64
 CACHED_WORDS = 1 << 16
 
 _WORD = re.compile(r"v?\d+(?:\.\d+)+|\w+")
-_ASCII_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+# An acronym with its plural s is one part: "SDKs" is neither "SD" nor "Ks".
+_ASCII_PART = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _PART = re.compile(r"[^\W\d_]+|\d+")
 
 # Words that shape a sentence and say nothing of its subject (van Rijsbergen 1979, table 2.I, shortened to those that
@@ -102,7 +103,12 @@ def _expand(word: str) -> Iterator[str]:
     if len(parts) > 1:
         yield lowered
     for part in parts or [word]:
-        yield _stemmers.english.stemWord(part.lower())
+        yield _stemmers.english.stemWord((part[:-1] if _is_acronym_plural(part) else part).lower())
+
+
+def _is_acronym_plural(part: str) -> bool:
+    """Tell ``SDKs``, which stemming leaves as it is: its letters are no word."""
+    return len(part) > 2 and part[-1] == "s" and part[:-1].isupper()
 
 
 FUNCTION_TERMS = frozenset(term for word in FUNCTION_WORDS for term in _terms_of(word))

@@ -48,13 +48,19 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
     keys = {*_path_keys(document.path)}
     symbols = [known.get(key) for key in _SYMBOL_KEYS]
     names = [
-        *(document.title, chunk.title, *(chunk.section or "").split(" > ")),
+        *(document.title, chunk.title, *(chunk.section or "").split(" > "), thread_number(document, chunk)),
         *(name for key in _NAME_KEYS for name in _strings(known.get(key))),
     ]
     keys.update(_key("symbol", value) for value in symbols if isinstance(value, str))
     keys.update(_key("name", value) for value in names if value and value.strip())
     keys.update(key for name in _DATE_KEYS for value in _strings(known.get(name)) for key in _date_keys(value))
     return keys
+
+
+def thread_number(document: Document, chunk: Chunk) -> str | None:
+    """Return the number by which people call the issue or pull request that a chunk is from; nothing in it says so."""
+    thread = chunk.metadata.get("thread_id")
+    return thread.rpartition("#")[2] if document.format == "github" and isinstance(thread, str) else None
 
 
 def asked_keys(text: str) -> set[str]:

@@ -16,6 +16,8 @@ from nornweave.analysis import MAX_TERM_LENGTH, analyze, query_terms
         ("HTTPServer", {"httpserver", "http", "server"}),
         ("max_retries", {"max_retries", "max", "retri"}),
         ("running runs", {"run"}),
+        ("SDKs URLs getURLs IDs", {"sdk", "url", "geturls", "get", "id"}),
+        ("APIService", {"apiservice", "api", "servic"}),
         ("API v2.1 at 0.85", {"api", "v2.1", "at", "0.85"}),
         ("ERR_1042", {"err_1042", "err", "1042"}),
         ("Größe", {"größe"}),

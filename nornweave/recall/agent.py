@@ -52,6 +52,8 @@ log = logging.getLogger(__name__)
 CANDIDATES = 200
 # What a variant of the query finds counts for less than what the query itself finds.
 VARIANT_SHARE = 0.8
+# An acronym and its long form mean the same; not 1, for either may mean something else here.
+ACRONYM_SHARE = 0.9
 # Encoders may hang (a remote one, a busy machine). Theirs are threads of their own, or late queries would hold all that
 # the other sources and domains run on.
 DENSE_THREADS = 8
@@ -350,21 +352,22 @@ class Agent:
 
         asked = read_query(request.text)
         found = [ask(asked)]
-        others = self._variants(request, asked, found[0], generation)
+        expands = self._expands(request, found[0])
+        others = self._variants(request, asked, generation, expands=expands)
         found += [ask(query) for query in others]
         ranking = found[0].ranking
         if others:
-            ranking = merge(ranking, [one.ranking for one in found[1:]], VARIANT_SHARE)
+            ranking = merge(ranking, [one.ranking for one in found[1:]], VARIANT_SHARE if expands else ACRONYM_SHARE)
         return _Answer(ranking, tuple(found), tuple(query.text for query in others))
 
-    def _variants(self, request: RecallRequest, asked: Query, found: Found, generation: Generation) -> list[Query]:
-        """Return other ways to put the query: acronyms the other way round, unless switched off, and what is asked for.
+    def _variants(self, request: RecallRequest, asked: Query, generation: Generation, *, expands: bool) -> list[Query]:
+        """Return other ways to put the query: those with its acronyms the other way round, or all where it ``expands``.
 
         Spelling out an acronym does not turn a quotation into a question, nor the other way round.
         """
         if request.expand == "off":
             return []
-        if self._expands(request, found):
+        if expands:
             return [read_query(variant.text) for variant in variants(asked.text)[1:]]
         acronyms = acronym_variants(asked.text, lambda text: is_said(text, generation))
         return [replace(read_query(variant.text), is_literal=asked.is_literal) for variant in acronyms]

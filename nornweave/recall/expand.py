@@ -198,7 +198,9 @@ def _initials(text: str, is_said: Callable[[str], bool]) -> Iterator[Variant]:
         letters = [letter[0] for letter in _INITIAL.finditer(match[0])]
         short = next(filter(is_said, ("".join(filter(str.isupper, letters)), "".join(letters).upper())), None)
         if short and not _within(match.start(), protected):
-            yield Variant(f"{text[: match.start()]}{short}{text[match.end() :]}", VariantKind.ACRONYM, f"{match[0]} → {short}")
+            yield Variant(
+                f"{text[: match.start()]}{short}{text[match.end() :]}", VariantKind.ACRONYM, f"{match[0]} → {short}"
+            )
 
 
 def _synonyms(text: str, vocabulary: Vocabulary) -> Iterator[Variant]:

@@ -57,6 +57,8 @@ class EvaluationHistory:
                 connection.execute("commit")
         except DomainBusyError as error:
             raise StoreError(f"{self._file}: another process has been writing it for {WAIT_S:g} s") from error
+        except OSError as error:
+            raise StoreError(f"{self._file}: cannot be written ({error})") from error
 
     def evaluations(
         self,
@@ -116,8 +118,19 @@ class EvaluationHistory:
             except duckdb.Error as error:
                 raise self._damaged(error) from error
 
+    def _create(self) -> None:
+        """Make an empty history aside: who reads meanwhile finds none, never one that has only been begun."""
+        begun = self._file.with_name(f".{self._file.name}.new")
+        for left in (begun, begun.with_name(f"{begun.name}.wal")):  # by a writer that was killed
+            left.unlink(missing_ok=True)
+        with duckdb.connect(str(begun)) as connection:
+            connection.execute(statement_file("history"))
+        begun.rename(self._file)
+
     @contextmanager
     def _open(self, *, read_only: bool) -> Iterator[Connection]:
+        if not read_only and not self._file.exists():
+            self._create()
         connection = self._connect(read_only)
         try:
             if not read_only:
@@ -151,11 +164,15 @@ def _is_held(error: duckdb.Error) -> bool:
     """Return whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
 
     Another process holds its lock; or this one has it open for writing where reading is asked for, or the reverse.
+    The beginning decides: what follows names the file, and a "block" of it that is damaged.
     """
-    text = str(error)
-    return "lock" in text or "different configuration" in text
+    return str(error).startswith(_HELD)
 
 
+_HELD = (
+    "IO Error: Could not set lock on file",
+    "Connection Error: Can't open a connection to same database file with a different configuration",
+)
 _FIELDS = (
     "evaluation_id", "run_id", "at", "domain", "set", "origin", "scope", "generation", "verdict", "commit", "plan",
     "queries", "measured", "missing", "failed", "p50_ms", "p95_ms",
@@ -202,15 +219,22 @@ def _insert_rows(connection: Connection, table: str, evaluation_id: str, rows: l
 
 
 def _forget(connection: Connection) -> None:
-    """Drop the single values of all but the newest evaluations of each set."""
+    """Drop the single values of all but the newest evaluations of each set.
+
+    Refused candidates are counted apart: one that is tried again every hour must not push out the values of what is
+    published, which it is compared with.
+    """
     connection.execute(
         """
         delete from query_values
         where evaluation_id not in (
           select evaluation_id
           from evaluations
-          qualify row_number() over (partition by domain, "set", scope order by "at" desc, evaluation_id) <= ?
+          qualify row_number() over (
+            partition by domain, "set", scope, verdict = ?
+            order by "at" desc, evaluation_id
+          ) <= ?
         )
         """,
-        [KEEP_VALUES],
+        [Verdict.REFUSED.value, KEEP_VALUES],
     )

@@ -2,7 +2,7 @@
 
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
@@ -40,15 +40,13 @@ def tuning_key(domain: Domain) -> dg.AssetKey:
 
 
 def _asset(settings: Settings, domain: Domain | None, progress: Progress | None) -> dg.AssetsDefinition:
-    described: Callable[..., Any] = dg.asset(
+    @dg.asset(
         key=RANKING_KEY if domain is None else tuning_key(domain),
         group_name=GROUP,
         description=_RANKING if domain is None else _PLAN,
         kinds={"python"},
         owners=OWNERS,
     )
-
-    @described
     def tuned(context: dg.AssetExecutionContext) -> Result:
         show = progress or logged_progress(context.log)
         try:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tuning_workspace import DEAF, GOOD, PAGES, publish, questions, write_workspace
+from tuning_workspace import DEAF, GOOD, PAGES, page, path_of, publish, questions, write_workspace
 
-from evals.judgments import JudgedSet, Judgment, JudgmentError, Origin, Query
+from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Origin, Query
 from evals.results import Scope
-from evals.runs import evaluate, locate
-from evals.tuning import SetOfDomains, TuningError, TuningResult, as_json, as_markdown, keep, tune, tune_ranking
+from evals.runs import SetToRun, evaluate, locate
+from evals.tuning import TuningError, TuningResult, as_json, as_markdown, keep, tune, tune_ranking
 from evals.tuning_cases import cases_of
 from evals.tuning_fused import Everywhere
 from evals.tuning_scores import MEASURED, PlanScores, objectives
@@ -34,8 +34,8 @@ from nornweave.settings import PlanSettings, Settings, SourceWeights
 from nornweave.types import Domain, freeze
 
 
-def anywhere(*judged: JudgedSet) -> list[SetOfDomains]:
-    return [(one, ()) for one in judged]
+def anywhere(*judged: JudgedSet) -> list[SetToRun]:
+    return [SetToRun(one) for one in judged]
 
 
 DOCS, PAPERS = Domain.DOCUMENTATION, Domain.RESEARCH
@@ -115,6 +115,22 @@ def test_weights_that_say_nothing_about_a_query_are_not_asked_about_again(settin
         together = PlanScores(agent, executor, cases)(plans, None)
         for plan in plans:
             assert list(together[plan]) == list(PlanScores(agent, executor, cases)([plan], None)[plan])
+
+
+def test_what_a_query_was_taken_from_is_hidden(settings: Settings) -> None:
+    judged = questions("docs", count=8)
+    text = page("docs", 0)
+    queries = tuple(replace(one, hidden=HiddenText(path_of("docs", at), 8, len(text) + 99))
+                    for at, one in enumerate(judged.queries))  # fmt: skip
+    plan = normalised(PlanSettings.model_validate(GOOD))
+    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
+        seen, unseen = (cases_of([locate(engine, replace(judged, queries=one))]) for one in (judged.queries, queries))
+        agent = engine.agents[DOCS]
+        assert PlanScores(agent, executor, seen)([plan], None)[plan].mean() == 1
+        assert PlanScores(agent, executor, unseen)([plan], None)[plan].mean() < 0.6
+        everyone = Everywhere(engine.agents, dict.fromkeys(engine.agents, executor), engine.fusion)
+        with_it, without_it = (everyone.with_agent(agent.with_plan(plan), one)[1] for one in (seen, unseen))
+        assert sum(without_it.values()) < 0.6 * sum(with_it.values())
 
 
 def test_a_refused_query_counts_nothing_and_a_missing_generation_is_an_error(
@@ -240,6 +256,20 @@ def test_what_people_judged_counts_before_what_was_generated(settings: Settings)
         assert both.queries == PAGES + 10
         asked = tune(engine, settings, DOCS, anywhere(few, feedback, generated), rounds=0)
         assert [one.name for one in asked.sets] == ["documentation/feedback", "documentation/people"]
+
+
+def test_sets_of_one_name_are_told_apart_and_those_of_all_domains_only_guard(settings: Settings) -> None:
+    docs, papers = questions("docs", name="generated"), questions("papers", name="generated")
+    both = replace(questions("docs", name="both"), across_domains=True)
+    with serving(settings) as engine:
+        cases = cases_of([locate(engine, one) for one in (docs, papers, both)])
+        assert len({one.id for one in cases}) == 3 * PAGES
+        assert {one.domain for one in cases} == {DOCS, PAPERS, None}
+        result = tune(engine, settings, DOCS, anywhere(docs, papers, both), rounds=0)
+        assert [one.name for one in result.sets] == ["documentation/generated"]
+        assert not any("no judged set is about another domain" in note for note in result.notes)
+        with pytest.raises(JudgmentError, match="about documentation"):
+            tune(engine, settings, DOCS, anywhere(both))
 
 
 def test_progress_is_told_query_by_query(settings: Settings) -> None:

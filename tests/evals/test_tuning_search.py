@@ -34,6 +34,7 @@ def case(name: str, *documents: str, text: str | None = None) -> Case:
         domain=Domain.CODE,
         text=text or name,
         filters={},
+        hidden={},
         hits=Hits(judgments, Domain.CODE, {}),
         grades={one.key: 1 for one in judgments},
         documents=frozenset(documents),

@@ -62,8 +62,9 @@ def test_without_sources_all_four_domains_are_there(settings: Settings) -> None:
         *(domain.value for domain in Domain),
         "ledger",
         "evaluation",
+        "tuning",
     }
-    assert len(specs) == 4 * len(STEPS) + 2
+    assert len(specs) == 4 * len(STEPS) + 2 + 5
 
 
 def test_every_invariant_is_a_described_blocking_check_before_publication(settings: Settings) -> None:
