@@ -20,7 +20,7 @@ ALPHA = 0.05
 SOURCE_ALPHA = 0.01
 """Of a retrieval source, whose drop need not be one of the answers."""
 WATCHED = tuple((stage, measure) for stage in (LAST_STAGE, *SOURCES) for measure in MEASURES)
-SHOWN_QUERIES = 10
+SHOWN_QUERIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,8 +62,13 @@ def judge(result: SetResult, before: Baseline | None, settings: EvaluationSettin
 
 
 def refusals(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Return why a candidate must not be published; empty if it may."""
-    return tuple(finding.text for finding in findings if finding.refuses)
+    """Return why a candidate must not be published, in as few words as may be; empty if it may.
+
+    What the answers lost says all; what single retrieval sources lost only where the answers did not.
+    """
+    refusing = [finding for finding in findings if finding.refuses]
+    of_answers = [finding for finding in refusing if finding.stage == LAST_STAGE]
+    return tuple(finding.text for finding in of_answers or refusing)
 
 
 def worse_queries(findings: Sequence[Finding]) -> tuple[tuple[str, str, str, float, float], ...]:
@@ -82,19 +87,25 @@ def _drops(
 ) -> Iterable[Finding]:
     for stage, measure in WATCHED:
         found = run.stage(stage)
-        if found is None:
+        value = found.metrics[measure].mean if found else 0.0
+        compared = None
+        if before:
+            compared = (
+                before.compare(result, run, stage, measure)
+                if found
+                else before.compare_with_nothing(result, stage, measure)
+            )
+        if found is None and compared is None:
             continue
-        compared = before.compare(result, run, stage, measure) if before else None
         margin, alpha = (settings.margin, ALPHA) if stage == LAST_STAGE else (settings.source_margin, SOURCE_ALPHA)
-        refuses = compared is not None and -compared.difference > margin and compared.p_drop < alpha
         yield Finding(
             set_name=result.name,
             stage=stage,
             measure=measure,
-            value=found.metrics[measure].mean,
+            value=value,
             comparison=compared,
-            refuses=refuses,
-            text=_drop_text(result, stage, measure, found.metrics[measure].mean, compared, margin),
+            refuses=compared is not None and -compared.difference > margin and compared.p_drop < alpha,
+            text=_drop_text(result, stage, measure, value, compared, margin),
         )
 
 

@@ -28,6 +28,8 @@ from nornweave.types import Domain, Span, digest
 # The query path's order; other stages follow in the order in which they are first seen.
 STAGES = ("dense", "sparse", "fulltext", "structured", "combined", "expanded", "reranked", "merged", "fused")
 LAST_STAGE = "fused"
+STANDS_IN = {"expanded": "combined"}
+"""Stages that some queries pass by: what stands for them is what they were given."""
 DOCUMENT_DEPTHS = (30, 100)
 """Items asked for where whole documents are judged: ten documents are wanted, and one of them may hold the best twenty
 chunks. Where places are judged the first ten items are what counts, and ten are asked for, as a user would."""
@@ -277,6 +279,10 @@ def _run_scope(
         _run_query(run, searcher, target, query, scope)
         if progress:
             progress(f"{target.judged.name}, {scope.value}", number, len(queries))
+    for stage, before in STANDS_IN.items():
+        for found in (run.places, run.items):
+            if stage in found:
+                found[stage] = {**found.get(before, {}), **found[stage]}
     p50, p95 = _percentiles(run.latencies_ms)
     return ScopeResult(
         scope=scope,

@@ -13,6 +13,7 @@ from evals.measures import MEASURES
 from evals.results import Scope
 from evals.runs import LAST_STAGE
 from evals.trend import Range, TrendPoint, as_markdown_image, small_trend, trend_svg
+from nornweave.evaluation_report import set_title
 from nornweave.evaluations import Evaluation, Verdict
 from orchestration.metadata import Metadata, table
 
@@ -29,12 +30,10 @@ def evaluated_metadata(evaluated: Sequence[Evaluated], scope: Scope) -> Metadata
         if run is None or served is None:
             continue
         for name, measure in CURVES.items():
-            value = served.metrics[measure].mean
-            if place == 0:
-                numbers[name] = value
-            numbers[f"{one.result.subject} {one.result.name} {name}"] = value
+            key = f"{set_title(one.result.subject, one.result.name)} {name}" if place else name
+            numbers[key] = round(served.metrics[measure].mean, 4)
         if place == 0 and run.p50_ms is not None:
-            numbers["p50_ms"] = run.p50_ms
+            numbers["p50_ms"] = round(run.p50_ms, 2)
     return {
         **numbers,
         "queries": sum(one.result.measured for one in evaluated),
@@ -48,11 +47,9 @@ def kept_metadata(found: Sequence[Evaluation]) -> Metadata:
     numbers: dict[str, float] = {}
     for place, one in enumerate(found):
         for name, measure in CURVES.items():
-            metric = one.metric(LAST_STAGE, measure)
-            if metric and place == 0:
-                numbers[name] = metric.mean
-            if metric:
-                numbers[f"{one.domain} {one.set_name} {name}"] = metric.mean
+            if metric := one.metric(LAST_STAGE, measure):
+                key = f"{set_title(one.domain, one.set_name)} {name}" if place else name
+                numbers[key] = round(metric.mean, 4)
     when = f"measured on {found[0].at:%Y-%m-%d %H:%M} UTC" if found else "not measured yet"
     return {**numbers, "summary": f"nothing changed since the published generation; {when}"}
 
@@ -70,8 +67,9 @@ def measures_table(evaluated: Sequence[Evaluated], scope: Scope) -> str:
             metric, compared = served.metrics[measure], one.comparison(scope, LAST_STAGE, measure)
             was = f", was {compared.before:.3f}" if compared and abs(compared.difference) >= 0.0005 else ""
             cells.append(f"{metric.mean:.3f} ({metric.low:.3f}–{metric.high:.3f}{was})")
-        rows.append((one.result.subject, one.result.name, str(one.result.measured), one.generation, *cells))
-    return table(("domain", "set", "queries", "generation", *MEASURES), rows)
+        title = set_title(one.result.subject, one.result.name)
+        rows.append((title, str(one.result.measured), one.generation, *cells))
+    return table(("set", "queries", "generation", *MEASURES), rows)
 
 
 def stages_table(one: Evaluated, scope: Scope) -> str:
@@ -89,7 +87,7 @@ def answers_metadata(evaluated: Sequence[Evaluated]) -> Metadata:
     runs = [run for one in evaluated if (run := one.result.scope(Scope.EVERYWHERE))]
     served = [stage for run in runs if (stage := run.stage(LAST_STAGE))]
     means = {
-        name: math.fsum(stage.metrics[measure].mean for stage in served) / len(served)
+        name: round(math.fsum(stage.metrics[measure].mean for stage in served) / len(served), 4)
         for name, measure in CURVES.items()
         if served
     }

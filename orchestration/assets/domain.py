@@ -74,10 +74,13 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
             described = domain_evaluation(settings, domain, context.run.run_id, syncs.progress_of(context))
             return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, None)])
         with syncs.step(context, domain) as opened:
-            report = opened.evaluate()
+            report, built = opened.evaluate(), opened.candidate is not None
             if report and report.refused:
                 syncs.refuse(domain)
-            described = {**candidate_evaluation(settings, domain, report), "seconds": opened.seconds}
+            described = {
+                **candidate_evaluation(settings, domain, report, built=built),
+                "seconds": opened.seconds,
+            }
             return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, report)])
 
     @_step(domain, "generation", versions, _GENERATION, kinds={"duckdb"})

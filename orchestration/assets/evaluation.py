@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from evals.evaluation import CandidateReport, Evaluated, configured_sets, evaluate_published, sets_across
-from evals.judgments import JudgmentError
+from evals.judgments import JudgmentError, Origin
 from evals.results import Scope
 from evals.runs import Progress
 from nornweave.engine import Engine
 from nornweave.evaluation_documents import ALL_DOMAINS
+from nornweave.evaluations import Verdict
 from nornweave.settings import Settings
 from nornweave.types import Domain
 from nornweave.workspace import history_of, store_of
@@ -24,6 +25,7 @@ GROUP = "evaluation"
 EVALUATION_JOB = "evaluation"
 ANSWERS_KEY = dg.AssetKey([GROUP, "answers"])
 OWNERS = ("team:nornweave",)
+UNJUDGED = "no judged set is named, and none can be made out of what is published (docs/evaluation.md)"
 
 if TYPE_CHECKING:
     Result = dg.MaterializeResult[Any]
@@ -64,23 +66,37 @@ def domain_evaluation(settings: Settings, domain: Domain, run_id: str, progress:
         return {"summary": "nothing is published yet"}
     with translated(), Engine(settings, [domain], watch=False) as engine:
         sets = configured_sets(settings, engine, [domain])
+        if not sets:
+            return {"summary": UNJUDGED}
         evaluated = evaluate_published(
             settings, engine, sets, scopes=(Scope.DOMAIN, Scope.UNFILTERED), run_id=run_id, progress=progress
         )
     return {**evaluated_metadata(evaluated, Scope.DOMAIN), **_trends(settings, evaluated, Scope.DOMAIN)}
 
 
-def candidate_evaluation(settings: Settings, domain: Domain, report: CandidateReport | None) -> Metadata:
-    """Describe what was found out about a candidate, or what is known of the generation that stays."""
+def candidate_evaluation(
+    settings: Settings, domain: Domain, report: CandidateReport | None, *, built: bool
+) -> Metadata:
+    """Describe what was found out about a candidate, or what is known of the generation that stays.
+
+    Args:
+        settings: of the workspace.
+        domain: of the candidate.
+        report: ``None`` without a candidate, and where the domain is not gated.
+        built: whether there is a candidate.
+    """
     if report:
         described = evaluated_metadata(report.evaluated, Scope.DOMAIN)
         return {**described, **_trends(settings, report.evaluated, Scope.DOMAIN)}
+    if built:
+        return {"summary": "not measured: the domain names no judged set, or turns its gate off (docs/evaluation.md)"}
     published = store_of(settings, domain).current()
     known = history_of(settings).evaluations(
         domain=domain.value, scope=Scope.DOMAIN.value, generation=published or "", limit=20
     )
-    newest = {one.set_name: one for one in reversed(known)}
-    return kept_metadata(list(newest.values()))
+    # A refused candidate had the name that the published one has now.
+    newest = {one.set_name: one for one in reversed(known) if one.verdict is not Verdict.REFUSED}
+    return kept_metadata(sorted(newest.values(), key=lambda one: (one.origin == Origin.GENERATED, one.set_name)))
 
 
 def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:
@@ -103,6 +119,8 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
         return {"summary": "nothing is published yet"}
     with translated(), Engine(settings, watch=False) as engine:
         sets = sets_across(settings) or configured_sets(settings, engine)
+        if not sets:
+            return {"summary": UNJUDGED}
         evaluated = evaluate_published(
             settings, engine, sets, scopes=(Scope.EVERYWHERE,), run_id=run_id, progress=progress
         )
