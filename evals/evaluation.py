@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from evals.controlled import embeddings_off
+from evals.controls import Control
 from evals.gate import Finding, judge, refusals
 from evals.judgments import JudgedSet, JudgmentError
 from evals.keeping import Baseline, Subject, baseline, kept
 from evals.results import Scope, SetResult
 from evals.runs import LAST_STAGE, Progress, SetToRun, evaluate, evaluate_all
-from evals.sets import USUAL_GENERATED, generated_from, read_sets, sets_of
+from evals.sets import USUAL_GENERATED, generated_from, read_domain_sets, read_sets, sets_of
+from nornweave import analysis
 from nornweave.comparison import Comparison
 from nornweave.engine import Engine
+from nornweave.errors import StoreError
 from nornweave.evaluations import Verdict
 from nornweave.recall.agent import Agent
 from nornweave.settings import EvaluationSettings, Settings
@@ -23,8 +27,6 @@ from nornweave.workspace import history_of
 
 KNOWN_ENOUGH = 0.8
 """Share of a set's queries that must be comparable; below it what is published is measured anew."""
-FACTS = ("encoder", "analyzer")
-"""What the generation and this program must agree on for its answers to be measured as it gave them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +37,14 @@ class Evaluated:
         generation: of the set's domain that was measured.
         plan: what it answered with.
         before: by scope; a scope that was never run has none.
+        controls: that had to be searched for; those of the runs are in their results.
     """
 
     result: SetResult
     generation: str
     plan: str
     before: Mapping[Scope, Baseline]
+    controls: tuple[Control, ...] = ()
 
     def comparison(self, scope: Scope, stage: str, measure: str) -> Comparison | None:
         """Compare one figure with the last time, over the queries that are the same."""
@@ -83,6 +87,7 @@ def evaluate_published(
     *,
     scopes: Collection[Scope] = tuple(Scope),
     count_missing: bool = False,
+    controls: bool = False,
     run_id: str,
     progress: Progress | None = None,
 ) -> tuple[Evaluated, ...]:
@@ -94,6 +99,7 @@ def evaluate_published(
         sets: see ``configured_sets`` and ``sets.read_sets``.
         scopes: which to run.
         count_missing: count judged documents that are not published as misses.
+        controls: also ask with vectors that mean nothing, which must score low.
         run_id: noted in the history.
         progress: told after each query.
 
@@ -103,7 +109,13 @@ def evaluate_published(
     """
     results = evaluate_all(engine, sets, scopes=scopes, count_missing=count_missing, progress=progress)
     history = history_of(settings)
-    return tuple(_recorded(history, engine, one, run_id, Verdict.PUBLISHED) for one in results)
+    recorded = (_recorded(history, engine, one, run_id) for one in results)
+    if not controls:
+        return tuple(recorded)
+    return tuple(
+        replace(one, controls=embeddings_off(engine, to_run.judged, one.result))
+        for to_run, one in zip(sets, recorded, strict=True)
+    )
 
 
 def configured_sets(settings: Settings, engine: Engine, domains: Sequence[Domain] = ()) -> tuple[SetToRun, ...]:
@@ -152,8 +164,8 @@ def evaluate_candidate(
 ) -> CandidateReport | None:
     """Measure a candidate with its domain's judged sets and compare it with what is published.
 
-    What is published is measured as well where that has not been done yet and can be: where it was built with the same
-    analyzer and encoder.
+    What is published is measured as well where that has not been done yet and can be: where it was built with the
+    analyzer and encoder that are here now.
 
     Args:
         settings: of the workspace.
@@ -175,9 +187,11 @@ def evaluate_candidate(
     history = history_of(settings)
     with _opened(settings, domain, None) as published, _opened(settings, domain, candidate) as engine:
         agent = engine.agents[domain]
+        if agent.generation.problem:
+            raise StoreError(agent.generation.problem)
         judged, problems = _sets_for(agent, published.agents[domain], configured)
         results, unrun = _results(engine, domain, judged, progress)
-        before = _baselines(published, domain, candidate, judged, results, history, run_id)
+        before = _baselines(published, domain, judged, results, history, run_id)
     findings = tuple(finding for one in results for finding in judge(one, before.get(one.name), configured))
     report = CandidateReport(
         generation=candidate.generation,
@@ -232,7 +246,7 @@ def _sets_for(
     half. Documents that say something else now are left out.
     """
     try:
-        judged = read_sets(configured.judgments)
+        judged = read_domain_sets(configured.judgments)
     except JudgmentError as error:
         return (), (str(error),)
     if not configured.generated or published.generation.name is None:
@@ -245,7 +259,6 @@ def _sets_for(
 def _baselines(
     published: Engine,
     domain: Domain,
-    candidate: Candidate,
     judged: Sequence[JudgedSet],
     results: Sequence[SetResult],
     history: EvaluationHistory,
@@ -258,9 +271,9 @@ def _baselines(
         return {}
     known = {one.name: baseline(history, one, Scope.DOMAIN, generation=generation) for one in results}
     unknown = {one.name for one in results if _known_share(known[one.name], one) < KNOWN_ENOUGH}
-    if all(agent.generation.meta.get(fact) == candidate.facts.get(fact) for fact in FACTS):
+    if _answers_as_built(agent):
         for one in _results(published, domain, [one for one in judged if one.name in unknown], None)[0]:
-            _recorded(history, published, one, run_id, Verdict.PUBLISHED)
+            _recorded(history, published, one, run_id)
             known[one.name] = baseline(history, one, Scope.DOMAIN, generation=generation)
     return {name: found for name, found in known.items() if found is not None}
 
@@ -271,10 +284,17 @@ def _known_share(before: Baseline | None, result: SetResult) -> float:
     return sum(item in known for item in result.digests.items()) / len(result.digests)
 
 
-def _recorded(
-    history: EvaluationHistory, engine: Engine, result: SetResult, run_id: str, verdict: Verdict
-) -> Evaluated:
+def _answers_as_built(agent: Agent) -> bool:
+    """Return whether a generation is read by the analyzer and the encoder that it was built with."""
+    meta, memo = agent.generation.meta, agent.encoder()
+    same_encoder = memo is not None and memo.encoder.version == meta.get("encoder")
+    return same_encoder and meta.get("analyzer") == analysis.VERSION
+
+
+def _recorded(history: EvaluationHistory, engine: Engine, result: SetResult, run_id: str) -> Evaluated:
+    """Add what a published generation has to the history."""
     agent = engine.agents[result.domain]
+    verdict = Verdict.PUBLISHED if _answers_as_built(agent) else Verdict.OUTDATED
     before = {run.scope: found for run in result.scopes if (found := baseline(history, result, run.scope))}
     subject = Subject(run_id=run_id, generation=agent.generation.name or "", plan=agent.plan_name, verdict=verdict)
     history.record([kept(result, run, subject) for run in result.scopes])

@@ -48,9 +48,16 @@ class Baseline:
         after = run.stage(stage)
         if after is None or measure not in after.metrics:
             return None
+        return compare(self._of(result, stage, measure), after.metrics[measure].values)
+
+    def compare_with_nothing(self, result: SetResult, stage: str, measure: str) -> Comparison | None:
+        """Compare with a stage that did not answer a single query; ``None`` where it did not do so before either."""
+        return compare(self._of(result, stage, measure), dict.fromkeys(result.digests, 0.0))
+
+    def _of(self, result: SetResult, stage: str, measure: str) -> dict[str, float]:
+        """Return the values of the queries that are the same."""
         values = self.values.get((stage, measure), {})
-        before = {query: value for (query, digest), value in values.items() if result.digests.get(query) == digest}
-        return compare(before, after.metrics[measure].values)
+        return {query: value for (query, digest), value in values.items() if result.digests.get(query) == digest}
 
 
 def kept(result: SetResult, run: ScopeResult, subject: Subject) -> tuple[Evaluation, tuple[QueryValue, ...]]:
@@ -94,6 +101,9 @@ def baseline(
 ) -> Baseline | None:
     """Return the newest evaluation of the same set and scope; refused candidates are passed over.
 
+    So is, where a generation is named, what is outdated: a candidate must not look good beside a generation that newer
+    code has made look bad.
+
     Args:
         history: where to look.
         result: of the set.
@@ -101,7 +111,8 @@ def baseline(
         generation: only evaluations of this one.
     """
     found = history.evaluations(domain=result.subject, set_name=result.name, scope=scope.value, generation=generation)
+    passed_over = {Verdict.REFUSED, *([Verdict.OUTDATED] if generation else [])}
     for evaluation in found:
-        if evaluation.verdict is not Verdict.REFUSED:
+        if evaluation.verdict not in passed_over:
             return Baseline(evaluation, history.values(evaluation.evaluation_id))
     return None

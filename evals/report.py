@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evals.confidence import as_json as confidence_json
+from evals.controls import Control, controls_json
 from evals.evaluation import Evaluated
 from evals.measures import MEASURES
 from evals.results import ITEMS, KindResult, Scope, ScopeResult, SetResult, StageResult
@@ -117,6 +118,8 @@ def _footnotes(one: Evaluated, run: ScopeResult) -> list[str]:
             f"{_number(held_out.value)} {_number(held_out.low)}–{_number(held_out.high)} held out"
             + ("" if best is None else f"; min_score {best:.3f} tells most")
         )
+    if controls := [*run.controls, *(one.controls if run.scope is Scope.DOMAIN else ())]:
+        lines.append("must be low: " + "; ".join(_control(control) for control in controls))
     if before := one.before.get(run.scope):
         then = before.evaluation
         lines.append(
@@ -124,6 +127,11 @@ def _footnotes(one: Evaluated, run: ScopeResult) -> list[str]:
             f"{then.at:%Y-%m-%d %H:%M} UTC"
         )
     return lines
+
+
+def _control(control: Control) -> str:
+    verdict = "" if control.holds else ", TOO HIGH: this set tells little"
+    return f"{control.name} {control.measure} {_number(control.control.mean)} of {_number(control.real.mean)}{verdict}"
 
 
 def _figures(one: Evaluated, run: ScopeResult, stage: StageResult) -> list[str]:
@@ -188,6 +196,8 @@ def _scope_json(one: Evaluated, run: ScopeResult) -> dict[str, Any]:
     }
     if run.kinds:
         document["kinds"] = {kind.kind: _kind_json(kind) for kind in run.kinds}
+    if controls := [*run.controls, *(one.controls if run.scope is Scope.DOMAIN else ())]:
+        document["controls"] = controls_json(controls)
     if run.confidence:
         document["unanswerable"] = confidence_json(run.confidence)
     if before := one.before.get(run.scope):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from evals.confidence import Confidence
+from evals.controls import Control
 from evals.judgments import Origin
 from evals.measures import Metric
 from nornweave.evaluation_documents import ALL_DOMAINS
@@ -72,6 +73,7 @@ class ScopeResult:
         kinds: by name; empty where the set tells no kinds apart.
         confidence: whether the answers' scores tell what can be answered from what cannot; ``None`` where the set has
             no question without an answer.
+        controls: what must score low; see ``controls``.
         p50_ms: median time of a query, with the rankings of all stages at full depth; ``None`` when none was answered.
             For comparing scopes, not for promises: who remembers encodings pays for them in the first scope only.
         p95_ms: the time that 95 % of the queries stay below.
@@ -85,6 +87,7 @@ class ScopeResult:
     failures: tuple[QueryFailure, ...]
     kinds: tuple[KindResult, ...] = ()
     confidence: Confidence | None = None
+    controls: tuple[Control, ...] = ()
 
     def stage(self, name: str) -> StageResult | None:
         """Return one stage, if it ran."""

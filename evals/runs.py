@@ -16,18 +16,20 @@ from typing import Protocol, TypeAlias
 import numpy as np
 
 from evals.confidence import TopScore, confidence_of
+from evals.controls import Control, control_of, shuffled
 from evals.hits import Hits
 from evals.judgments import JudgedSet, Judgment, JudgmentError, Query
 from evals.measures import DEEPEST, Ranking, measure
 from evals.results import ITEMS, KindResult, QueryFailure, Scope, ScopeResult, SetResult, StageResult
 from nornweave.errors import QueryError, StoreError
-from nornweave.recall.records import Filters, HiddenPlace
+from nornweave.recall.records import Citation, Filters, HiddenPlace
 from nornweave.tracing import Rankings
 from nornweave.types import Domain, Span, digest
 
 # The query path's order; other stages follow in the order in which they are first seen.
 STAGES = ("dense", "sparse", "fulltext", "structured", "combined", "expanded", "reranked", "merged", "fused")
 LAST_STAGE = "fused"
+CONTROLLED = ("Recall@10", "RR@10")
 STANDS_IN = {"expanded": "combined"}
 """Stages that some queries pass by: what stands for them is what they were given."""
 DOCUMENT_DEPTHS = (30, 100)
@@ -100,6 +102,7 @@ class _Run:
     latencies_ms: list[float] = field(default_factory=list)
     failures: list[QueryFailure] = field(default_factory=list)
     top_scores: list[TopScore] = field(default_factory=list)
+    answers: dict[str, tuple[Citation, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +295,15 @@ def _run_scope(
         failures=tuple(run.failures),
         kinds=_kinds(run, target),
         confidence=confidence_of(run.top_scores, min_score),
+        controls=_shuffled(run, target),
     )
+
+
+def _shuffled(run: _Run, target: Target) -> tuple[Control, ...]:
+    """Return the control that costs no search: every answer, measured by another query's judgments."""
+    found = shuffled(run.answers, target.relevant, target.domain, target.held)
+    real = measure(run.places[LAST_STAGE], _grades(target), CONTROLLED)
+    return tuple(control_of("shuffled", LAST_STAGE, name, real[name], found[name]) for name in CONTROLLED if found)
 
 
 def _run_query(run: _Run, searcher: Searcher, target: Target, query: Query, scope: Scope) -> None:
@@ -307,6 +318,7 @@ def _run_query(run: _Run, searcher: Searcher, target: Target, query: Query, scop
     run.top_scores.append(TopScore(query.id, rankings.confidence, query.answerable))
     if not query.answerable:
         return
+    run.answers[query.id] = rankings.stages.get(LAST_STAGE, ())
     for stage, ranking in rankings.stages.items():
         run.places.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=hits.whole_documents)
         run.items.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=False)

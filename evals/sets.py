@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evals.generated import generate
+from evals.generated.sets import NAME as GENERATED_NAME
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet, JudgmentError
 from nornweave.recall.agent import Agent
@@ -32,6 +33,23 @@ def read_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:
     return judged
 
 
+def read_domain_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:
+    """Read the sets that a domain names.
+
+    Raises:
+        JudgmentError: as ``read_sets``; one is judged across domains, or named like the set that is made.
+    """
+    judged = read_sets(folders)
+    for one in judged:
+        if one.across_domains:
+            raise JudgmentError(
+                f"judged set {one.name!r} is judged in all domains; name it under 'evaluation', not in one"
+            )
+        if one.name == GENERATED_NAME:
+            raise JudgmentError(f"no judged set can be named {one.name!r}, as the one made out of the corpus is")
+    return judged
+
+
 def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> tuple[JudgedSet, ...]:
     """Return the sets that a domain is measured with.
 
@@ -44,7 +62,7 @@ def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> 
         JudgmentError: a configured set is broken.
         StoreError: no generation can be read.
     """
-    judged = read_sets(evaluation.judgments)
+    judged = read_domain_sets(evaluation.judgments)
     if not generated:
         return judged
     with agent.generation.use() as generation:

@@ -55,6 +55,7 @@ def evaluate(
             engine,
             sets or configured_sets(settings, engine, domain or ()),
             count_missing=count_missing,
+            controls=True,
             run_id=uuid.uuid4().hex,
             progress=bars,
         )

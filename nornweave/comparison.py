@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 FLIPS = 10_000
+BLOCK = 500
+"""Flips that are drawn at a time."""
 EXACT_UP_TO = 13
 """So many differing queries are flipped in all 8,192 ways; more of them at random."""
 RESAMPLES = 1000
@@ -102,7 +105,7 @@ def _randomisation_test(differences: NDArray[np.float64]) -> tuple[float, float]
     if not len(differences):
         return 1.0, 1.0
     found = differences.sum()
-    sums = _signs(len(differences)) @ differences
+    sums = _flipped_sums(differences)
     # Sums of the same numbers in another order differ in their last digits.
     slack = 1e-9 * np.abs(differences).sum()
     extreme = np.abs(sums) >= abs(found) - slack
@@ -113,17 +116,36 @@ def _randomisation_test(differences: NDArray[np.float64]) -> tuple[float, float]
     return float((extreme.sum() + 1) / (FLIPS + 1)), float((lower.sum() + 1) / (FLIPS + 1))
 
 
-def _signs(count: int) -> NDArray[np.float64]:
+def _flipped_sums(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sum for each way of flipping signs."""
+    count = len(differences)
     if count <= EXACT_UP_TO:
-        numbers = np.arange(2**count)[:, None] >> np.arange(count)[None, :]
-        return np.where(numbers & 1, 1.0, -1.0)
-    return np.random.default_rng(SEED).choice(np.array([-1.0, 1.0]), size=(FLIPS, count))
+        flipped = np.arange(2**count)[:, None] >> np.arange(count)[None, :] & 1
+        return _flipped(differences, flipped.astype(np.float64))
+    generator = np.random.default_rng(SEED)
+    # Of thousands of queries all flips at once would take hundreds of megabytes.
+    return np.concatenate([_flipped(differences, _random_bits(generator, count)) for _ in range(FLIPS // BLOCK)])
+
+
+def _flipped(differences: NDArray[np.float64], flipped: NDArray[np.float64]) -> NDArray[np.float64]:
+    sums: NDArray[np.float64] = differences.sum() - 2 * (flipped @ differences)
+    return sums
+
+
+def _random_bits(generator: np.random.Generator, count: int) -> NDArray[np.float64]:
+    drawn = np.frombuffer(generator.bytes(BLOCK * -(-count // 8)), np.uint8).reshape(BLOCK, -1)
+    return np.unpackbits(drawn, axis=1, count=count).astype(np.float64)
 
 
 def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
-    generator = np.random.default_rng(SEED)
-    count = len(differences)
-    means = generator.multinomial(count, np.full(count, 1 / count), RESAMPLES) @ differences / count
+    means = _resamples(len(differences)) @ differences / len(differences)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(means, (tail, 1 - tail))
     return float(low), float(high)
+
+
+@lru_cache(maxsize=4)
+def _resamples(size: int) -> NDArray[np.float64]:
+    """Return how often each of ``size`` queries is drawn, per resample: the same draws for every stage and measure."""
+    generator = np.random.default_rng(SEED)
+    return generator.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(np.float64)

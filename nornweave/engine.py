@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -25,7 +25,6 @@ from nornweave.documents import (
     chunk_document,
     document_document,
 )
-from nornweave.embedding import Encoder
 from nornweave.embedding.memo import QueryMemo
 from nornweave.errors import StoreError
 from nornweave.evaluation_documents import (
@@ -72,7 +71,6 @@ class Engine:
         domains: Sequence[Domain] | None = None,
         *,
         candidates: Mapping[Domain, GenerationId] = NO_CANDIDATES,
-        through: Callable[[Encoder], Encoder] | None = None,
         watch: bool = True,
     ) -> None:
         """Take note of what to serve; nothing is loaded before ``start``.
@@ -81,13 +79,11 @@ class Engine:
             settings: of the workspace.
             domains: which to serve; ``None`` serves all that have a source or an inbox.
             candidates: domains that answer from a generation which is built but not published, to measure it.
-            through: what every encoder is passed through, for controls.
             watch: whether entering it as a context swaps to new generations as they are published.
         """
         self._settings = settings
         self._candidates = candidates
         self._watches = watch
-        self._through = through or _as_it_is
         served = domains or settings.served_domains
         self._domains = {one: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=one.value) for one in served}
         self._synthesizer = Synthesizer(settings.fusion)
@@ -336,7 +332,7 @@ class Engine:
         """Return the memo of an encoder, one for all domains that use it."""
         with self._loading:
             if configured.embedding not in self._memos:
-                self._memos[configured.embedding] = QueryMemo(self._through(encoder_of(self._settings, configured)))
+                self._memos[configured.embedding] = QueryMemo(encoder_of(self._settings, configured))
             return self._memos[configured.embedding]
 
     def _reranker(self, configured: RerankingSettings) -> RerankerSlot:
@@ -353,7 +349,3 @@ class Engine:
                 agent.refresh()
                 agent.follow(plan_in_force(self._settings, domain))
             self._ranking = ranking_in_force(self._settings)
-
-
-def _as_it_is(encoder: Encoder) -> Encoder:
-    return encoder

@@ -19,6 +19,7 @@ ALL_DOMAINS = "all"
 LAST_STAGE = "fused"
 WORST = 50
 """Queries of one set and measure that a comparison names."""
+_LEAST = {Verdict.REFUSED: 0, Verdict.OUTDATED: 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +51,7 @@ class EvaluationDocument(TypedDict):
     origin: Annotated[str, Field(description="who judged: people, public, generated, feedback")]
     scope: str
     generation: str
-    verdict: Annotated[str, Field(description="published: measured; passed, refused: a candidate")]
+    verdict: Annotated[str, Field(description="published, outdated: measured; passed, refused: a candidate")]
     commit: Annotated[str, Field(description="of NornWeave itself")]
     plan: str
     queries: int
@@ -171,7 +172,8 @@ def _newest(
 ) -> dict[tuple[str, str], Evaluation]:
     found = history.evaluations(domain=domain.value, set_name=set_name, generation=generation)
     # A refused candidate's name goes to the next one, which may be published: that is what the name means then.
-    ordered = sorted(found, key=lambda one: (one.verdict is not Verdict.REFUSED, one.at))
+    # One that newer code has measured says less of it than what it was published with.
+    ordered = sorted(found, key=lambda one: (_LEAST.get(one.verdict, len(_LEAST)), one.at))
     return {(one.set_name, one.scope): one for one in ordered}
 
 

@@ -13,6 +13,8 @@ class Verdict(StrEnum):
 
     PUBLISHED = "published"
     """A published generation was measured; nothing was decided."""
+    OUTDATED = "outdated"
+    """So it was, but with another analyzer or encoder than it was built with: what it answers until the next sync."""
     PASSED = "passed"
     """A candidate was measured, and may be published."""
     REFUSED = "refused"

@@ -15,6 +15,7 @@ import numpy as np
 
 from nornweave import analysis
 from nornweave.cross_encoder import Reranker, RerankerSlot
+from nornweave.embedding import Encoder
 from nornweave.embedding.memo import QueryMemo
 from nornweave.errors import EncoderError, QueryError, RerankerError, StoreError
 from nornweave.plans import PlanInForce
@@ -200,6 +201,13 @@ class Agent:
         """
         other = copy.copy(self)
         other.settings = self.settings.model_copy(update={"plan": plan})
+        other.statistics = Statistics()
+        return other
+
+    def with_encoder(self, encoder: Encoder) -> Agent:
+        """Return an agent like this one that encodes queries differently, for controls; see ``with_plan``."""
+        other = copy.copy(self)
+        other._encoder = QueryMemo(encoder)
         other.statistics = Statistics()
         return other
 

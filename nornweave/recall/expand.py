@@ -15,8 +15,10 @@ from itertools import islice, zip_longest
 from typing import get_args
 
 from nornweave.errors import QueryError
+from nornweave.recall.initials import capitalised_names
+from nornweave.recall.phrases import Match, arrow, find_phrases, quoted_spans, replace, within
 from nornweave.recall.records import Switch
-from nornweave.recall.vocabulary import WORD, Entry, PhraseIndex, Vocabulary, field_vocabulary, phrase
+from nornweave.recall.vocabulary import WORD, Vocabulary, field_vocabulary, phrase
 
 # FUSIONRAG: "Return up to 3 variations", the original among them; when and when not to expand.
 MAX_VARIANTS = 3
@@ -44,15 +46,6 @@ class Variant:
     text: str
     kind: VariantKind
     detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Match:
-    """A phrase of the vocabulary in a text, by characters."""
-
-    start: int
-    end: int
-    entry: Entry
 
 
 def expand(
@@ -99,7 +92,8 @@ def acronym_variants(
     """Put a query with the short for the long form of an acronym, or the other way round.
 
     The two mean the same, so this is worth doing for every query; but only where the other form is said at all, for
-    otherwise it finds nothing and costs as much as the query itself.
+    otherwise it finds nothing and costs as much as the query itself. A name in capitals that the vocabulary does not
+    know ("Proof Key for Code Exchange") may be called by its initials.
 
     Args:
         text: the query, as asked.
@@ -108,7 +102,7 @@ def acronym_variants(
         limit: variants at most, the original included, though it is not returned.
 
     Returns:
-        At most ``limit - 1``, in the order of the query, one acronym replaced in each.
+        At most ``limit - 1``, one acronym replaced in each: known ones first, in the order of the query.
     """
     known = _acronyms(text, vocabulary or field_vocabulary(), is_said)
     distinct = _distinct([Variant(text, VariantKind.ORIGINAL), *known, *_initials(text, is_said)])
@@ -174,49 +168,36 @@ def _everything(_: str) -> bool:
 
 def _acronyms(text: str, vocabulary: Vocabulary, is_said: Callable[[str], bool] = _everything) -> Iterator[Variant]:
     """Replace one acronym, wherever it stands; then the next one."""
-    places: dict[int, list[_Match]] = {}
-    for match in _matches(text, vocabulary.acronym_index):
+    places: dict[int, list[Match]] = {}
+    for match in find_phrases(text, vocabulary.acronym_index):
         places.setdefault(id(match.entry), []).append(match)
     for matches in places.values():
         replacement = matches[0].entry.alternatives[0]
         if is_said(replacement):
-            replaced = _replace(text, [(match, replacement) for match in matches])
-            yield Variant(replaced, VariantKind.ACRONYM, _arrow(text, matches[0], replacement))
-
-
-# A name of three to ten words in capitals, with small words between them: "Proof Key for Code Exchange".
-_CAPITALISED = re.compile(
-    r"\b[A-Z][\w-]{1,40}(?: (?:(?:a|and|at|by|for|in|of|on|or|the|to|with) ){0,2}[A-Z][\w-]{1,40}){2,9}"
-)
-_INITIAL = re.compile(r"(?<![^\W_])[^\W_]")
+            replaced = replace(text, [(match, replacement) for match in matches])
+            yield Variant(replaced, VariantKind.ACRONYM, arrow(text, matches[0], replacement))
 
 
 def _initials(text: str, is_said: Callable[[str], bool]) -> Iterator[Variant]:
-    """Replace a name in capitals by its initials; who writes ``PKCE`` everywhere may have spelled it out nowhere."""
-    protected = _quoted_spans(text)
-    for match in _CAPITALISED.finditer(text):
-        letters = [letter[0] for letter in _INITIAL.finditer(match[0])]
-        short = next(filter(is_said, ("".join(filter(str.isupper, letters)), "".join(letters).upper())), None)
-        if short and not _within(match.start(), protected):
-            yield Variant(
-                f"{text[: match.start()]}{short}{text[match.end() :]}", VariantKind.ACRONYM, f"{match[0]} → {short}"
-            )
+    """Replace a name in capitals by its initials: who writes ``PKCE`` everywhere may have spelled it out nowhere."""
+    protected = quoted_spans(text)
+    for name in capitalised_names(text):
+        short = next(filter(is_said, name.initials), None)
+        if short and not within(name.start, protected):
+            replaced = f"{text[: name.start]}{short}{text[name.end :]}"
+            yield Variant(replaced, VariantKind.ACRONYM, f"{text[name.start : name.end]} → {short}")
 
 
 def _synonyms(text: str, vocabulary: Vocabulary) -> Iterator[Variant]:
     """Replace every word that has synonyms by its first, then by its second, …; identifiers are spelled out before."""
     plain, _ = _spell_out(text, vocabulary)
-    matches = list(_matches(plain, vocabulary.synonym_index))
+    matches = list(find_phrases(plain, vocabulary.synonym_index))
     for turn in range(max((len(match.entry.alternatives) for match in matches), default=0)):
         replaced = [
             (match, match.entry.alternatives[min(turn, len(match.entry.alternatives) - 1)]) for match in matches
         ]
-        detail = ", ".join(_arrow(plain, match, replacement) for match, replacement in replaced)
-        yield Variant(_replace(plain, replaced), VariantKind.SYNONYM, detail)
-
-
-def _alternative(entry: Entry, turn: int) -> str:
-    return entry.alternatives[min(turn, len(entry.alternatives) - 1)]
+        detail = ", ".join(arrow(plain, match, replacement) for match, replacement in replaced)
+        yield Variant(replace(plain, replaced), VariantKind.SYNONYM, detail)
 
 
 def _identifiers(text: str, vocabulary: Vocabulary) -> Iterator[Variant]:
@@ -246,76 +227,8 @@ def _category_named(category: str | None, vocabulary: Vocabulary) -> str | None:
 
 def _category_shown(text: str, vocabulary: Vocabulary) -> str | None:
     """Return the category of the first cue; error lines name the cause first."""
-    match = next(_matches(text, vocabulary.cue_index, quoted=True), None)
+    match = next(find_phrases(text, vocabulary.cue_index, quoted=True), None)
     return match.entry.alternatives[0] if match else None
-
-
-# What is between quotation marks or back-quotes; an apostrophe inside a word opens nothing.
-_QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?<!\w)'[^'\n]+'(?!\w)")
-
-
-def _quoted_spans(text: str) -> list[tuple[int, int]]:
-    return [match.span() for match in _QUOTED.finditer(text)]
-
-
-def _matches(text: str, index: PhraseIndex, *, quoted: bool = False) -> Iterator[_Match]:
-    """Find the phrases of an index, the longest at each place, left to right, none over another."""
-    words = list(WORD.finditer(text))
-    folded = [word[0].casefold() for word in words]
-    protected = [] if quoted else _quoted_spans(text)
-    position = 0
-    while position < len(words):
-        length, entry = _longest_at(text, words, folded, position, index)
-        if entry and not _within(words[position].start(), protected):
-            yield _Match(words[position].start(), words[position + length - 1].end(), entry)
-            position += length
-        else:
-            position += 1
-
-
-def _longest_at(
-    text: str, words: Sequence[re.Match[str]], folded: Sequence[str], position: int, index: PhraseIndex
-) -> tuple[int, Entry | None]:
-    first = folded[position]
-    longest = max(index.longest.get(first, 0), index.longest.get(_singular(first), 0))
-    for length in range(min(longest, len(words) - position), 0, -1):
-        last = folded[position + length - 1]
-        for ending in (last, _singular(last)):
-            entry = index.entries.get((*folded[position : position + length - 1], ending))
-            if entry and _adjacent(text, words[position : position + length]) and _spelled(words[position][0], entry):
-                return length, entry
-    return 1, None
-
-
-def _singular(word: str) -> str:
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
-
-
-def _adjacent(text: str, words: Sequence[re.Match[str]]) -> bool:
-    """Whether only spaces or one hyphen stand between the words."""
-    gaps = [text[first.end() : second.start()] for first, second in zip(words, words[1:], strict=False)]
-    return all(not gap.strip() or gap in "-‐‑" for gap in gaps)
-
-
-def _spelled(word: str, entry: Entry) -> bool:
-    return entry.capitals is None or word in {entry.capitals, f"{entry.capitals}s"}
-
-
-def _within(place: int, spans: Sequence[tuple[int, int]]) -> bool:
-    return any(start <= place < end for start, end in spans)
-
-
-def _replace(text: str, replacements: Sequence[tuple[_Match, str]]) -> str:
-    pieces: list[str] = []
-    done = 0
-    for match, replacement in replacements:
-        pieces += [text[done : match.start], replacement]
-        done = match.end
-    return "".join([*pieces, text[done:]])
-
-
-def _arrow(text: str, match: _Match, replacement: str) -> str:
-    return f"{text[match.start : match.end]} → {replacement}"
 
 
 # An identifier or a chain of them: handlePaymentError, payments.auth.verify_token(), Ledger::postEntry.
@@ -328,12 +241,12 @@ _VOWELS = frozenset("aeiouy")
 
 def _spell_out(text: str, vocabulary: Vocabulary) -> tuple[str, list[str]]:
     """Write the identifiers of a text as words; also what was changed."""
-    protected = _quoted_spans(text)
+    protected = quoted_spans(text)
     pieces: list[str] = []
     changes: list[str] = []
     done = 0
     for match in _CHAIN.finditer(text):
-        if _is_identifier(match[0], vocabulary.names) and not _within(match.start(), protected):
+        if _is_identifier(match[0], vocabulary.names) and not within(match.start(), protected):
             words = " ".join(_as_words(word, vocabulary.names) for word in WORD.findall(match[0]))
             pieces += [text[done : match.start()], words]
             changes.append(f"{match[0]} → {words}")

@@ -123,8 +123,11 @@ class EvaluationHistory:
         begun = self._file.with_name(f".{self._file.name}.new")
         for left in (begun, begun.with_name(f"{begun.name}.wal")):  # by a writer that was killed
             left.unlink(missing_ok=True)
-        with duckdb.connect(str(begun)) as connection:
-            connection.execute(statement_file("history"))
+        try:
+            with duckdb.connect(str(begun)) as connection:
+                connection.execute(statement_file("history"))
+        except duckdb.Error as error:
+            raise StoreError(f"{begun}: cannot be written ({error})") from error
         begun.rename(self._file)
 
     @contextmanager
@@ -149,7 +152,7 @@ class EvaluationHistory:
                     str(self._file), read_only=read_only, config={"memory_limit": MEMORY, "threads": 1}
                 )
             except duckdb.Error as error:
-                if not _is_held(error) or time.monotonic() >= deadline:
+                if not _is_held(error) :
                     raise self._damaged(error) from error
                 time.sleep(POLL_S)
             else:

@@ -127,6 +127,10 @@ class CandidateFiles(GenerationFiles):
         """Return the candidate."""
         return self._candidate
 
+    def all(self) -> tuple[GenerationId, ...]:
+        """Return the candidate alone: when it cannot be read, no other generation may answer in its place."""
+        return (self._candidate,)
+
     def path(self, generation: GenerationId) -> Path:
         """Return the file of a generation; the candidate's is the one that it was built in."""
         return self.build_path(generation) if generation == self._candidate else super().path(generation)

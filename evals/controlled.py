@@ -1,0 +1,52 @@
+"""Run the control of a judged set that costs a search: dense retrieval with query vectors that mean nothing."""
+
+from __future__ import annotations
+
+from evals.controls import Control, MeaninglessEncoder, chance_recall, control_of
+from evals.hits import Hits
+from evals.judgments import JudgedSet
+from evals.measures import measure
+from evals.results import Scope, SetResult
+from evals.runs import DOCUMENT_DEPTHS, locate
+from nornweave.engine import Engine
+from nornweave.errors import QueryError
+from nornweave.recall.records import RecallRequest
+
+MOST_QUERIES = 50
+"""Enough to tell chance from meaning."""
+STAGE = "dense"
+MEASURES = ("Recall@10", "RR@10")
+
+
+def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tuple[Control, ...]:
+    """Ask a set's domain with vectors that mean nothing; empty where dense retrieval did not run.
+
+    Args:
+        engine: that served the evaluation.
+        judged: the set.
+        result: of its evaluation, with a run in its own domain.
+    """
+    run, agent = result.scope(Scope.DOMAIN), engine.agents[result.domain]
+    dense, memo = run.stage(STAGE) if run else None, agent.encoder()
+    if dense is None or memo is None:
+        return ()
+    target = locate(engine, judged, (result.domain,), count_missing=result.missing_counted)
+    blind = agent.with_encoder(MeaninglessEncoder(memo.encoder))
+    places, grades = {}, {}
+    for query in target.queries[:MOST_QUERIES]:
+        relevant = target.relevant[query.id]
+        hits = Hits(relevant, target.domain, target.held)
+        try:
+            asked = RecallRequest(text=query.text, top_k=DOCUMENT_DEPTHS[0], filters=query.filters, trace=True)
+            found = [one.citation for one in blind.recall(asked).stages.get(STAGE, ())]
+        except QueryError:  # it has no answer in the evaluation either
+            found = []
+        places[query.id] = hits.places(found, by_document=hits.whole_documents)
+        grades[query.id] = {one.key: one.grade for one in relevant}
+    with agent.generation.use() as generation:
+        chance = {"Recall@10": chance_recall(generation.chunk_count)}
+    measured = measure(places, grades, MEASURES)
+    return tuple(
+        control_of("embeddings off", STAGE, name, dense.metrics[name], measured[name], chance.get(name))
+        for name in MEASURES
+    )
