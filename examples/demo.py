@@ -1,4 +1,4 @@
-"""``make demo``: ingest the example corpus and this project, then ask three questions."""
+"""``make demo``: ingest the example corpus and this project, ask three questions, and measure the answers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ def run(*arguments: str) -> None:
 
 
 def main() -> None:
-    """Sync, ask, and list what the domains disagree about."""
+    """Sync, ask, list what the domains disagree about, and measure."""
     run("sync")
     for question, options in QUESTIONS:
         run("query", question, *options, "--top-k", "3")
     run("conflicts")
+    run("eval", "--summary")
     print(
         "\nNext: `make serve` opens the Dagster UI on http://127.0.0.1:3000 (four domain groups, their runs, checks and plots)."
+        "\n      Judge your own corpus in an hour: docs/evaluation.md."
         "\n      Point nornweave.yaml at your own sources: docs/configuration.md."
     )
 
