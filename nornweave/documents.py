@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, TypeAlias
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
 from nornweave.fusion.records import ConflictRecord, ConflictSide, RankedItem, Synthesis
+from nornweave.ingest.inbox import InboxDocument
 from nornweave.recall.items import citation_of
 from nornweave.recall.records import Citation, Explanation, RecallItem, RecallResponse, SourceState
 from nornweave.store.generation import StoredChunk, StoredText
-from nornweave.types import NO_METADATA, Claim, Domain, Metadata
+from nornweave.types import Claim, Domain
 
 
 class ScoreDocument(TypedDict):
@@ -271,6 +271,10 @@ class LedgerDocument(TypedDict):
     notices: list[str]
 
 
+Deposit: TypeAlias = InboxDocument
+"""A document that is handed in, for whoever must not know of ingestion."""
+
+
 class DepositDocument(TypedDict):
     """What became of a document that was handed in."""
 
@@ -421,22 +425,6 @@ def _explanation(explanation: Explanation) -> ExplanationDocument:
 
 def _utc(moment: datetime | None) -> str | None:
     return moment.isoformat().replace("+00:00", "Z") if moment else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deposit:
-    """A document that is handed in.
-
-    Attributes:
-        source_path: its place and identity in the inbox.
-        metadata: JSON values.
-        source_updated_at: with its time zone.
-    """
-
-    source_path: str
-    content: str
-    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
-    source_updated_at: datetime | None = None
 
 
 def chunk_document(domain: Domain, chunk: StoredChunk, generation: str) -> ChunkDocument:

@@ -38,7 +38,7 @@ from nornweave.feedback import FeedbackDocument
 from nornweave.fusion.records import FuseRequest
 from nornweave.fusion_settings import FusionSettings
 from nornweave.gathering import NOTHING_HIDDEN, asked_agents, recall_everywhere
-from nornweave.ingest.inbox import InboxDocument, deposit
+from nornweave.ingest.inbox import deposit
 from nornweave.ledger_book import ledger_document, load_ledger
 from nornweave.plans import plan_in_force, ranking_in_force
 from nornweave.recall.agent import Agent
@@ -240,16 +240,7 @@ class Engine:
         Raises:
             SourceUnavailableError: the inbox cannot be written.
         """
-        handed_in = [
-            InboxDocument(
-                source_path=one.source_path,
-                content=one.content,
-                metadata=one.metadata,
-                source_updated_at=one.source_updated_at,
-            )
-            for one in documents
-        ]
-        receipts = deposit(self._settings.inbox(domain), handed_in)
+        receipts = deposit(self._settings.inbox(domain), documents)
         return [{"source_path": one.source_path, "status": one.status.value, "reason": one.reason} for one in receipts]
 
     def recall(self, question: Question) -> tuple[RecallResponse, ...]:

@@ -30,7 +30,6 @@ MAX_CHARACTERS = 20_000
 MAX_CLIMB = 14
 
 _CALLS = re.compile(r"call|invocation|creation|new_expression")
-_COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">=", "===", "!==", "&&", "and", "in", "is", "not in", "=~"})
 _CHOICES = frozenset({"||", "??", "or", "?:"})
 # What a value may stand in before the name is reached: arithmetic, a choice, a default, a call that hands it on.
 _CLIMBED = re.compile(

@@ -53,7 +53,6 @@ _BLOCK = re.compile(r"[|>][+-]?\d?")
 _EXPOSED = re.compile(r"EXPOSE[ \t]+(\d{2,5})\b")
 _BASE_IMAGE = re.compile(r"FROM[ \t]+(?:--\S+[ \t]+)?(?:[\w.\-/:]+/)?([a-z][\w.-]*):(\d[\w.]*)")
 _FLAG = re.compile(r"--([a-z][a-z-]{1,40})[= ](\d[\w.]*)")
-_NO_SETTINGS = frozenset({"paths", "schemas", "definitions", "properties"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ MAX_COLUMNS = 20
 MAX_CELL = 300
 
 _MARKDOWN_RULE = re.compile(r"\s*\|?\s*:?-{1,}:?\s*(?:\|\s*:?-{1,}:?\s*)*\|?\s*\Z")
-_MARKDOWN_CELL = re.compile(r"(?:^|(?<!\\)\|)(?P<cell>(?:[^|\\]|\\.)*)(?=\||$)")
 _SIMPLE_RULE = re.compile(r"\s*={2,}(?:\s+={2,})+\s*\Z")
 _GRID_RULE = re.compile(r"\s*\+(?P<mark>[-=])[-=+]*\+\s*\Z")
 _HTML_TABLE = re.compile(r"<table\b[^<>]{0,500}>(?P<body>.*?)(?:</table\s*>|\Z)", re.DOTALL | re.IGNORECASE)

@@ -14,7 +14,6 @@ from nornweave.claims.values import canonical_number, normal_date, normal_versio
 from nornweave.types import Claim, ClaimKind, Mood, Span
 
 MAX_STATEMENT = 240
-MAX_TEXT_VALUE = 60
 MAX_TOPICS = 12
 
 _TIMES = frozenset({"s", "month"})

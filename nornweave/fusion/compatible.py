@@ -42,7 +42,6 @@ _FAMILIES = (
 )
 LOOSE = "~"
 _LOOSE_ATTRIBUTES = frozenset({"limit", "minimum", "deadline", "window", "delay", "default", "count", "rate", "size"})
-_LEAST_VERSION = frozenset({"min_version", "minimum version"})
 _ENDS = frozenset({"ended", "lifetime", "deadline", "support"})
 
 MAX_RATIO = 5_000
