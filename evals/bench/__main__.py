@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from evals.bench import encoding, fusing, ranking, recalling, syncing
+from evals.bench import encoding, evaluating, fusing, ranking, recalling, syncing, tuning
 
 
 def main(
@@ -17,7 +17,7 @@ def main(
     only: Annotated[
         str,
         typer.Option(
-            help="encoding, sync, memory, fusion, ranking, recall, hnsw or large; all but the last two if left out."
+            help="encoding, sync, memory, fusion, ranking, evaluation, recall; only if named: tuning, hnsw, large."
         ),
     ] = "",
     copies: Annotated[int, typer.Option(help="How many times 100,000 chunks `large` has.")] = 10,
@@ -35,6 +35,10 @@ def main(
             fusing.print_fusion(shared, (keep or Path(folder)) / "fusion")
         if only in {"", "ranking"}:
             ranking.print_ranking(shared, (keep or Path(folder)) / "fusion")
+        if only in {"", "evaluation"}:
+            evaluating.print_evaluating(shared, (keep or Path(folder)) / "fusion")
+        if only == "tuning":
+            tuning.print_tuning(shared, (keep or Path(folder)) / "fusion")
         if only in {"", "recall", "large"}:
             recalling.print_recall(keep or Path(folder) / "recall", copies=copies if only == "large" else 0)
         if only == "hnsw":
