@@ -200,7 +200,7 @@ class PlanSettings(_Settings):
     function_words: float = Field(0.3, ge=0, le=1)
     """What "how", "the" and the like count for beside other terms of the same rarity."""
     expand: bool = False
-    """Whether ``expand: auto`` may add variants of the query."""
+    """Whether ``expand: auto`` may add variants of the query besides acronyms, which it always may."""
     rerank: bool = False
     """Whether ``rerank: auto`` uses the domain's cross-encoder, which is looked for at start then."""
     heuristics: bool = False

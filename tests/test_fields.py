@@ -19,6 +19,7 @@ def keys_of(
     section: str | None = None,
     document_title: str | None = None,
     document_metadata: dict[str, JsonValue] | None = None,
+    document_format: str = "text",
     **metadata: JsonValue,
 ) -> set[str]:
     document = Document(
@@ -27,7 +28,7 @@ def keys_of(
         source_id=SourceId("source"),
         path=path,
         text="text",
-        format="text",
+        format=document_format,
         content_hash=ContentHash("0"),
         title=document_title,
         metadata=freeze(document_metadata or {}),
@@ -71,6 +72,14 @@ def test_symbols_names_and_dates_of_a_chunk() -> None:
         "date:2026-01-16",
         "date:2026-01",
     }
+
+
+def test_an_issue_is_called_by_its_number_other_threads_are_not() -> None:
+    assert "name:31" in keys_of(document_format="github", thread_id="31")
+    assert "name:7" in keys_of(document_format="github", thread_id="acme/payments#7")
+    assert keys_of(document_format="slack", thread_id="1768471200.000200") == keys_of()
+    assert keys_of(document_format="github") == keys_of()
+    assert {"name:31", "name:pr #31"} <= asked_keys("is PR #31 merged")
 
 
 def test_what_the_chunk_says_goes_before_what_its_document_says() -> None:

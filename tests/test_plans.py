@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from nornweave.errors import StoreError
@@ -66,7 +67,7 @@ def test_a_saved_plan_answers_once_it_is_activated(settings: Settings) -> None:
     files = plan_files(settings, Domain.CODE)
     now = datetime(2026, 3, 1, 12, tzinfo=UTC)
     base = plan_digest(settings.domains[Domain.CODE].plan)
-    evidence = {"sets": [{"name": "gold", "queries": 50}], "p_gain": 0.01}
+    evidence: dict[str, Any] = {"sets": [{"name": "gold", "queries": 50}], "p_gain": 0.01}
     plan = files.save(TUNED.model_dump(mode="json"), base=base, evidence=evidence, now=now)
     assert (plan.number, plan.name, plan.made_at, plan.replaces) == (1, "plan-1", "2026-03-01T12:00:00Z", None)
     assert plan_in_force(settings, Domain.CODE).name == CONFIGURED
@@ -305,6 +306,7 @@ def test_a_plan_comes_back_as_it_was_and_has_a_digest_of_its_own(
     assert (plan_digest(plan) == plan_digest(other)) == (plan == other)
 
 
+@hypothesis_settings(max_examples=40)
 @given(text=st.binary(max_size=200), pointer=st.binary(max_size=40))
 def test_whatever_stands_in_the_files_the_domain_answers(
     tmp_path_factory: pytest.TempPathFactory, text: bytes, pointer: bytes

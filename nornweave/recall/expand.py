@@ -93,7 +93,7 @@ def acronym_variants(
 
     The two mean the same, so this is worth doing for every query; but only where the other form is said at all, for
     otherwise it finds nothing and costs as much as the query itself. A name in capitals that the vocabulary does not
-    know ("Proof Key for Code Exchange") may be called by its initials.
+    know ("Web Content Accessibility Guidelines") may be called by its initials.
 
     Args:
         text: the query, as asked.
@@ -179,7 +179,7 @@ def _acronyms(text: str, vocabulary: Vocabulary, is_said: Callable[[str], bool] 
 
 
 def _initials(text: str, is_said: Callable[[str], bool]) -> Iterator[Variant]:
-    """Replace a name in capitals by its initials: who writes ``PKCE`` everywhere may have spelled it out nowhere."""
+    """Replace a name in capitals by its initials: who writes ``WCAG`` everywhere may have spelled it out nowhere."""
     protected = quoted_spans(text)
     for name in capitalised_names(text):
         short = next(filter(is_said, name.initials), None)

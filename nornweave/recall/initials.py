@@ -1,4 +1,4 @@
-"""Names in capitals and the letters that may stand for them: "Proof Key for Code Exchange", ``PKCE``."""
+"""Names in capitals and the letters that may stand for them: "Web Content Accessibility Guidelines", ``WCAG``."""
 
 from __future__ import annotations
 

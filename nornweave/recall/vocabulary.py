@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -21,7 +20,6 @@ from nornweave.errors import ConfigError
 FIELD_FILE = Path(__file__).with_name("vocabulary.yaml")
 MAX_VOCABULARY_BYTES = 1_000_000
 # A long form is looked for in so many characters before or inside a bracket.
-DEFINITION_WINDOW = 160
 
 WORD = re.compile(r"\w+")
 
@@ -92,10 +90,6 @@ class Vocabulary:
             ordinary_words=self.ordinary_words | other.ordinary_words,
             names=self.names | other.names,
         )
-
-    def with_learnt(self, acronyms: Mapping[str, str]) -> Vocabulary:
-        """Return this vocabulary and acronyms of a corpus (``acronyms_in``); what it already knows it keeps."""
-        return Vocabulary(acronyms=acronyms).extended(self)
 
 
 def field_vocabulary() -> Vocabulary:
@@ -241,69 +235,3 @@ def _cue_entries(categories: Mapping[str, Category]) -> Iterator[tuple[str, Entr
     for name, category in categories.items():
         for cue in (name, *category.cues):
             yield cue, Entry((name,))
-
-
-# "JSON Web Token (JWT)" and "JWT (JSON Web Token)"; a plural s may follow the short form.
-_SHORT_IN_BRACKETS = re.compile(r"\(([A-Z][A-Za-z0-9]{1,9}?)s?\)")
-_LONG_IN_BRACKETS = re.compile(r"\b([A-Z][A-Za-z0-9]{1,9}?)s?\s?\(([^()]{3,160})\)")
-_SENTENCE_END = re.compile(r"[.;:!?()\[\]{}<>|\"]|\n\s*\n")
-# The parts that may give an acronym a letter: words, the halves of "multi-factor", the humps of "JavaScript".
-_PART = re.compile(r"[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
-_SMALL_WORDS = frozenset({"a", "an", "and", "as", "at", "by", "for", "in", "of", "on", "or", "the", "to", "with"})
-
-
-def acronyms_in(text: str) -> dict[str, str]:
-    """Learn the acronyms that a text defines: ``JSON Web Token (JWT)``, ``JWT (JSON Web Token)``.
-
-    The letters of the short form must be the initials of the long form's words, in order; small words, and the second
-    halves of ``JavaScript`` or ``multi-factor``, may lack one. Short forms have 2 to 10 letters or digits, two of them
-    capitals; long forms at least two words. Of two definitions the first counts. Linear in the length of the text.
-
-    Returns:
-        Short form → long form as written, spaces collapsed, in the order of the text.
-    """
-    found: dict[int, tuple[str, str]] = {}
-    for match in _SHORT_IN_BRACKETS.finditer(text):
-        if long := _long_form(_sentence_before(text, match.start()), match[1]):
-            found[match.start()] = (match[1], long)
-    for match in _LONG_IN_BRACKETS.finditer(text):
-        long = _long_form(match[2], match[1])
-        if long and long == " ".join(match[2].split()):
-            found[match.start()] = (match[1], long)
-    acronyms: dict[str, str] = {}
-    for _, (short, long) in sorted(found.items()):
-        acronyms.setdefault(short, long)
-    return acronyms
-
-
-def _sentence_before(text: str, end: int) -> str:
-    """Return what its sentence says before ``end``, in whole words, as far as a definition reaches."""
-    start = max(0, end - DEFINITION_WINDOW)
-    while start and start < end and text[start - 1].isalnum():
-        start += 1
-    return _SENTENCE_END.split(text[start:end])[-1]
-
-
-def _long_form(before: str, short: str) -> str | None:
-    """Return the end of ``before`` whose initials spell ``short``."""
-    if sum(letter.isupper() for letter in short) < 2:
-        return None
-    letters = list(short.casefold())
-    parts = list(_PART.finditer(before))
-    heads = [True, *(first.end() != second.start() for first, second in pairwise(parts))]
-    for part, head in reversed(list(zip(parts, heads, strict=False))):
-        initial = part[0][0].casefold()
-        if letters and initial == letters[-1]:
-            letters.pop()
-        elif head and part[0].casefold() not in _SMALL_WORDS and not _joined(before, part.start()):
-            return None
-        if not letters:
-            long = " ".join(before[part.start() :].split())
-            starts_word = head and not _joined(before, part.start())
-            return long if starts_word and len(long.split()) > 1 and short not in long.split() else None
-    return None
-
-
-def _joined(text: str, start: int) -> bool:
-    """Whether a hyphen or letter ties what starts here to what is before it."""
-    return start > 0 and (text[start - 1] in "-‐‑_" or text[start - 1].isalnum())

@@ -1,0 +1,172 @@
+"""Acronyms are looked for in both forms, but only where the corpus says the other one; threads by their number."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recall_workspace import NO_MODELS, agent_of, publish
+
+from nornweave.recall.agent import Agent
+from nornweave.recall.expand import VariantKind, acronym_variants
+from nornweave.recall.initials import capitalised_names
+from nornweave.recall.records import RecallRequest, Switch
+from nornweave.recall.sources import is_said
+from nornweave.settings import Settings, load_settings
+from nornweave.types import Domain
+
+PAGES = {
+    "slos.md": "# Goals\n\nThe SLOs for search and checkout are read out on Tuesdays.",
+    "pages.md": "# Pages\n\nEvery page meets WCAG, grade AA.",
+    "cache.md": "# Cache\n\nEvery entry has a time to live of nine minutes.",
+    "doors.md": "# Doors\n\nA door has a code. After an exchange it has another.",
+    "time.md": "# Clock\n\nThe time is live.",
+}
+# An issue and a pull request whose comments say their number nowhere.
+THREADS = [
+    {
+        "id": number * 10,
+        "number": number,
+        "title": title,
+        "user": {"login": "dana"},
+        "body": "See below.",
+        "comments": [{"id": number * 10 + 1, "user": {"login": "bob"}, "body": comment}],
+    }
+    for number, title, comment in (
+        (4711, "Receipts are cut off", "The printer feeds too little paper."),
+        (815, "Shorter receipts", "Approved, but please name the constant."),
+    )
+]
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    folder = tmp_path_factory.mktemp("acronyms")
+    (folder / "docs").mkdir()
+    (folder / "threads").mkdir()
+    for name, text in PAGES.items():
+        (folder / "docs" / name).write_text(text, encoding="utf-8")
+    (folder / "threads" / "all.json").write_text(json.dumps(THREADS), encoding="utf-8")
+    file = folder / "nornweave.yaml"
+    sources = [
+        {"id": "docs", "domain": "documentation", "type": "files", "path": "docs"},
+        {"id": "threads", "domain": "conversations", "type": "github", "path": "threads"},
+    ]
+    domains = {domain.value: NO_MODELS for domain in Domain}
+    file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")
+    settings = load_settings(file, {})
+    publish(settings, Domain.DOCUMENTATION, Domain.CONVERSATIONS)
+    return settings
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as pool:
+        yield pool
+
+
+@pytest.fixture(scope="module")
+def docs(small: Settings, pool: ThreadPoolExecutor) -> Iterator[Agent]:
+    with agent_of(small, Domain.DOCUMENTATION, pool) as agent:
+        yield agent
+
+
+@pytest.mark.parametrize(
+    ("query", "variant", "path"),
+    [
+        ("when are service level objectives told", "when are SLO told", "slos.md"),
+        ("Web Content Accessibility Guidelines", "WCAG", "pages.md"),
+        ("the TTL in minutes", "the Time To Live in minutes", "cache.md"),
+    ],
+)
+def test_an_acronym_is_found_by_its_long_form_and_back(docs: Agent, query: str, variant: str, path: str) -> None:
+    found = docs.recall(RecallRequest(text=query))
+    assert found.expansions == (variant,)
+    assert found.items[0].citation.source_path == path
+    assert docs.recall(RecallRequest(text=query, expand="off")).expansions == ()
+
+
+@pytest.mark.parametrize("expand", ["auto", "off"])
+@pytest.mark.parametrize("query", ["HTTP headers", "role-based access control", '"TTL" in minutes', "who is on call"])
+def test_what_the_corpus_says_in_one_form_only_costs_no_second_search(docs: Agent, query: str, expand: Switch) -> None:
+    assert docs.recall(RecallRequest(text=query, expand=expand)).expansions == ()
+
+
+def test_a_variant_adds_places_and_takes_none_away(docs: Agent) -> None:
+    query = "service level objectives"
+    plain = docs.recall(RecallRequest(text=query, expand="off", top_k=100)).items
+    both = {item.chunk_id: item for item in docs.recall(RecallRequest(text=query, top_k=100)).items}
+    assert all(both[item.chunk_id].score >= item.score for item in plain)
+    first = max(both.values(), key=lambda item: item.score)
+    assert first.citation.source_path == "slos.md"
+    assert "sparse" in first.sources
+    assert all("sparse" not in item.sources for item in plain if item.chunk_id == first.chunk_id)
+
+
+def test_words_are_said_where_they_stand_side_by_side(docs: Agent) -> None:
+    with docs.generation.use() as generation:
+        said = [is_said(text, generation) for text in ("time to live", "Time-to-live", "SLO", "slo wcag", "WCAG", "")]
+        assert said == [True, True, True, False, True, False]
+        assert not is_said("code exchange", generation), "both words are there, in different places"
+
+
+def test_threads_are_found_by_the_number_that_only_their_page_shows(small: Settings, pool: ThreadPoolExecutor) -> None:
+    with agent_of(small, Domain.CONVERSATIONS, pool) as agent:
+        for number in (4711, 815):
+            for query in (f"#{number}", f"what came of PR #{number}", f"is issue {number} closed"):
+                first = agent.recall(RecallRequest(text=query)).items[0]
+                assert first.metadata["thread_id"] == str(number), query
+                assert str(number) not in first.content
+
+
+@pytest.mark.parametrize(
+    ("text", "initials"),
+    [
+        ("Small Office of Fine Arts", [("Small Office of Fine Arts", ("SOFA", "SOOFA"))]),
+        ("in the European Economic Area, too", [("European Economic Area", ("EEA",))]),
+        ("The Internet of Many Things", [("Internet of Many Things", ("IMT", "IOMT"))]),
+        ("Multi-Factor Sign In", []),
+        ("use Cross-Origin Resource Sharing", [("Cross-Origin Resource Sharing", ("CORS",))]),
+        ("How Do I Reset My Password", []),
+        ("What Is The Best Cache", []),
+        ("AWS EC2 S3 GPU", []),
+        ("Amazon Web", []),
+        ("time to live", []),
+        ("", []),
+    ],
+)
+def test_names_in_capitals(text: str, initials: list[tuple[str, tuple[str, ...]]]) -> None:
+    assert [(text[name.start : name.end], name.initials) for name in capitalised_names(text)] == initials
+
+
+@given(st.lists(st.sampled_from(["Ab", "cd", "of", "The", "E-F", "X", "É", " ", "-", "\n", "9"]), max_size=40))
+def test_names_lie_in_the_text_one_after_another(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    done = 0
+    for name in capitalised_names(text):
+        assert done <= name.start < name.end <= len(text)
+        assert all(len(form) >= 3 and form == form.upper() for form in name.initials)
+        done = name.end
+
+
+@given(st.text(max_size=200), st.integers(1, 4))
+def test_variants_are_distinct_bounded_and_acronyms_all(text: str, limit: int) -> None:
+    found = acronym_variants(f"{text} Small Office of Fine Arts of API and SDK", lambda _: True, limit=limit)
+    assert len(found) <= limit - 1
+    assert len({" ".join(variant.text.casefold().split()) for variant in found}) == len(found)
+    assert all(variant.kind is VariantKind.ACRONYM for variant in found)
+    assert acronym_variants(text, lambda _: False) == ()
+
+
+@pytest.mark.parametrize("piece", ["Aa ", "A", "Aa-", "Aa of the ", "The ", "Aa  ", "A" * 41 + " "])
+def test_names_are_found_in_linear_time(piece: str) -> None:
+    text = piece * (400_000 // len(piece))
+    started = time.process_time()
+    assert all(name.end <= len(text) for name in capitalised_names(text))
+    # Half a second here; one that looks on to the end at every word would take minutes.
+    assert time.process_time() - started < 10
