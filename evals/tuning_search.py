@@ -19,7 +19,7 @@ Values: TypeAlias = NDArray[np.float64]
 Score: TypeAlias = Callable[[Sequence[T], float | None], Mapping[T, Values]]
 """Scores points on all queries; the second argument is the ``time.monotonic()`` at which it gives up."""
 
-ROUNDS = 3
+ROUNDS = 2
 PULL = 0.01
 """What a unit of distance from the configured point costs: a tenth of all weight moved has to gain a thousandth."""
 

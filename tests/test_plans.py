@@ -123,7 +123,7 @@ def test_an_edited_configuration_wins(settings: Settings, tmp_path: Path) -> Non
     assert found.problem is not None
     assert "plan-1 was fitted to another configuration; tune again" in found.problem
     # The same configuration written in another way is the same.
-    same = configured(tmp_path, domains={"code": {"plan": {"document_share": 0, "function_words": 1.0}}})
+    same = configured(tmp_path, domains={"code": {"plan": {"document_share": 0.1, "function_words": 1.0}}})
     assert plan_in_force(same, Domain.CODE).name == "plan-1"
 
 

@@ -154,7 +154,12 @@ def _print(console: Console, title: str, rows: Sequence[_Row]) -> None:
     mean = math.fsum(row.served.comparison.difference for row in rows) / max(1, len(rows))
     console.print(table)
     console.print(f"mean difference {mean:+.4f}; held out: cross-validated on the half that it was fitted to")
-    for row in rows:
-        changed = differing(row.result.best, row.result.before)
-        values = ", ".join(f"{key} {value:g}" for key, value in changed.items()) or "nothing"
-        console.print(f"{row.name} {'ab'[row.half]}: {values}; {row.result.reason}", highlight=False)
+    for text in dict.fromkeys(_verdict(row) for row in rows):
+        console.print(text, highlight=False)
+
+
+def _verdict(row: _Row) -> str:
+    """Say what was found; where all sets are fitted together, the same for all."""
+    changed = differing(row.result.best, row.result.before)
+    values = ", ".join(f"{key} {value:g}" for key, value in changed.items()) or "nothing"
+    return f"{row.result.subject} {'ab'[row.half]}: {values}. {row.result.reason}"

@@ -19,7 +19,6 @@ from nornweave.errors import ConfigError
 
 FIELD_FILE = Path(__file__).with_name("vocabulary.yaml")
 MAX_VOCABULARY_BYTES = 1_000_000
-# A long form is looked for in so many characters before or inside a bracket.
 
 WORD = re.compile(r"\w+")
 

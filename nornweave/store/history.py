@@ -152,7 +152,7 @@ class EvaluationHistory:
                     str(self._file), read_only=read_only, config={"memory_limit": MEMORY, "threads": 1}
                 )
             except duckdb.Error as error:
-                if not _is_held(error) :
+                if not _is_held(error) or time.monotonic() >= deadline:
                     raise self._damaged(error) from error
                 time.sleep(POLL_S)
             else:

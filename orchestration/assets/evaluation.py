@@ -13,6 +13,7 @@ from evals.judgments import JudgmentError, Origin
 from evals.results import Scope
 from evals.runs import Progress
 from nornweave.engine import Engine
+from nornweave.errors import NornWeaveError
 from nornweave.evaluation_documents import ALL_DOMAINS
 from nornweave.evaluations import Verdict
 from nornweave.settings import Settings
@@ -136,10 +137,10 @@ def _is_known(settings: Settings) -> bool:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Let a wrong judged set be a failure with its message, not a defect with a trace."""
+    """Let a wrong judged set or a damaged history be a failure with its message, not a defect with a trace."""
     try:
         yield
-    except JudgmentError as error:
+    except (JudgmentError, NornWeaveError) as error:
         raise dg.Failure(str(error), allow_retries=False) from error
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evals.hits import Hits
@@ -47,6 +47,7 @@ def case(name: str, *documents: str, text: str | None = None) -> Case:
 PAIRS = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=40, max_size=80)
 
 
+@settings(max_examples=40)
 @given(pairs=PAIRS, seed=st.integers(0, 5))
 def test_what_is_judged_in_one_document_is_in_one_fold_in_whatever_order(
     pairs: Sequence[tuple[int, int]], seed: int
@@ -204,13 +205,13 @@ def test_points_that_are_equally_good_are_hardly_ever_kept() -> None:
     """What the test of significance is for: with nothing to be gained, less than one tuning in ten may go wrong."""
     folds = [at % 5 for at in range(60)]
     kept = 0
-    for seed in range(100):
+    for seed in range(60):
         values = np.random.default_rng(seed).random((41, 60))
         found = search(line(), lambda points, _, of=values: {one: of[one + 20] for one in points}, folds)  # type: ignore[misc]
         before = {str(at): float(found.values[0][at]) for at in range(60)}
         after = {str(at): float(found.values[found.of_folds[folds[at]]][at]) for at in range(60)}
         kept += not refusal(Change.of("held out", before, after), (), changed=found.of_all != 0)
-    assert kept <= 8
+    assert kept <= 5
 
 
 def test_a_real_gain_is_kept() -> None:

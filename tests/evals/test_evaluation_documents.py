@@ -1,0 +1,256 @@
+"""What ``GET /evaluations`` and ``nornweave evaluations`` show: the history, and two generations beside each other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from nornweave.evaluation_documents import (
+    WORST,
+    EvaluationsQuery,
+    comparison_document,
+    evaluations_document,
+)
+from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Verdict
+from nornweave.store.history import KEEP_VALUES, EvaluationHistory
+from nornweave.types import Domain
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+FIRST, SECOND = "gen-000001", "gen-000002"
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> EvaluationHistory:
+    return EvaluationHistory(tmp_path)
+
+
+def measured(
+    generation: str,
+    values: Mapping[str, float],
+    *,
+    minutes: int = 0,
+    set_name: str = "golden",
+    scope: str = "domain",
+    domain: str = "code",
+    digest: str = "d",
+    verdict: Verdict = Verdict.PUBLISHED,
+) -> tuple[Evaluation, list[QueryValue]]:
+    """Return an evaluation as history keeps it, with the values of one measure of the answers."""
+    mean = sum(values.values()) / len(values)
+    evaluation = Evaluation(
+        evaluation_id=f"{generation} {set_name} {scope} {minutes}",
+        run_id="run",
+        at=NOON + timedelta(minutes=minutes),
+        domain=domain,
+        set_name=set_name,
+        origin="people",
+        scope=scope,
+        generation=generation,
+        verdict=verdict,
+        commit="0.1.0+abc",
+        plan="configured",
+        queries=len(values) + 1,
+        measured=len(values),
+        missing=1,
+        failed=2,
+        p50_ms=1.23456,
+        p95_ms=None,
+        metrics=(
+            StageMetric("sparse", "RR@10", 0.5, 0.1, 0.9),
+            StageMetric("fused", "RR@10", mean, mean - 0.012345, mean + 0.1),
+        ),
+    )
+    return evaluation, [QueryValue("fused", query, digest, "RR@10", value) for query, value in values.items()]
+
+
+def test_an_empty_history_is_an_empty_document(history: EvaluationHistory) -> None:
+    assert evaluations_document(history, EvaluationsQuery()) == {"evaluations": []}
+
+
+def test_an_evaluation_is_shown_whole(history: EvaluationHistory) -> None:
+    history.record([measured(FIRST, {"a": 1, "b": 1 / 3}, verdict=Verdict.PASSED)])
+
+    (shown,) = json.loads(json.dumps(evaluations_document(history, EvaluationsQuery())))["evaluations"]
+    assert shown == {
+        "evaluation_id": f"{FIRST} golden domain 0",
+        "run_id": "run",
+        "at": "2026-03-01T12:00:00+00:00",
+        "domain": "code",
+        "set": "golden",
+        "origin": "people",
+        "scope": "domain",
+        "generation": FIRST,
+        "verdict": "passed",
+        "commit": "0.1.0+abc",
+        "plan": "configured",
+        "queries": 3,
+        "measured": 2,
+        "missing_documents": 1,
+        "failed_queries": 2,
+        "latency_ms": {"p50": 1.235, "p95": None},
+        "stages": {
+            "sparse": {"RR@10": {"mean": 0.5, "interval": [0.1, 0.9]}},
+            "fused": {"RR@10": {"mean": 0.6667, "interval": [0.6543, 0.7667]}},
+        },
+    }
+
+
+def test_the_newest_come_first_and_can_be_asked_for(history: EvaluationHistory) -> None:
+    history.record(
+        [
+            measured(FIRST, {"a": 1}, minutes=1),
+            measured(SECOND, {"a": 1}, minutes=2, set_name="generated"),
+            measured(SECOND, {"a": 1}, minutes=3, scope="all domains", domain="research"),
+        ]
+    )
+
+    def at(asked: EvaluationsQuery) -> list[str]:
+        return [one["at"][14:16] for one in evaluations_document(history, asked)["evaluations"]]
+
+    assert at(EvaluationsQuery()) == ["03", "02", "01"]
+    assert at(EvaluationsQuery(limit=1)) == ["03"]
+    assert at(EvaluationsQuery(domain=Domain.CODE)) == ["02", "01"]
+    assert at(EvaluationsQuery(set_name="golden")) == ["03", "01"]
+    assert at(EvaluationsQuery(scope="domain")) == ["02", "01"]
+    assert at(EvaluationsQuery(generation=SECOND)) == ["03", "02"]
+
+
+def test_two_generations_are_compared_query_by_query(history: EvaluationHistory) -> None:
+    history.record(
+        [
+            measured(FIRST, {"a": 1, "b": 1, "c": 0.5, "d": 0}),
+            measured(SECOND, {"a": 0.5, "b": 0, "c": 1, "e": 1}, minutes=1),
+        ]
+    )
+
+    document = comparison_document(history, Domain.CODE, FIRST, SECOND)
+
+    assert (document["domain"], document["before"], document["after"]) == ("code", FIRST, SECOND)
+    assert document["notices"] == []
+    (measure,) = document["measures"]
+    low, high = measure["interval"]
+    assert -1 <= low < measure["after"] - measure["before"] < high <= 1
+    assert {key: value for key, value in measure.items() if key != "interval"} == {
+        "set": "golden",
+        "scope": "domain",
+        "stage": "fused",
+        "measure": "RR@10",
+        "queries": 3,
+        "before": 0.8333,
+        "after": 0.5,
+        # Differences −½, −1, +½: sums of ±1 come four ways of eight, ±2 twice, 0 twice: as extreme as −1 are six.
+        "p_value": 0.75,
+        "better": 1,
+        "worse": [{"query_id": "b", "before": 1, "after": 0}, {"query_id": "a", "before": 1, "after": 0.5}],
+    }
+
+
+def test_the_largest_losses_come_first(history: EvaluationHistory) -> None:
+    losses = {"a little": 0.1, "much": 0.8, "nothing": 0, "gain": -0.2, "some": 0.4}
+    for name, loss in losses.items():
+        history.record(
+            [
+                measured(FIRST, {"q": 0.8}, set_name=name),
+                measured(SECOND, {"q": 0.8 - loss}, set_name=name, minutes=1),
+            ]
+        )
+
+    found = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]
+    assert [one["set"] for one in found] == ["much", "some", "a little", "nothing", "gain"]
+    (only,) = comparison_document(history, Domain.CODE, FIRST, SECOND, "some")["measures"]
+    assert only["set"] == "some"
+
+    back = comparison_document(history, Domain.CODE, SECOND, FIRST)["measures"]
+    assert [one["set"] for one in back] == ["gain", "nothing", "a little", "some", "much"]
+
+
+def test_only_the_worst_queries_are_named(history: EvaluationHistory) -> None:
+    queries = [f"q{number:03}" for number in range(WORST + 10)]
+    history.record(
+        [
+            measured(FIRST, dict.fromkeys(queries, 1.0)),
+            measured(SECOND, {query: number / 100 for number, query in enumerate(queries)}, minutes=1),
+        ]
+    )
+
+    (measure,) = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]
+    assert [one["query_id"] for one in measure["worse"]] == queries[:WORST]
+
+
+def test_what_differs_in_digest_set_or_scope_is_not_compared(history: EvaluationHistory) -> None:
+    history.record(
+        [
+            measured(FIRST, {"a": 1}),
+            measured(SECOND, {"a": 0}, minutes=1, digest="reworded"),
+            measured(SECOND, {"a": 0}, minutes=2, set_name="generated"),
+            measured(SECOND, {"a": 0}, minutes=3, scope="all domains"),
+        ]
+    )
+
+    document = comparison_document(history, Domain.CODE, FIRST, SECOND)
+    assert document["measures"] == []
+    assert document["notices"] == [
+        "golden, domain: the single queries' values are not kept any more, or none is the same"
+    ]
+
+
+def test_values_that_were_forgotten_are_said_to_be(history: EvaluationHistory) -> None:
+    history.record([measured(FIRST, {"a": 1})])
+    history.record([measured(SECOND, {"a": 0}, minutes=1 + number) for number in range(KEEP_VALUES)])
+
+    document = comparison_document(history, Domain.CODE, FIRST, SECOND)
+    assert document["measures"] == []
+    assert "not kept any more" in document["notices"][0]
+
+
+def test_a_generation_that_was_never_measured_is_named(history: EvaluationHistory) -> None:
+    history.record([measured(FIRST, {"a": 1})])
+
+    document = comparison_document(history, Domain.CODE, FIRST, "gen-000009")
+    assert document["measures"] == []
+    assert [notice[:40] for notice in document["notices"]] == ["code: gen-000009 was never measured; `no"]
+    assert len(comparison_document(history, Domain.RESEARCH, FIRST, SECOND)["notices"]) == 2
+
+
+@pytest.mark.parametrize(("other", "minutes"), [(Verdict.REFUSED, 5), (Verdict.REFUSED, 1), (Verdict.OUTDATED, 5)])
+def test_a_generation_is_what_it_was_published_as(history: EvaluationHistory, other: Verdict, minutes: int) -> None:
+    """A refused candidate's name goes to the next one; what newer code has measured comes second as well."""
+    history.record(
+        [
+            measured(FIRST, {"a": 1}),
+            measured(SECOND, {"a": 0.5}, minutes=3, verdict=Verdict.PASSED),
+            measured(SECOND, {"a": 0}, minutes=minutes, verdict=other),
+        ]
+    )
+
+    (measure,) = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]
+    assert measure["after"] == 0.5
+
+
+def test_a_candidate_that_was_only_refused_can_be_compared_all_the_same(history: EvaluationHistory) -> None:
+    history.record(
+        [
+            measured(FIRST, {"a": 1}),
+            measured(SECOND, {"a": 0.25}, minutes=1, verdict=Verdict.REFUSED),
+        ]
+    )
+
+    (measure,) = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]
+    assert measure["after"] == 0.25
+
+
+def test_the_newest_evaluation_of_a_generation_counts(history: EvaluationHistory) -> None:
+    history.record(
+        [
+            measured(FIRST, {"a": 0.25}, minutes=2),
+            measured(FIRST, {"a": 0.75}, minutes=1),
+            measured(SECOND, {"a": 1}, minutes=3),
+        ]
+    )
+
+    (measure,) = comparison_document(history, Domain.CODE, FIRST, SECOND)["measures"]
+    assert measure["before"] == 0.25

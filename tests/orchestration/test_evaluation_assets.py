@@ -1,0 +1,441 @@
+"""Quality through Dagster: figures that plot, a regression that is held back with its reasons, the nightly job."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import dagster as dg
+import pytest
+import yaml
+from typer.testing import CliRunner
+from workspace_support import HASHED, Configure, write_workspace
+
+from nornweave.cli import app
+from nornweave.errors import ConfigError
+from nornweave.evaluations import Evaluation, Verdict
+from nornweave.parts import domain_parts
+from nornweave.settings import Settings, load_settings
+from nornweave.status import read_status
+from nornweave.store.lock import WriterLock
+from nornweave.sync import SyncOptions, SyncReport, no_progress, run
+from nornweave.types import Domain
+from nornweave.workspace import domain_folder, history_of, store_of
+from orchestration.assets.domain import STEPS, asset_key
+from orchestration.assets.evaluation import ANSWERS_KEY, EVALUATION_JOB, domain_evaluation
+from orchestration.automation import EVALUATION_CRON, SYNC_JOB
+from orchestration.checks import QUALITY
+from orchestration.definitions import build_definitions
+from orchestration.resources import run_config
+from orchestration.runs import materialize
+
+DOCS = Domain.DOCUMENTATION
+EVALUATION = asset_key(DOCS, "evaluation")
+GENERATION = asset_key(DOCS, "generation")
+TOPICS = (
+    "settlement", "chargeback", "dispute", "invoice", "ledger", "mandate", "payout", "reversal", "voucher", "escrow",
+    "rounding", "webhook",
+)  # fmt: skip
+FIRST, SECOND = "gen-000001", "gen-000002"
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def write_pages(folder: Path, topics: Sequence[str] = TOPICS) -> None:
+    for number, topic in enumerate(topics):
+        text = f"# Page {number}\n\nWhat a {topic} is, when the {topic} happens and who pays for the {topic}.\n"
+        (folder / "docs" / f"page{number}.md").write_text(text, encoding="utf-8")
+
+
+def worsen(folder: Path) -> None:
+    """Let ten pages say something else, which nobody asks for."""
+    for number in range(10):
+        text = f"# Page {number}\n\nThis page is being rewritten; come back later.\n"
+        (folder / "docs" / f"page{number}.md").write_text(text, encoding="utf-8")
+
+
+def judged_set(folder: Path, judgments: Mapping[str, str], **about: object) -> Path:
+    """Write a set: query text → the document that answers it."""
+    folder.mkdir(exist_ok=True)
+    queries = [{"id": f"q-{text.replace(' ', '-')}", "text": text} for text in judgments]
+    rows = [f"{query['id']}\t{path}\t1" for query, path in zip(queries, judgments.values(), strict=True)]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries), encoding="utf-8")
+    (folder / "qrels.tsv").write_text("\n".join(["query_id\tdoc_id\tgrade", *rows]), encoding="utf-8")
+    if about:
+        (folder / "set.yaml").write_text(yaml.safe_dump(about), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Twelve pages, judged by twelve queries and published; the code beside them is neither."""
+    folder = tmp_path_factory.mktemp("published")
+    judged_set(folder / "golden", {f"what is a {topic}": f"page{number}.md" for number, topic in enumerate(TOPICS)})
+    settings = write_workspace(folder, documentation={**HASHED, "evaluation": {"judgments": ["golden"]}})
+    write_pages(folder)
+    with dg.DagsterInstance.ephemeral() as instance:
+        assert publish(settings, instance).generation == FIRST
+    return folder
+
+
+@pytest.fixture
+def settings(template: Path, tmp_path: Path) -> Settings:
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
+    return load_settings(tmp_path / "nornweave.yaml", {})
+
+
+@pytest.fixture
+def instance() -> Iterator[dg.DagsterInstance]:
+    with dg.DagsterInstance.ephemeral() as opened:
+        yield opened
+
+
+def configured(settings: Settings, key: str, value: Mapping[str, object], *, top: bool = False) -> Settings:
+    """Return the workspace with another setting: of the documentation, or at the top."""
+    content = yaml.safe_load(settings.file.read_text(encoding="utf-8"))
+    (content if top else content["domains"]["documentation"])[key] = dict(value)
+    settings.file.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return load_settings(settings.file, {})
+
+
+def sync(settings: Settings, instance: dg.DagsterInstance, options: SyncOptions | None = None) -> SyncReport | str:
+    return materialize(settings, [DOCS], options or SyncOptions(wait_s=0), no_progress, instance)[DOCS]
+
+
+def publish(settings: Settings, instance: dg.DagsterInstance, options: SyncOptions | None = None) -> SyncReport:
+    report = sync(settings, instance, options)
+    assert isinstance(report, SyncReport), report
+    return report
+
+
+def refusal(settings: Settings, instance: dg.DagsterInstance) -> str:
+    error = sync(settings, instance)
+    assert isinstance(error, str)
+    return error
+
+
+def execute(
+    settings: Settings,
+    instance: dg.DagsterInstance,
+    job: str,
+    *selection: dg.AssetKey,
+    config: dict[str, object] | None = None,
+) -> dg.ExecuteInProcessResult:
+    definition = build_definitions(settings).resolve_job_def(job)
+    return definition.execute_in_process(
+        config, instance=instance, asset_selection=selection or None, raise_on_error=False
+    )
+
+
+def metadata_of(instance: dg.DagsterInstance, key: dg.AssetKey) -> list[Mapping[str, dg.MetadataValue]]:
+    """Return what each materialisation said, oldest first."""
+    records = instance.fetch_materializations(key, limit=20).records
+    found = [record.asset_materialization for record in records]
+    return [one.metadata for one in reversed(found) if one]
+
+
+def summary_of(instance: dg.DagsterInstance, key: dg.AssetKey) -> str:
+    return str(metadata_of(instance, key)[-1]["summary"].value)
+
+
+def events_of(instance: dg.DagsterInstance, kind: dg.DagsterEventType) -> list[dg.DagsterEvent]:
+    """Return those of the last run."""
+    entries = instance.all_logs(instance.get_runs(limit=1)[0].run_id, of_type=kind)
+    return [entry.dagster_event for entry in entries if entry.dagster_event]
+
+
+def check_of(instance: dg.DagsterInstance) -> dg.AssetCheckEvaluation:
+    found = [
+        event.asset_check_evaluation_data
+        for event in events_of(instance, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        if event.asset_check_evaluation_data.check_name == QUALITY
+    ]
+    assert len(found) == 1
+    return found[0]
+
+
+def failures_of(instance: dg.DagsterInstance) -> dict[str | None, str]:
+    """Return what failed in the last run, and what the UI says of it."""
+    events = events_of(instance, dg.DagsterEventType.STEP_FAILURE)
+    return {event.step_key: str(event.step_failure_data.error) for event in events}
+
+
+def started_in(instance: dg.DagsterInstance) -> set[str | None]:
+    return {event.step_key for event in events_of(instance, dg.DagsterEventType.STEP_START)}
+
+
+def current(settings: Settings) -> str | None:
+    return store_of(settings, DOCS).current()
+
+
+def known(settings: Settings, **asked: str) -> tuple[Evaluation, ...]:
+    return history_of(settings).evaluations(**asked)  # type: ignore[arg-type]
+
+
+# --- what is measured ---------------------------------------------------------------------------------------------
+
+
+def test_three_runs_plot_three_values_on_both_curves(settings: Settings, instance: dg.DagsterInstance) -> None:
+    """A publication, a run without changes, the nightly measurement."""
+    write_pages(settings.file.parent, (*TOPICS, "surcharge"))
+    report = publish(settings, instance)
+    passed = known(settings)[0]
+    assert (passed.run_id, passed.generation, passed.verdict) == (report.run_id, SECOND, Verdict.PASSED)
+    assert (passed.domain, passed.set_name, passed.scope, passed.plan) == (
+        "documentation",
+        "golden",
+        "domain",
+        "configured",
+    )
+    assert (passed.queries, passed.measured, passed.missing, passed.failed) == (12, 12, 0, 0)
+
+    publish(settings, instance)
+    assert len(known(settings)) == 2, "what did not change is not measured again"
+    assert execute(settings, instance, EVALUATION_JOB, EVALUATION).success
+    assert known(settings)[0].verdict is Verdict.PUBLISHED
+
+    said = metadata_of(instance, EVALUATION)
+    assert len(said) == 3
+    for name in ("Recall@10", "MRR"):
+        values = [one[name] for one in said]
+        assert all(isinstance(value, dg.FloatMetadataValue) for value in values), name
+        assert all(isinstance(value.value, float) and 0.9 < value.value <= 1 for value in values), name
+    assert isinstance(said[0]["p50_ms"], dg.FloatMetadataValue)
+    assert [one["queries"].value for one in (said[0], said[2])] == [12, 12]
+    assert "nothing changed since the published generation; measured on " in str(said[1]["summary"].value)
+    for name, held in {
+        "measures": "golden | 12 | gen-000002 | 1.000 (1.000–1.000) |",
+        "stages of the first set": "| sparse | 1.000 |",
+        "trend of golden, whole": "![",
+    }.items():
+        assert isinstance(said[2][name], dg.MarkdownMetadataValue)
+        assert held in str(said[2][name].value), name
+    assert "trend of golden" in said[2]
+
+
+def test_a_domain_without_judgments_is_published_unmeasured(settings: Settings, instance: dg.DagsterInstance) -> None:
+    settings = configured(settings, "evaluation", {})
+    worsen(settings.file.parent)
+
+    assert publish(settings, instance).generation == SECOND
+    assert "not measured" in summary_of(instance, EVALUATION)
+    assert "Recall@10" not in metadata_of(instance, EVALUATION)[-1], "that would be another generation's"
+    assert check_of(instance).passed
+
+
+# --- what is held back --------------------------------------------------------------------------------------------
+
+
+def test_a_regression_is_refused_with_its_queries_and_a_way_out(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    worsen(settings.file.parent)
+
+    error = refusal(settings, instance)
+
+    assert error.startswith("nothing is published: golden: RR@10 of fused: 1.000 → ")
+    assert "worse: q-what-is-a-" in error
+    assert "`nornweave sync --accept-quality` publishes it" in error
+    assert current(settings) == FIRST
+    assert read_status(domain_folder(settings, DOCS))["runs"][0]["error"] == error
+    files = {file.name for file in (domain_folder(settings, DOCS) / "generations").iterdir()}
+    assert {file for file in files if "000002" in file} == set(), "the candidate is removed"
+    assert instance.get_runs(limit=1)[0].status is dg.DagsterRunStatus.FAILURE
+    assert set(failures_of(instance)) == {"documentation__evaluation"}
+    assert "documentation__generation" not in started_in(instance)
+    check = check_of(instance)
+    assert (check.passed, check.blocking) == (False, True)
+    assert check.metadata["refusals"].value == 1
+    assert check.metadata["worse_queries"].value == 10
+    assert str(check.metadata["queries that got worse"].value).count("| golden | q-what-is-a-") >= 10
+    assert "| refuses | golden: RR@10 of fused: 1.000 → " in str(check.metadata["what was compared"].value)
+    assert [(one.verdict, one.generation) for one in known(settings)] == [
+        (Verdict.REFUSED, SECOND),
+        (Verdict.PASSED, FIRST),
+    ]
+    said = metadata_of(instance, EVALUATION)[-1]
+    assert float(str(said["MRR"].value)) < 0.8, "the curve shows what was refused"
+
+    # The next candidate lies in the file of this one: what is measured must be the next one.
+    write_pages(settings.file.parent, (*TOPICS, "surcharge"))
+    assert publish(settings, instance).generation == SECOND
+    assert metadata_of(instance, EVALUATION)[-1]["MRR"].value == 1
+
+
+def test_the_command_fails_and_says_why_until_it_is_told_to_publish(settings: Settings) -> None:
+    worsen(settings.file.parent)
+    runner, command = CliRunner(), ["--config", str(settings.file), "sync", "--domain", "documentation", "--wait", "0"]
+
+    refused = runner.invoke(app, command)
+    assert refused.exit_code == 1
+    assert "worse: q-what-is-a-" in refused.stderr
+    assert "--accept-quality" in refused.stderr
+    assert current(settings) == FIRST
+
+    accepted = runner.invoke(app, [*command, "--accept-quality"])
+    assert accepted.exit_code == 0, accepted.output
+    assert current(settings) == SECOND
+    assert known(settings)[0].verdict is Verdict.PASSED
+
+
+def test_a_generation_that_is_materialised_without_what_comes_before_is_refused_too(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    worsen(settings.file.parent)
+    assert execute(settings, instance, SYNC_JOB, *(asset_key(DOCS, step) for step in STEPS[:3])).success
+
+    assert not execute(settings, instance, SYNC_JOB, GENERATION).success
+    (said,) = failures_of(instance).values()
+    assert "RR@10 of fused" in said
+    assert "--accept-quality" in said
+    assert not execute(settings, instance, SYNC_JOB, EVALUATION, GENERATION).success
+    assert set(failures_of(instance)) == {"documentation__evaluation"}
+    assert current(settings) == FIRST
+    with WriterLock(domain_folder(settings, DOCS) / "writer.lock", purpose="test"):
+        pass  # nobody holds it any more
+
+    accepting = run_config(SyncOptions(accept_quality=True))
+    assert execute(settings, instance, SYNC_JOB, EVALUATION, GENERATION, config=accepting).success
+    assert str(check_of(instance).description).startswith("a person has asked for it: golden: ")
+    assert current(settings) == SECOND
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_a_set_that_cannot_be_run_holds_publication_back(
+    settings: Settings, instance: dg.DagsterInstance, missing: bool
+) -> None:
+    golden = settings.file.parent / "golden"
+    write_pages(settings.file.parent, (*TOPICS, "surcharge"))
+    if missing:
+        shutil.rmtree(golden)
+        expected = "golden/queries.jsonl"
+    else:
+        judged_set(golden, {"lunch": "canteen.md", "dinner": "kitchen.md"})
+        expected = "'golden': none of its 2 judged documents is in a published generation of documentation"
+
+    assert expected in refusal(settings, instance)
+
+    assert current(settings) == FIRST
+    assert expected in str(check_of(instance).metadata["problems"].value)
+
+
+# --- the job, the schedule, the answers ---------------------------------------------------------------------------
+
+
+def test_the_job_measures_what_is_published_while_somebody_writes(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    worsen(settings.file.parent)
+    with WriterLock(domain_folder(settings, DOCS) / "writer.lock", purpose="test"):
+        result = execute(settings, instance, EVALUATION_JOB)
+
+    assert result.success
+    assert current(settings) == FIRST, "nothing is synced"
+    assert metadata_of(instance, EVALUATION)[-1]["MRR"].value == 1
+    (one, *_) = known(settings, scope="domain")
+    assert (one.verdict, one.run_id, one.generation) == (Verdict.PUBLISHED, result.run_id, FIRST)
+    assert {"code__evaluation", "documentation__evaluation", "evaluation__answers"} <= started_in(instance)
+    assert not {key for key in started_in(instance) if str(key).endswith(("documents", "generation"))}
+    assert summary_of(instance, asset_key(Domain.CODE, "evaluation")) == "nothing is published yet"
+
+
+def test_where_nothing_can_be_measured_nothing_fails(configure: Configure, instance: dg.DagsterInstance) -> None:
+    settings = configure()
+    for file in (settings.file.parent / "docs").iterdir():
+        file.write_text("plain\n", encoding="utf-8")
+    run(domain_parts(settings, DOCS), SyncOptions(wait_s=0))
+
+    assert execute(settings, instance, EVALUATION_JOB).success
+    assert "none can be made" in summary_of(instance, EVALUATION)
+    assert "none can be made" in summary_of(instance, ANSWERS_KEY)
+
+
+def test_a_broken_set_or_history_fails_the_job_with_its_message(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    (settings.data_dir / "evaluations" / "history.duckdb").write_bytes(b"scribbled")
+    assert not execute(settings, instance, EVALUATION_JOB, EVALUATION).success
+    assert "remove it: history starts afresh" in failures_of(instance)["documentation__evaluation"]
+
+    (settings.file.parent / "golden" / "qrels.tsv").write_text("query_id\tdoc_id\n")
+    assert not execute(settings, instance, EVALUATION_JOB, EVALUATION).success
+    assert "qrels.tsv:1" in failures_of(instance)["documentation__evaluation"]
+
+
+def test_the_schedule_measures_every_night(settings: Settings, instance: dg.DagsterInstance) -> None:
+    schedule = build_definitions(settings).resolve_schedule_def("evaluation_schedule")
+    tick = schedule.evaluate_tick(dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON))
+
+    assert (schedule.job_name, schedule.cron_schedule) == (EVALUATION_JOB, EVALUATION_CRON)
+    assert schedule.default_status is dg.DefaultScheduleStatus.RUNNING
+    assert len(tick.run_requests or ()) == 1
+    often = build_definitions(settings, evaluation_cron="*/5 * * * *").resolve_schedule_def("evaluation_schedule")
+    assert often.cron_schedule == "*/5 * * * *"
+    with pytest.raises(ConfigError, match="NORNWEAVE_EVALUATION_CRON: 'nightly' is no cron expression"):
+        build_definitions(settings, evaluation_cron="nightly")
+
+
+def test_answers_are_measured_after_a_publication_and_not_again(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    run(domain_parts(settings, Domain.CODE), SyncOptions(wait_s=0))
+    everywhere = {"what is a ledger": "page4.md", "post an entry to the ledger": "ledger.py"}
+    judged_set(settings.file.parent / "answers", everywhere, across_domains=True)
+    settings = configured(settings, "evaluation", {"judgments": ["answers"]}, top=True)
+    write_pages(settings.file.parent, (*TOPICS, "surcharge"))
+
+    publish(settings, instance)
+    (said,) = metadata_of(instance, ANSWERS_KEY)
+    assert isinstance(said["Recall@10"], dg.FloatMetadataValue)
+    assert isinstance(said["MRR"], dg.FloatMetadataValue)
+    assert (said["queries"].value, said["Recall@10"].value) == (2, 1)
+
+    assert execute(settings, instance, SYNC_JOB, GENERATION, ANSWERS_KEY).success
+    assert summary_of(instance, ANSWERS_KEY) == "nothing was published since the last evaluation"
+    assert execute(settings, instance, EVALUATION_JOB, ANSWERS_KEY).success
+    assert metadata_of(instance, ANSWERS_KEY)[-1]["Recall@10"].value == 1
+    assert [one.scope for one in known(settings, domain="all")] == ["all domains"] * 2
+
+
+def test_answers_without_a_set_of_their_own_are_measured_with_those_of_the_domains(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    assert execute(settings, instance, EVALUATION_JOB, ANSWERS_KEY).success
+
+    said = metadata_of(instance, ANSWERS_KEY)[-1]
+    assert (said["Recall@10"].value, said["queries"].value) == (1, 12)
+    assert (known(settings)[0].scope, known(settings)[0].set_name) == ("all domains", "golden")
+
+
+# --- at the same time ---------------------------------------------------------------------------------------------
+
+
+def test_an_evaluation_beside_publications_fails_nothing(settings: Settings) -> None:
+    settings = configured(settings, "storage", {"keep_generations": 1})
+    published: list[str | None] = [FIRST]
+    problems: list[BaseException] = []
+
+    def publish_more() -> None:
+        try:
+            for number in range(3):
+                write_pages(settings.file.parent, (*TOPICS, f"extra{number}"))
+                published.append(run(domain_parts(settings, DOCS), SyncOptions(run_id="more", wait_s=0)).generation)
+        except BaseException as error:
+            problems.append(error)
+
+    publishing = threading.Thread(target=publish_more)
+    publishing.start()
+    said = []
+    while publishing.is_alive():
+        said.append(domain_evaluation(settings, DOCS, "beside", no_progress))
+    publishing.join()
+
+    assert problems == []
+    assert published == [f"gen-{number:06}" for number in range(1, 5)]
+    assert current(settings) == published[-1]
+    assert said
+    assert [one.get("Recall@10") for one in said] == [1.0] * len(said)
+    assert {one.generation for one in known(settings)} <= set(published)
