@@ -118,9 +118,9 @@ def tune(
     """Fit plans to what was judged, and keep one only if it is better beyond chance on queries it was not fitted to."""
     from rich.markdown import Markdown
 
-    from evals.retuning import retune
     from evals.tuning import TuningError, as_markdown
     from evals.tuning import as_json as tuning_json
+    from evals.tuning.workspace import retune
     from nornweave.progress import ProgressBars
 
     settings = settings_of(context)

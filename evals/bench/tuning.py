@@ -17,10 +17,10 @@ from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet
 from evals.runs import SetToRun, locate
 from evals.tuning import MAX_QUERIES, tune, tune_ranking
-from evals.tuning_cases import cases_of
-from evals.tuning_fused import Everywhere
-from evals.tuning_results import Change, TuningResult, differing
-from evals.tuning_scores import PlanScores
+from evals.tuning.cases import cases_of
+from evals.tuning.fused import Everywhere
+from evals.tuning.results import Change, TuningResult, differing
+from evals.tuning.scores import PlanScores
 from nornweave.engine import Engine
 from nornweave.plans import read_plan, read_ranking
 from nornweave.settings import PlanSettings, Settings, SourceWeights, load_settings

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from evals.retuning import Retuned, retune
 from evals.tuning import TuningError, as_markdown
+from evals.tuning.workspace import Retuned, retune
 from nornweave.settings import Settings
 from nornweave.sync import Progress
 from nornweave.types import Domain

@@ -21,10 +21,10 @@ from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Orig
 from evals.results import Scope
 from evals.runs import SetToRun, evaluate, locate
 from evals.tuning import TuningError, TuningResult, as_json, as_markdown, keep, tune, tune_ranking
-from evals.tuning_cases import cases_of
-from evals.tuning_fused import Everywhere
-from evals.tuning_scores import MEASURED, PlanScores, objectives
-from evals.tuning_space import normalised
+from evals.tuning.cases import cases_of
+from evals.tuning.fused import Everywhere
+from evals.tuning.scores import MEASURED, PlanScores, objectives
+from evals.tuning.space import normalised
 from nornweave.engine import Engine
 from nornweave.errors import StoreError
 from nornweave.gathering import Question

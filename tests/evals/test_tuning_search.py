@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from evals.hits import Hits
 from evals.judgments import Judgment, Origin
-from evals.tuning_cases import Case, folds_of, sample
-from evals.tuning_results import Change, differing, flattened
-from evals.tuning_search import OutOfTimeError, Values, search, select
-from evals.tuning_space import Space, normalised, plan_distance, plan_space, ranking_space
-from evals.tuning_verdict import drop, refusal
+from evals.tuning.cases import Case, folds_of, sample
+from evals.tuning.results import Change, differing, flattened
+from evals.tuning.search import OutOfTimeError, Values, search, select
+from evals.tuning.space import Space, normalised, plan_distance, plan_space, ranking_space
+from evals.tuning.verdict import drop, refusal
 from nornweave.fusion_settings import CALIBRATED_WEIGHTS
 from nornweave.settings import PlanSettings, SourceWeights
 from nornweave.types import Domain

@@ -265,6 +265,7 @@ def test_a_regression_is_refused_with_its_queries_and_a_way_out(
     assert metadata_of(instance, EVALUATION)[-1]["MRR"].value == 1
 
 
+@pytest.mark.slow
 def test_the_command_fails_and_says_why_until_it_is_told_to_publish(settings: Settings) -> None:
     worsen(settings.file.parent)
     runner, command = CliRunner(), ["--config", str(settings.file), "sync", "--domain", "documentation", "--wait", "0"]
@@ -281,6 +282,7 @@ def test_the_command_fails_and_says_why_until_it_is_told_to_publish(settings: Se
     assert known(settings)[0].verdict is Verdict.PASSED
 
 
+@pytest.mark.slow
 def test_a_generation_that_is_materialised_without_what_comes_before_is_refused_too(
     settings: Settings, instance: dg.DagsterInstance
 ) -> None:
@@ -413,6 +415,7 @@ def test_answers_without_a_set_of_their_own_are_measured_with_those_of_the_domai
 # --- at the same time ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_evaluation_beside_publications_fails_nothing(settings: Settings) -> None:
     settings = configured(settings, "storage", {"keep_generations": 1})
     published: list[str | None] = [FIRST]

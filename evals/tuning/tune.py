@@ -16,14 +16,14 @@ from dataclasses import asdict
 
 from evals.judgments import JudgmentError, Origin
 from evals.runs import Progress, SetToRun, Target, locate
-from evals.tuning_cases import Case, cases_of, sample
-from evals.tuning_fit import TuningError, cross_validated, result_of, too_short
-from evals.tuning_fused import Everywhere
-from evals.tuning_results import Change, TuningResult, as_json, as_markdown
-from evals.tuning_scores import PlanScores, is_literal
-from evals.tuning_search import ROUNDS, OutOfTimeError
-from evals.tuning_space import normalised, plan_space, ranking_space
-from evals.tuning_verdict import drop
+from evals.tuning.cases import Case, cases_of, sample
+from evals.tuning.fit import TuningError, cross_validated, result_of, too_short
+from evals.tuning.fused import Everywhere
+from evals.tuning.results import Change, TuningResult, as_json
+from evals.tuning.scores import PlanScores, is_literal
+from evals.tuning.search import ROUNDS, OutOfTimeError
+from evals.tuning.space import normalised, plan_space, ranking_space
+from evals.tuning.verdict import drop
 from nornweave.code_version import code_version
 from nornweave.engine import Engine
 from nornweave.fusion_settings import RankWeights
@@ -33,8 +33,6 @@ from nornweave.recall.agent import Agent
 from nornweave.recall.records import RecallRequest
 from nornweave.settings import Settings
 from nornweave.types import Domain
-
-__all__ = ["TuningError", "TuningResult", "as_json", "as_markdown", "keep", "tune", "tune_ranking"]
 
 MIN_QUERIES = 20
 """With fewer, hardly any difference is more than chance."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evals.tuning_results import Change
+from evals.tuning.results import Change
 
 SIGNIFICANT = 0.05
 

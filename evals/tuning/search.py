@@ -12,7 +12,7 @@ from typing import Generic, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.tuning_space import Space, T
+from evals.tuning.space import Space, T
 
 Values: TypeAlias = NDArray[np.float64]
 """The objective of every query, in their order."""

@@ -12,9 +12,9 @@ import numpy as np
 
 from evals.measures import DEEPEST, Ranking
 from evals.runs import DOCUMENT_DEPTHS, Progress
-from evals.tuning_cases import Case
-from evals.tuning_scores import objectives, recalled
-from evals.tuning_search import OutOfTimeError, Values
+from evals.tuning.cases import Case
+from evals.tuning.scores import objectives, recalled
+from evals.tuning.search import OutOfTimeError, Values
 from nornweave.answer import fuse_responses
 from nornweave.errors import QueryError
 from nornweave.fusion.rank import rank

@@ -11,8 +11,8 @@ import numpy as np
 
 from evals.measures import DEEPEST, Ranking, measure
 from evals.runs import DOCUMENT_DEPTHS, Progress
-from evals.tuning_cases import Case
-from evals.tuning_search import OutOfTimeError, Values
+from evals.tuning.cases import Case
+from evals.tuning.search import OutOfTimeError, Values
 from nornweave.errors import QueryError, StoreError
 from nornweave.gathering import Question, merge_items, recall_everywhere
 from nornweave.recall.agent import Agent

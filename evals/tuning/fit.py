@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Generic
 
-from evals.tuning_cases import Case, folds_of
-from evals.tuning_results import Change, FoldResult, TuningResult, differing
-from evals.tuning_search import Found, OutOfTimeError, Score, search
-from evals.tuning_space import Space, T
-from evals.tuning_verdict import praise, refusal
+from evals.tuning.cases import Case, folds_of
+from evals.tuning.results import Change, FoldResult, TuningResult, differing
+from evals.tuning.search import Found, OutOfTimeError, Score, search
+from evals.tuning.space import Space, T
+from evals.tuning.verdict import praise, refusal
 from nornweave.errors import NornWeaveError
 
 
