@@ -71,8 +71,8 @@ def print_results(console: Console, evaluated: Sequence[Evaluated]) -> None:
 def print_summary(console: Console, evaluated: Sequence[Evaluated]) -> None:
     """Print one row for each set and scope: what is served, with intervals, against the last time."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("set", "scope"):
-        table.add_column(name, no_wrap=True)
+    table.add_column("set", overflow="fold")  # a long name takes a second line, not the digits' room
+    table.add_column("scope", no_wrap=True)
     for name in ("queries", *MEASURES, "p50 ms"):
         table.add_column(name, justify="right", no_wrap=True)
     for one in evaluated:
