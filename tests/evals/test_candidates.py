@@ -206,12 +206,14 @@ def test_what_newer_code_makes_of_a_generation_is_no_excuse(folder: Path, monkey
     settings = workspace(folder)
     measured(settings)
     monkeypatch.setattr(analysis, "VERSION", "other")
-    monkeypatch.setattr(analysis, "_expand", lambda word: iter([word[:1].lower()]))
+    monkeypatch.setattr(analysis, "_expand", lambda word: iter(["same"]))
     analysis._terms_of.cache_clear()
     try:
         with Engine(settings, [DOCS], watch=False) as engine:
             evaluate_published(settings, engine, configured_sets(settings, engine, [DOCS]), run_id="night")
-        assert {verdict for _, _, verdict in verdicts(settings)[:2]} == {"outdated"}
+        worse = [one for one in history_of(settings).evaluations() if one.verdict is Verdict.OUTDATED]
+        assert {one.scope for one in worse} == {"domain", "all domains"}
+        assert all((metric := one.metric("sparse", "RR@10")) and metric.mean == 0 for one in worse)
         report = measured(settings)
     finally:
         analysis._terms_of.cache_clear()
@@ -230,6 +232,7 @@ def test_a_generation_that_was_never_measured_and_cannot_be_any_more_is_not_comp
 
     assert not report.refused
     assert all("nothing to compare it with" in finding.text for finding in report.findings)
+    assert verdicts(settings) == [("golden", SECOND, "passed")], "measuring it now would say nothing"
 
 
 def without_qrels(golden: Path) -> str:
