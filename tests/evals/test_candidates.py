@@ -21,6 +21,7 @@ from nornweave.engine import Engine
 from nornweave.errors import StoreError
 from nornweave.evaluations import Verdict
 from nornweave.parts import domain_parts
+from nornweave.recall.query import read_query
 from nornweave.settings import Settings, load_settings
 from nornweave.store.port import Candidate
 from nornweave.store.publish import CandidateFiles
@@ -201,13 +202,19 @@ def test_the_files_of_a_candidate_are_its_own_and_no_others(folder: Path) -> Non
     assert candidate.path(GenerationId(FIRST)) == files.path(GenerationId(FIRST))
 
 
+def forget_analyses() -> None:
+    """Forget what this process remembers of words and queries: another analyzer is another process."""
+    analysis._terms_of.cache_clear()
+    read_query.cache_clear()
+
+
 def test_what_newer_code_makes_of_a_generation_is_no_excuse(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The nightly evaluation measures what is published, which newer code reads wrongly: not what it is worth."""
     settings = workspace(folder)
     measured(settings)
     monkeypatch.setattr(analysis, "VERSION", "other")
     monkeypatch.setattr(analysis, "_expand", lambda word: iter(["same"]))
-    analysis._terms_of.cache_clear()
+    forget_analyses()
     try:
         with Engine(settings, [DOCS], watch=False) as engine:
             evaluate_published(settings, engine, configured_sets(settings, engine, [DOCS]), run_id="night")
@@ -216,7 +223,7 @@ def test_what_newer_code_makes_of_a_generation_is_no_excuse(folder: Path, monkey
         assert all((metric := one.metric("sparse", "RR@10")) and metric.mean == 0 for one in worse)
         report = measured(settings)
     finally:
-        analysis._terms_of.cache_clear()
+        forget_analyses()
 
     assert report.refused
     assert "of sparse: 1.000 → " in " ".join(report.reasons)

@@ -16,6 +16,8 @@ import yaml
 from evals.evaluation import CandidateReport, evaluate_candidate
 from nornweave import analysis
 from nornweave.parts import domain_parts
+from nornweave.recall.cues import heading_terms
+from nornweave.recall.query import read_query
 from nornweave.settings import Settings, load_settings
 from nornweave.store.connection import Connection
 from nornweave.sync import DomainSync, SyncOptions, run
@@ -100,11 +102,17 @@ def without_splitting() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(analysis, "VERSION", "analysis-without-splitting")
         patch.setattr(analysis, "_expand", whole)
-        analysis._terms_of.cache_clear()
+        forget_analyses()
         try:
             yield
         finally:
-            analysis._terms_of.cache_clear()
+            forget_analyses()
+
+
+def forget_analyses() -> None:
+    """Forget what this process remembers of words, queries and headings: another analyzer is another process."""
+    for remembered in (analysis._terms_of, read_query, heading_terms):
+        remembered.cache_clear()
 
 
 def shuffle_embeddings(connection: Connection) -> None:
