@@ -6,7 +6,7 @@ import logging
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -94,6 +94,7 @@ class Engine:
         self._memos: dict[EmbeddingSettings, QueryMemo] = {}
         self._loading = threading.Lock()
         self._stopping = threading.Event()
+        self._limits = ExitStack()
         self._threads: list[threading.Thread] = []
         self.agents: Mapping[Domain, Agent] = {domain: self._agent(domain) for domain in served}
 
@@ -114,7 +115,7 @@ class Engine:
             watch: swap to new generations as they are published.
         """
         # A matrix product is bound by memory: more threads of one query only get in the way of the next.
-        self._blas = threadpool_limits(1, user_api="blas")
+        self._limits.enter_context(threadpool_limits(1, user_api="blas"))
         loading = [threading.Thread(target=agent.start, name=f"start-{domain}", daemon=True)
                    for domain, agent in self.agents.items()]  # fmt: skip
         for thread in loading:
@@ -138,6 +139,7 @@ class Engine:
             executor.shutdown(wait=True)
         self._sources.shutdown(wait=True)
         self._feedback.close()
+        self._limits.close()
 
     @property
     def fusion(self) -> FusionSettings:

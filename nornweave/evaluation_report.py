@@ -26,8 +26,8 @@ def print_evaluations(console: Console, evaluations: Sequence[EvaluationDocument
     for one in evaluations:
         served = one["stages"].get(LAST_STAGE, {})
         figures = [_figure(served[measure]) if measure in served else "" for measure in SHOWN_MEASURES]
-        refused = " refused" if one["verdict"] == Verdict.REFUSED else ""
-        names = (set_title(one["domain"], one["set"]), one["scope"], one["generation"] + refused, one["plan"])
+        remark = f" {one['verdict']}" if one["verdict"] in {Verdict.REFUSED, Verdict.OUTDATED} else ""
+        names = (set_title(one["domain"], one["set"]), one["scope"], one["generation"] + remark, one["plan"])
         table.add_row(one["at"][:16].replace("T", " "), *names, *figures)
     console.print(table)
 
