@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
-import pytest
 from workspace_support import Configure
 
 from nornweave.reconcile import INVARIANTS
@@ -249,19 +248,35 @@ def test_a_domain_without_sources_of_its_own_can_be_named(settings: Settings, in
     assert (report.published, report.generation) == (False, None)
 
 
-def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(settings: Settings, instance: dg.DagsterInstance) -> None:
-    def interrupt(step: str, done: int, total: int) -> None:
-        if step == "code store":
-            os.kill(os.getpid(), signal.SIGINT)
+# A process of its own: a worker of the suite, in which other tests have left their handlers, may end by the signal.
+INTERRUPTED = """
+import os, signal, sys
+from pathlib import Path
+from nornweave.settings import load_settings
+from nornweave.sync import SyncOptions
+from orchestration.instance import open_instance
+from orchestration.runs import materialize
 
-    # Whoever ran in this process before may have left another handler, with which the signal would end it.
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def interrupt(step, done, total):
+    if step == "code store":
+        os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+settings = load_settings(Path(sys.argv[1]), {})
+with open_instance(settings) as instance:
     try:
-        with pytest.raises(KeyboardInterrupt):
-            sync(settings, instance, progress=interrupt)
-    finally:
-        signal.signal(signal.SIGINT, before)
+        materialize(settings, settings.served_domains, SyncOptions(), interrupt, instance)
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
 
+
+def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(settings: Settings, instance: dg.DagsterInstance) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(settings.file)], capture_output=True, timeout=120, check=False
+    )
+
+    assert process.returncode == 130, process.stderr.decode()
     assert last_run(instance).status is dg.DagsterRunStatus.FAILURE
     assert "interrupted" in read_status(domain_folder(settings, Domain.CODE))["runs"][0]["error"]
     assert all(isinstance(report, SyncReport) for report in sync(settings, instance).values())
