@@ -1,4 +1,4 @@
-"""What a chunk can be looked up by: its symbol, path, headings, people, tags and dates.
+"""What a chunk is found by: the text that BM25 sees, and its symbol, path, headings, people, tags and dates.
 
 A *key* is ``field:value``, lower case, blank space collapsed: ``symbol:handle_payment_error``, ``path:handlers.py``,
 ``name:rate limits`` (headings, titles, people, channels, tags), ``date:2026-01-16``, ``date:2026-01``. The index holds
@@ -40,6 +40,18 @@ _SPOKEN_DATE = re.compile(
     r"(?:\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?)?,?\s+(?P<year>\d{4})\b",
     re.IGNORECASE,
 )
+
+
+def searched_text(document: Document, chunk: Chunk) -> str:
+    """Return what BM25 sees of a chunk: what it says, what it is called, where it stands, its language and number.
+
+    With the language in every chunk of it, "python" in "python sort a list" prefers Python without preferring the few
+    chunks that mention the word.
+    """
+    language = chunk.metadata.get("language")
+    number = thread_number(document, chunk)
+    parts = (document.path, document.title, chunk.section, chunk.title, language, number, chunk.content)
+    return "\n".join(part for part in parts if isinstance(part, str) and part)
 
 
 def lookup_keys(document: Document, chunk: Chunk) -> set[str]:

@@ -12,7 +12,7 @@ from nornweave.chunking.spans import Lines, TokenIndex
 from nornweave.claims.extract import extract_claims
 from nornweave.claims.passage import Passage
 from nornweave.embedding import Encoder
-from nornweave.fields import lookup_keys, thread_number
+from nornweave.fields import lookup_keys, searched_text
 from nornweave.store.port import IndexedChunk
 from nornweave.types import Chunk, ChunkId, Document, digest
 
@@ -61,18 +61,6 @@ def _said(chunk: Chunk) -> datetime | None:
         return datetime.fromisoformat(moment) if isinstance(moment, str) else None
     except ValueError:
         return None
-
-
-def searched_text(document: Document, chunk: Chunk) -> str:
-    """Return what BM25 sees of a chunk: what it says, what it is called, where it stands, its language and number.
-
-    With the language in every chunk of it, "python" in "python sort a list" prefers Python without preferring the few
-    chunks that mention the word.
-    """
-    language = chunk.metadata.get("language")
-    number = thread_number(document, chunk)
-    parts = (document.path, document.title, chunk.section, chunk.title, language, number, chunk.content)
-    return "\n".join(part for part in parts if isinstance(part, str) and part)
 
 
 def _pairs(chunk: Chunk) -> tuple[int, ...]:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nornweave import analysis
-from nornweave.fields import lookup_keys
+from nornweave.fields import lookup_keys, searched_text
 from nornweave.recall.quoted import Quoted, words_in
 from nornweave.store.samples import IndexedDocument
-from nornweave.types import Chunk, Document, Span
+from nornweave.types import Chunk, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +51,8 @@ def remains_of(indexed: IndexedDocument, hidden: Span, quoted: Quoted) -> Iterat
                     chunk=left,
                     embedded_before=left.embedded_text == chunk.embedded_text,
                     title=left.title or document.title,
-                    before=analysis.analyze(_searched_text(before, chunk)),
-                    terms=analysis.analyze(_searched_text(document, left)),
+                    before=analysis.analyze(searched_text(before, chunk)),
+                    terms=analysis.analyze(searched_text(document, left)),
                     pairs=frozenset(map(analysis.pair_key, analysis.word_pairs(analysis.sequence(left.content)))),
                     keys=frozenset(lookup_keys(document, left)),
                     hidden=hidden,
@@ -68,10 +68,3 @@ def _content(text: str, chunk: Chunk, hidden: Span, quoted: Quoted) -> str:
     if text[start:end] != chunk.content:
         return quoted.cut(chunk.content)
     return text[start : max(start, hidden.start)] + text[min(end, hidden.end) : end]
-
-
-def _searched_text(document: Document, chunk: Chunk) -> str:
-    """Return what BM25 sees of a chunk; ``indexing.searched_text``, which lies above this package."""
-    language = chunk.metadata.get("language")
-    parts = (document.path, document.title, chunk.section, chunk.title, language, chunk.content)
-    return "\n".join(part for part in parts if isinstance(part, str) and part)
