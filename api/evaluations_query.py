@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.values import Name, UrlCount
-from nornweave.evaluation_documents import ALL_DOMAINS, EvaluationsQuery
+from nornweave.evaluation_documents import EvaluationsQuery
+from nornweave.evaluations import ALL_DOMAINS
 from nornweave.types import Domain
 
 MAX_EVALUATIONS = 1000

@@ -11,13 +11,13 @@ from evals.gate import Finding, judge, refusals
 from evals.judgments import JudgedSet, JudgmentError
 from evals.keeping import Baseline, Subject, baseline, kept
 from evals.results import Scope, SetResult
-from evals.runs import LAST_STAGE, Progress, SetToRun, evaluate, evaluate_all
+from evals.runs import Progress, SetToRun, evaluate, evaluate_all
 from evals.sets import USUAL_GENERATED, generated_from, read_domain_sets, read_sets, sets_of
 from nornweave import analysis
 from nornweave.comparison import Comparison
 from nornweave.engine import Engine
 from nornweave.errors import StoreError
-from nornweave.evaluations import Verdict
+from nornweave.evaluations import LAST_STAGE, Verdict
 from nornweave.recall.agent import Agent
 from nornweave.settings import EvaluationSettings, Settings
 from nornweave.store.history import EvaluationHistory

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from evals.judgments import Origin
 from evals.keeping import Baseline
 from evals.results import Scope, ScopeResult, SetResult
-from evals.runs import LAST_STAGE
 from nornweave.comparison import Comparison
+from nornweave.evaluations import LAST_STAGE
 from nornweave.settings import EvaluationSettings
 
 MEASURES = ("Recall@10", "RR@10")

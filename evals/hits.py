@@ -20,7 +20,7 @@ class Hits:
     """
 
     def __init__(self, judgments: Sequence[Judgment], own: Domain, held: Mapping[str, Domain]) -> None:
-        self.whole_documents = all(judgment.whole_document for judgment in judgments)
+        self.whole_documents = bool(judgments) and all(judgment.whole_document for judgment in judgments)
         self._judgments: dict[tuple[str, str], list[Judgment]] = {}
         for judgment in sorted(judgments, key=lambda one: (-one.grade, one.key)):
             for domain in {own, held.get(judgment.path, own)}:

@@ -12,8 +12,8 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from nornweave.recall.records import Citation
-from nornweave.types import NO_METADATA, Metadata
+from nornweave.recall.records import Citation, HiddenPlace
+from nornweave.types import NO_METADATA, Metadata, Span
 
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.ASCII)
 _FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}")
@@ -49,6 +49,11 @@ class HiddenText:
     path: str
     start: int
     end: int
+
+    @property
+    def place(self) -> HiddenPlace:
+        """Return it as recall takes it."""
+        return self.path, Span(self.start, self.end)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,13 +17,13 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Self, TypeAlias
 
 import ir_measures
 import numpy as np
-from numpy.typing import NDArray
+
+from nornweave.comparison import bootstrap_interval
 
 Ranking: TypeAlias = Sequence[Sequence[str]]
 """Places, best first; each the judgments that it is the first to hit, best grade first."""
@@ -39,10 +39,6 @@ _BY_PLACE: Mapping[str, Any] = {
     "Success@1": ir_measures.Success @ 1,
 }
 MEASURES = ("Recall@10", "RR@10", "nDCG@10", "P@5", "Success@1")
-
-RESAMPLES = 1000
-SEED = 20240229
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +89,8 @@ def measure(
 def metric_of(values: Mapping[str, float]) -> Metric:
     """Average values over queries, with a percentile bootstrap interval (Efron & Tibshirani 1993, ch. 13; seeded)."""
     samples = np.fromiter(values.values(), dtype=np.float64, count=len(values))
-    means = _resamples(len(samples)) @ samples / len(samples)
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.quantile(means, (tail, 1 - tail))
-    return Metric(math.fsum(samples) / len(samples), float(low), float(high), MappingProxyType(dict(values)))
-
-
-@lru_cache(maxsize=4)
-def _resamples(size: int) -> NDArray[np.float64]:
-    """Return how often each of ``size`` queries is drawn, per resample: the same draws for every stage and measure."""
-    generator = np.random.default_rng(SEED)
-    return generator.multinomial(size, np.full(size, 1 / size), RESAMPLES).astype(np.float64)
+    low, high = bootstrap_interval(samples)
+    return Metric(math.fsum(samples) / len(samples), low, high, MappingProxyType(dict(values)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ from evals.controls import Control, controls_json
 from evals.evaluation import Evaluated
 from evals.measures import MEASURES
 from evals.results import ITEMS, KindResult, Scope, ScopeResult, SetResult, StageResult
-from evals.runs import LAST_STAGE
 from nornweave.comparison import Comparison
 from nornweave.evaluation_report import set_title
+from nornweave.evaluations import LAST_STAGE
 
 SHOWN_NAMES = 20
 WITH_INTERVAL = ("Recall@10", "RR@10")

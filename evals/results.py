@@ -10,7 +10,7 @@ from evals.confidence import Confidence
 from evals.controls import Control
 from evals.judgments import Origin
 from evals.measures import Metric
-from nornweave.evaluation_documents import ALL_DOMAINS
+from nornweave.evaluations import ALL_DOMAINS
 from nornweave.types import Domain
 
 ITEMS = "Recall@10 items"

@@ -22,13 +22,13 @@ from evals.judgments import JudgedSet, Judgment, JudgmentError, Query
 from evals.measures import DEEPEST, Ranking, measure
 from evals.results import ITEMS, KindResult, QueryFailure, Scope, ScopeResult, SetResult, StageResult
 from nornweave.errors import QueryError, StoreError
+from nornweave.evaluations import LAST_STAGE
 from nornweave.recall.records import Citation, Filters, HiddenPlace
 from nornweave.tracing import Rankings
-from nornweave.types import Domain, Span, digest
+from nornweave.types import Domain, digest
 
 # The query path's order; other stages follow in the order in which they are first seen.
 STAGES = ("dense", "sparse", "fulltext", "structured", "combined", "expanded", "reranked", "merged", "fused")
-LAST_STAGE = "fused"
 CONTROLLED = ("Recall@10", "RR@10")
 STANDS_IN = {"expanded": "combined"}
 """Stages that some queries pass by: what stands for them is what they were given."""
@@ -324,12 +324,16 @@ def _run_query(run: _Run, searcher: Searcher, target: Target, query: Query, scop
         run.items.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=False)
 
 
+def depths_of(hits: Hits) -> tuple[int, ...]:
+    """Return how many items a query is asked for: the next only while ten documents are not found among the last."""
+    return DOCUMENT_DEPTHS if hits.whole_documents else (DEEPEST,)
+
+
 def _rankings(searcher: Searcher, target: Target, query: Query, scope: Scope, hits: Hits) -> Rankings:
     """Ask for as many items as measuring needs: deeper only while a ranking is cut off before its tenth document."""
     filters: Mapping[Domain, Filters] = {target.domain: query.filters} if query.filters else {}
-    hidden = {target.domain: (query.hidden.path, Span(query.hidden.start, query.hidden.end))} if query.hidden else {}
-    depths = DOCUMENT_DEPTHS if query.answerable and hits.whole_documents else (DEEPEST,)
-    for depth in depths:
+    hidden = {target.domain: query.hidden.place} if query.hidden else {}
+    for depth in depths_of(hits):
         rankings = searcher.rankings(
             query.text,
             domains=None if scope is Scope.EVERYWHERE else (target.domain,),

@@ -85,7 +85,7 @@ def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Comparis
     changes = [QueryChange(query, before[query], after[query]) for query in common]
     differences = np.array([change.difference for change in changes], np.float64)
     p_value, p_drop = _randomisation_test(differences[differences != 0])
-    low, high = _interval(differences)
+    low, high = bootstrap_interval(differences)
     return Comparison(
         queries=len(common),
         before=math.fsum(change.before for change in changes) / len(common),
@@ -137,8 +137,13 @@ def _random_bits(generator: np.random.Generator, count: int) -> NDArray[np.float
     return np.unpackbits(drawn, axis=1, count=count).astype(np.float64)
 
 
-def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
-    means = _resamples(len(differences)) @ differences / len(differences)
+def bootstrap_interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the 95 % percentile bootstrap interval of a mean (Efron & Tibshirani 1993, ch. 13; seeded).
+
+    Args:
+        values: one per query; at least one.
+    """
+    means = _resamples(len(values)) @ values / len(values)
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(means, (tail, 1 - tail))
     return float(low), float(high)

@@ -14,9 +14,6 @@ from nornweave.evaluations import Evaluation, Verdict
 from nornweave.store.history import DEFAULT_LIMIT, EvaluationHistory
 from nornweave.types import Domain
 
-ALL_DOMAINS = "all"
-"""What a set that is judged across domains measures."""
-LAST_STAGE = "fused"
 WORST = 50
 """Queries of one set and measure that a comparison names."""
 _LEAST = {Verdict.REFUSED: 0, Verdict.OUTDATED: 1}

@@ -8,8 +8,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from nornweave.evaluation_documents import LAST_STAGE, ComparisonDocument, EvaluationDocument
-from nornweave.evaluations import Verdict
+from nornweave.evaluation_documents import ComparisonDocument, EvaluationDocument
+from nornweave.evaluations import LAST_STAGE, Verdict
 
 SHOWN_MEASURES = ("Recall@10", "RR@10")
 SHOWN_WORSE = 10

@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+ALL_DOMAINS = "all"
+"""What a set that is judged across domains measures."""
+LAST_STAGE = "fused"
+"""What is served: the last stage of the query path."""
+
 
 class Verdict(StrEnum):
     """What was evaluated, and what became of it."""

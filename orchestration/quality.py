@@ -11,10 +11,9 @@ from evals.evaluation import CandidateReport, Evaluated
 from evals.gate import worse_queries
 from evals.measures import MEASURES
 from evals.results import Scope
-from evals.runs import LAST_STAGE
 from evals.trend import Range, TrendPoint, as_markdown_image, small_trend, trend_svg
 from nornweave.evaluation_report import set_title
-from nornweave.evaluations import Evaluation, Verdict
+from nornweave.evaluations import LAST_STAGE, Evaluation, Verdict
 from orchestration.metadata import Metadata, table
 
 CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from evals.hits import Hits
-from evals.judgments import HiddenText, JudgmentError, Origin
+from evals.judgments import JudgmentError, Origin
 from evals.runs import Target
 from nornweave.recall.records import Filters, HiddenPlace
-from nornweave.types import Domain, Span
+from nornweave.types import Domain
 
 FOLDS = 5
 LARGEST_GROUP = 0.4
@@ -75,16 +75,12 @@ def _cases(target: Target) -> Iterable[Case]:
             domain=None if target.judged.across_domains else target.domain,
             text=query.text,
             filters=query.filters,
-            hidden=MappingProxyType({target.domain: _place(query.hidden)} if query.hidden else {}),
+            hidden=MappingProxyType({target.domain: query.hidden.place} if query.hidden else {}),
             hits=Hits(judgments, target.domain, target.held),
             grades=MappingProxyType({one.key: one.grade for one in judgments}),
             documents=frozenset(f"{target.held.get(one.path, target.domain)} {one.path}" for one in judgments),
             places=frozenset(f"{target.held.get(one.path, target.domain)} {one.key}" for one in judgments),
         )
-
-
-def _place(hidden: HiddenText) -> HiddenPlace:
-    return hidden.path, Span(hidden.start, hidden.end)
 
 
 def sample(cases: Sequence[Case], size: int) -> tuple[Case, ...]:

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from evals.measures import DEEPEST, Ranking
-from evals.runs import DOCUMENT_DEPTHS, Progress
+from evals.measures import Ranking
+from evals.runs import Progress, depths_of
 from evals.tuning.cases import Case
 from evals.tuning.scores import objectives, recalled
 from evals.tuning.search import OutOfTimeError, Values
@@ -147,7 +147,7 @@ class RankingScores:
 
 
 def _depth(case: Case) -> int:
-    return DOCUMENT_DEPTHS[0] if case.hits.whole_documents else DEEPEST
+    return depths_of(case.hits)[0]
 
 
 def _places(case: Case, items: Sequence[RankedItem]) -> Ranking:

@@ -10,7 +10,7 @@ from concurrent.futures import Executor
 import numpy as np
 
 from evals.measures import DEEPEST, Ranking, measure
-from evals.runs import DOCUMENT_DEPTHS, Progress
+from evals.runs import Progress, depths_of
 from evals.tuning.cases import Case
 from evals.tuning.search import OutOfTimeError, Values
 from nornweave.errors import QueryError, StoreError
@@ -92,9 +92,8 @@ class PlanScores:
         return np.array([self._known[case.id, self._alike(case, plan)] for case in self._cases])
 
     def _places(self, agent: Agent, case: Case) -> Ranking:
-        depths = DOCUMENT_DEPTHS if case.hits.whole_documents else (DEEPEST,)
         found: Ranking = ()
-        for depth in depths:
+        for depth in depths_of(case.hits):
             ranking = self._ranking(agent, case, depth)
             found = case.hits.places(ranking, by_document=case.hits.whole_documents)
             if len(ranking) < depth or len(found) == DEEPEST:

@@ -14,8 +14,7 @@ from evals.results import Scope
 from evals.runs import Progress
 from nornweave.engine import Engine
 from nornweave.errors import NornWeaveError
-from nornweave.evaluation_documents import ALL_DOMAINS
-from nornweave.evaluations import Verdict
+from nornweave.evaluations import ALL_DOMAINS, Verdict
 from nornweave.settings import Settings
 from nornweave.types import Domain
 from nornweave.workspace import history_of, store_of
