@@ -36,7 +36,6 @@ from nornweave.evaluation_documents import (
 )
 from nornweave.feedback import FeedbackDocument
 from nornweave.fusion.records import FuseRequest
-from nornweave.fusion_settings import FusionSettings
 from nornweave.gathering import NOTHING_HIDDEN, asked_agents, recall_everywhere
 from nornweave.ingest.inbox import deposit
 from nornweave.ledger_book import ledger_document, load_ledger
@@ -87,7 +86,7 @@ class Engine:
         served = domains or settings.served_domains
         self._domains = {one: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=one.value) for one in served}
         self._synthesizer = Synthesizer(settings.fusion)
-        self._ranking = ranking_in_force(settings)
+        self._follow_ranking()
         self._feedback = feedback_of(settings)
         self._sources = ThreadPoolExecutor(SOURCE_THREADS, thread_name_prefix="source")
         self._rerankers: dict[str | None, RerankerSlot] = {}
@@ -140,16 +139,6 @@ class Engine:
         self._sources.shutdown(wait=True)
         self._feedback.close()
         self._limits.close()
-
-    @property
-    def fusion(self) -> FusionSettings:
-        """Return the settings of fusion, with the ranking weights that are in force."""
-        return self._settings.fusion.with_ranking(self._ranking.weights)
-
-    @property
-    def ranking_name(self) -> str:
-        """Return what answers of several domains are ranked by: ``configured``, or the name of a tuned plan."""
-        return self._ranking.name
 
     def answer(self, question: Question) -> Answer:
         """Answer a question; ``query`` and ``query_text`` write it down."""
@@ -335,10 +324,14 @@ class Engine:
             self._rerankers[configured.model] = RerankerSlot(configured.model, cache_dir=cache_dir)
         return self._rerankers[configured.model]
 
+    def _follow_ranking(self) -> None:
+        """Rank answers of several domains by the weights that are in force."""
+        self.fusion = self._settings.fusion.with_ranking(ranking_in_force(self._settings).weights)
+
     def _watch(self) -> None:
         while not self._stopping.wait(REFRESH_S):
             self._feedback.tidy()
             for domain, agent in self.agents.items():
                 agent.refresh()
                 agent.follow(plan_in_force(self._settings, domain))
-            self._ranking = ranking_in_force(self._settings)
+            self._follow_ranking()

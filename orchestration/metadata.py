@@ -38,7 +38,7 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
         ),
         "unavailable sources (their documents stay)": table(("source", "why"), sorted(changes.unavailable.items())),
     }
-    return {**numbers, **_filled(tables)}
+    return {**numbers, **filled(tables)}
 
 
 def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
@@ -53,7 +53,7 @@ def chunks_metadata(report: SyncReport, seconds: float) -> Metadata:
         "left_out": len(report.skipped),
         "chunks": report.chunks,
         "seconds": seconds,
-        **_filled(
+        **filled(
             {
                 "failed documents": failures_table(report.failed),
                 "left out on purpose": reasons_table(skip.reason for skip in report.skipped),
@@ -77,7 +77,7 @@ def ledger_metadata(ledger: Ledger) -> Metadata:
         "open": len(ledger.open),
         "new": len(new),
         "settled": len(settled),
-        **_filled({"open conflicts": table(("entity", "attribute", "probably holds", "against", "why"), rows)}),
+        **filled({"open conflicts": table(("entity", "attribute", "probably holds", "against", "why"), rows)}),
     }
 
 
@@ -126,7 +126,7 @@ def generation_metadata(publication: Publication | None, report: SyncReport) -> 
         )
         for path in paths
     ]
-    return {**numbers, **_filled({"documents in this publication": table(("what", "document"), rows)})}
+    return {**numbers, **filled({"documents in this publication": table(("what", "document"), rows)})}
 
 
 def failures_table(failures: Sequence[Failure]) -> str:
@@ -156,5 +156,6 @@ def _cell(text: str) -> str:
     return line if len(line) <= CELL_CHARACTERS else line[: CELL_CHARACTERS - 1] + "…"
 
 
-def _filled(tables: Mapping[str, str]) -> Metadata:
+def filled(tables: Mapping[str, str]) -> Metadata:
+    """Return the texts that say something, as Markdown."""
     return {name: dg.MetadataValue.md(text) for name, text in tables.items() if text}

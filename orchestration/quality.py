@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import dagster as dg
-
 from evals.evaluation import CandidateReport, Evaluated
 from evals.gate import worse_queries
 from evals.measures import MEASURES
@@ -14,7 +12,7 @@ from evals.results import Scope
 from evals.trend import Range, TrendPoint, as_markdown_image, small_trend, trend_svg
 from nornweave.evaluation_report import set_title
 from nornweave.evaluations import LAST_STAGE, Evaluation, Verdict
-from orchestration.metadata import Metadata, table
+from orchestration.metadata import Metadata, filled, table
 
 CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
 """What is plotted, by its name in the UI."""
@@ -29,15 +27,19 @@ def evaluated_metadata(evaluated: Sequence[Evaluated], scope: Scope) -> Metadata
         if run is None or served is None:
             continue
         for name, measure in CURVES.items():
-            key = f"{set_title(one.result.subject, one.result.name)} {name}" if place else name
+            key = _curve(name, place, one.result.subject, one.result.name)
             numbers[key] = round(served.metrics[measure].mean, 4)
         if place == 0 and run.p50_ms is not None:
             numbers["p50_ms"] = round(run.p50_ms, 2)
     return {
         **numbers,
         "queries": sum(one.result.measured for one in evaluated),
-        **_markdown("measures", measures_table(evaluated, scope)),
-        **_markdown("stages of the first set", stages_table(evaluated[0], scope) if evaluated else ""),
+        **filled(
+            {
+                "measures": measures_table(evaluated, scope),
+                "stages of the first set": stages_table(evaluated[0], scope) if evaluated else "",
+            }
+        ),
     }
 
 
@@ -47,10 +49,14 @@ def kept_metadata(found: Sequence[Evaluation]) -> Metadata:
     for place, one in enumerate(found):
         for name, measure in CURVES.items():
             if metric := one.metric(LAST_STAGE, measure):
-                key = f"{set_title(one.domain, one.set_name)} {name}" if place else name
-                numbers[key] = round(metric.mean, 4)
+                numbers[_curve(name, place, one.domain, one.set_name)] = round(metric.mean, 4)
     when = f"measured on {found[0].at:%Y-%m-%d %H:%M} UTC" if found else "not measured yet"
     return {**numbers, "summary": f"nothing changed since the published generation; {when}"}
+
+
+def _curve(name: str, place: int, domain: str, set_name: str) -> str:
+    """Name a curve: plainly that of the first set, those of the others with theirs."""
+    return f"{set_title(domain, set_name)} {name}" if place else name
 
 
 def measures_table(evaluated: Sequence[Evaluated], scope: Scope) -> str:
@@ -104,14 +110,14 @@ def findings_metadata(report: CandidateReport) -> Metadata:
         "candidate": report.generation,
         "refusals": len(report.reasons),
         "worse_queries": len({(name, query) for name, query, *_ in worse}),
-        **_markdown("what was compared", table(("verdict", "finding"), rows)),
-        **_markdown("queries that got worse", table(("set", "query", "measure", "before", "after"), worse)),
-        **_markdown("problems", table(("problem",), [(problem,) for problem in report.problems])),
+        **filled(
+            {
+                "what was compared": table(("verdict", "finding"), rows),
+                "queries that got worse": table(("set", "query", "measure", "before", "after"), worse),
+                "problems": table(("problem",), [(problem,) for problem in report.problems]),
+            }
+        ),
     }
-
-
-def _markdown(name: str, text: str) -> Metadata:
-    return {name: dg.MetadataValue.md(text)} if text else {}
 
 
 def trend_metadata(set_name: str, found: Sequence[Evaluation]) -> Metadata:
@@ -129,7 +135,9 @@ def trend_metadata(set_name: str, found: Sequence[Evaluation]) -> Metadata:
     ]
     if not points:
         return {}
-    return {
-        **_markdown(f"trend of {set_name}", small_trend(points)),
-        **_markdown(f"trend of {set_name}, whole", as_markdown_image(trend_svg(points, set_name))),
-    }
+    return filled(
+        {
+            f"trend of {set_name}": small_trend(points),
+            f"trend of {set_name}, whole": as_markdown_image(trend_svg(points, set_name)),
+        }
+    )
