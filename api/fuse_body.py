@@ -34,7 +34,7 @@ from api.values import (
 )
 from nornweave.fusion.records import ConflictStrategy, CoverageGap, FuseRequest
 from nornweave.recall.records import Citation, RecallItem, RecallResponse, SourceScore, SourceState
-from nornweave.types import ChunkId, freeze
+from nornweave.types import ChunkId, freeze, present
 
 MAX_ITEMS = 10_000
 MAX_RESPONSES = 1_000
@@ -208,7 +208,7 @@ class FuseBody(BaseModel):
             coverage_gaps=tuple(CoverageGap(gap.domain_id, gap.agent_id, gap.reason) for gap in self.coverage_gaps),
             strategy=ConflictStrategy(self.conflict_strategy) if self.conflict_strategy else None,
             domain_signals=MappingProxyType(dict(self.domain_signals)),
-            now=self.now,
+            now=self.now or present(),
             top_k=self.top_k,
             max_tokens=self.max_tokens,
             min_score=self.min_score,

@@ -148,6 +148,7 @@ def fuse_responses(
         coverage_gaps=gaps,
         strategy=question.strategy,
         domain_signals=_signals(question.text, responses),
+        now=question.now,
         top_k=question.top_k,
         max_tokens=question.max_tokens,
         min_score=question.min_score,

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from types import MappingProxyType
 
 from nornweave.errors import NornWeaveError, QueryError
@@ -15,7 +16,7 @@ from nornweave.recall.agent import Agent
 from nornweave.recall.query import MAX_TOP_K
 from nornweave.recall.records import Filters, HiddenPlace, RecallItem, RecallRequest, RecallResponse, Switch
 from nornweave.routing import choose_domains, domain_signals, split_clauses
-from nornweave.types import Domain
+from nornweave.types import Domain, present
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +43,7 @@ class Question:
         strategy: how conflicts are resolved; ``None`` takes the configured one.
         max_tokens, min_score, diversity: the context budget (``budget.py``).
         synthesize: whether a model writes an answer, in what is left of the time.
+        now: what recency is counted from, in every domain and between them.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Question:
     min_score: float | None = None
     diversity: float | None = None
     synthesize: bool = False
+    now: datetime = field(default_factory=present)
 
 
 def asked_agents(
@@ -152,6 +155,7 @@ def _ask(question: Question, clauses: Sequence[str], agent: Agent, started: floa
         explain=question.explain,
         trace=question.trace,
         hidden=question.hidden.get(agent.domain),
+        now=question.now,
     )
     whole = agent.recall(request)
     if len(clauses) < 2:

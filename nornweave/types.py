@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, NewType, TypeAlias
@@ -30,6 +30,11 @@ NO_METADATA: Metadata = MappingProxyType({})
 def freeze(values: Mapping[str, JsonValue]) -> Metadata:
     """Return a read-only copy without the keys whose value is ``None`` (absent and unknown mean the same)."""
     return MappingProxyType({key: value for key, value in values.items() if value is not None})
+
+
+def present() -> datetime:
+    """Return the present moment, in UTC."""
+    return datetime.now(UTC)
 
 
 class Domain(StrEnum):

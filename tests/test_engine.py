@@ -137,9 +137,11 @@ def test_closing_ends_what_is_running_and_waiting(settings: Settings) -> None:
 
 
 def test_many_clients_get_what_one_gets(engine: Engine) -> None:
-    expected = {text: engine.query(Question(text=text, timeout_ms=None))["items"] for text in QUERIES}
+    # What is asked at the same moment: an answer that comes later is older by the time between.
+    questions = {text: Question(text=text, timeout_ms=None) for text in QUERIES}
+    expected = {text: engine.query(question)["items"] for text, question in questions.items()}
     with ThreadPoolExecutor(24) as pool:
-        asked = [(text, pool.submit(engine.query, Question(text=text, timeout_ms=None))) for text in QUERIES * 10]
+        asked = [(text, pool.submit(engine.query, questions[text])) for text in QUERIES * 10]
         for text, one in asked:
             assert one.result(60)["items"] == expected[text]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TypeVar
 
@@ -48,7 +47,7 @@ def fuse(request: FuseRequest, settings: FusionSettings) -> Fused:
             resolved,
             weights=settings.rank_weights(normalized.normalization),
             domain_signals=request.domain_signals,
-            now=request.now or datetime.now(UTC),
+            now=request.now,
         ),
     )
     return Fused(

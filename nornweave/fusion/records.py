@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from nornweave.recall.records import Citation, RecallItem, RecallResponse
-from nornweave.types import ChunkId, Claim
+from nornweave.types import ChunkId, Claim, present
 
 LoserPolicy: TypeAlias = Literal["demote", "drop"]
 Normalization: TypeAlias = Literal["auto", "calibrated", "minmax"]
@@ -257,7 +257,7 @@ class FuseRequest:
         coverage_gaps: who gave none, and why.
         strategy: how conflicts are resolved; ``None`` takes the configured one.
         domain_signals: domain → how strongly the question is about it, in [0, 1]; 0.5 for one that is missing.
-        now: what recency is counted from; ``None`` is the present.
+        now: what recency is counted from.
         top_k: items wanted; ``None`` keeps all.
         max_tokens, min_score, diversity: the context budget (``budget.py``).
         synthesize: whether a model writes an answer.
@@ -269,7 +269,7 @@ class FuseRequest:
     coverage_gaps: tuple[CoverageGap, ...] = ()
     strategy: ConflictStrategy | None = None
     domain_signals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    now: datetime | None = None
+    now: datetime = field(default_factory=present)
     top_k: int | None = None
     max_tokens: int | None = None
     min_score: float | None = None

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 
 import numpy as np
 
@@ -420,7 +419,7 @@ class Agent:
             candidates,
             query=request.text,
             settings=self.settings.reranking,
-            now=datetime.now(UTC),
+            now=request.now,
             model_scores=model_scores,
             heuristics=heuristics or model_scores is not None,
         )

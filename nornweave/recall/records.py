@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.types import NO_METADATA, ChunkId, Claim, JsonValue, Metadata, Span
+from nornweave.types import NO_METADATA, ChunkId, Claim, JsonValue, Metadata, Span, present
 
 Switch: TypeAlias = Literal["auto", "on", "off"]
 SourceState: TypeAlias = Literal["ok", "empty", "timeout", "failed", "off"]
@@ -56,6 +56,7 @@ class RecallRequest:
         explain: give every item its ``Explanation``.
         trace: say what every stage found, for evaluations.
         hidden: a part of a document that is searched as if it was not there, for evaluations.
+        now: what recency is counted from.
     """
 
     text: str
@@ -67,6 +68,7 @@ class RecallRequest:
     explain: bool = False
     trace: bool = False
     hidden: HiddenPlace | None = None
+    now: datetime = field(default_factory=present)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

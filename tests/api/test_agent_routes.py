@@ -25,7 +25,7 @@ def test_only_the_text_is_required(ask: Ask, code: MemoryAgent) -> None:
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
     (asked,) = code.asked
-    assert asked == RecallRequest(text="pay", filters={}, timeout_ms=asked.timeout_ms)
+    assert asked == RecallRequest(text="pay", filters={}, timeout_ms=asked.timeout_ms, now=asked.now)
     assert 4000 < asked.timeout_ms <= 5000
 
 
@@ -40,17 +40,17 @@ def test_everything_that_is_asked_reaches_the_agent(ask: Ask, code: MemoryAgent)
         "explain": True,
     }
     assert len(ask("POST", RECALL, json=body).json()["items"]) == 1
-    assert code.asked == [
-        RecallRequest(
-            text="zählt 🙂\ttabs",
-            top_k=1,
-            filters={"language": "python"},
-            expand="on",
-            rerank="off",
-            timeout_ms=None,
-            explain=True,
-        )
-    ]
+    (asked,) = code.asked
+    assert asked == RecallRequest(
+        text="zählt 🙂\ttabs",
+        top_k=1,
+        filters={"language": "python"},
+        expand="on",
+        rerank="off",
+        timeout_ms=None,
+        explain=True,
+        now=asked.now,
+    )
 
 
 def test_the_answer_has_the_shape_of_the_contract(ask: Ask) -> None:

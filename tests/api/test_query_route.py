@@ -33,7 +33,7 @@ def test_only_the_question_is_required(ask: Ask, engine: MemoryEngine) -> None:
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
     (asked,) = engine.questions
-    assert asked == Question(text="pay", timeout_ms=asked.timeout_ms)
+    assert asked == Question(text="pay", timeout_ms=asked.timeout_ms, now=asked.now)
     assert asked.timeout_ms is not None and 4000 < asked.timeout_ms <= 5000
 
 
@@ -70,6 +70,7 @@ def test_everything_that_is_asked_reaches_the_engine(ask: Ask, engine: MemoryEng
         max_tokens=500,
         min_score=0,
         diversity=0.5,
+        now=asked.now,
     )
 
 
@@ -93,7 +94,7 @@ def test_null_is_the_default_where_it_is_allowed(ask: Ask, engine: MemoryEngine)
     nothing = dict.fromkeys(("domains", "conflict_strategy", "max_tokens", "min_score", "diversity"))
     assert ask("POST", "/query", json={"query": "pay", **nothing}).status_code == 200
     (asked,) = engine.questions
-    assert asked == Question(text="pay", timeout_ms=asked.timeout_ms)
+    assert asked == Question(text="pay", timeout_ms=asked.timeout_ms, now=asked.now)
 
 
 def test_a_domain_that_is_not_served_is_named_with_those_that_are(ask: Ask, engine: MemoryEngine) -> None:

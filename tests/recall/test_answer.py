@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from nornweave.recall.agent import Agent
 from nornweave.recall.records import Citation, RecallItem, RecallRequest, RecallResponse
 from nornweave.routing import split_clauses
 from nornweave.settings import Settings
-from nornweave.types import ChunkId, Domain, JsonValue
+from nornweave.types import ChunkId, Domain, JsonValue, present
 
 COMPOUND = "what is the retry limit of payments and who owns the ledger service?"
 
@@ -260,9 +261,25 @@ def test_the_answer_is_json(everybody: dict[Domain, Agent], questions: Executors
 
 def test_the_same_question_has_the_same_answer(everybody: dict[Domain, Agent], questions: Executors) -> None:
     for text in ("payment error", "the", COMPOUND, "zzz"):
-        first, second = (answer(Question(text=text, explain=True), everybody, questions) for _ in range(2))
+        question = Question(text=text, explain=True, timeout_ms=None)
+        first, second = (answer(question, everybody, questions) for _ in range(2))
         assert first["items"] == second["items"]
         assert first["query_id"] != second["query_id"]
+
+
+def test_one_moment_counts_in_every_domain_and_between_them(
+    everybody: dict[Domain, Agent], questions: Executors
+) -> None:
+    def recencies(now: datetime) -> list[tuple[str, float]]:
+        found = answer(Question(text="payment error", explain=True, now=now, timeout_ms=None), everybody, questions)
+        return [(one["chunk_id"], one["score"]["signals"]["recency"]) for one in found["items"]]
+
+    today = present()
+    soon, later = recencies(today), dict(recencies(today + timedelta(days=90)))
+    assert recencies(today) == soon
+    aged = [(value, later[chunk]) for chunk, value in soon if value and chunk in later]
+    assert aged
+    assert all(then < value for value, then in aged)
 
 
 def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: Executors) -> None:
