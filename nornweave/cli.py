@@ -60,14 +60,14 @@ def sync(
 
     options = SyncOptions(full=full, confirm_deletes=confirm_deletes, accept_quality=accept_quality, wait_s=wait)
     with ProgressBars(messages) as bars, open_instance(settings) as instance:
-        outcomes = materialize(settings, domain or settings.served_domains, options, bars, instance)
+        run = materialize(settings, domain or settings.served_domains, options, bars, instance)
     from nornweave.report import print_sync, sync_document, sync_failed
 
     if as_json:
-        print_json(sync_document(outcomes))
+        print_json(sync_document(run.outcomes))
     else:
-        print_sync(output, outcomes)
-    sys.exit(1 if sync_failed(messages, outcomes) else 0)
+        print_sync(output, run.outcomes)
+    sys.exit(1 if sync_failed(messages, run.outcomes, run.failed_after) else 0)
 
 
 @app.command()

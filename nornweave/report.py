@@ -62,8 +62,8 @@ def print_sync(console: Console, outcomes: Outcomes) -> None:
         console.print(table)
 
 
-def sync_failed(console: Console, outcomes: Outcomes) -> bool:
-    """Say on stderr what did not go well; return whether a domain or a whole source failed."""
+def sync_failed(console: Console, outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
+    """Say on stderr what did not go well; return whether a domain, a whole source or what comes after them failed."""
     failed = False
     for domain, outcome in outcomes.items():
         if not isinstance(outcome, SyncReport):
@@ -85,6 +85,9 @@ def sync_failed(console: Console, outcomes: Outcomes) -> bool:
             _say(console, f"{domain.value}: {failure.source_id}/{failure.path}: {failure.reason}{kept}", "yellow")
         if len(outcome.failed) > SHOWN_FAILURES:
             _say(console, f"{domain.value}: … {len(outcome.failed)} in all: `nornweave status` lists them", "yellow")
+    for asset, reason in failed_after.items():
+        _say(console, f"{asset}: {reason}", "red")
+        failed = True
     return failed
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import dagster as dg
 from dagster._core.events import JobFailureData
+from dagster_shared.error import SerializableErrorInfo
 
 from nornweave.settings import Settings
 from nornweave.sync import Progress, SyncOptions, SyncReport
@@ -19,13 +21,26 @@ from orchestration.instance import COMMAND_TAG, DOMAIN_TAG
 from orchestration.resources import INTERRUPTED, run_config
 
 
+@dataclass(frozen=True, slots=True)
+class SyncRun:
+    """How a run ended.
+
+    Attributes:
+        outcomes: per domain its report, or why there is none.
+        failed_after: what comes after the domains and failed, asset → why; the publications stand.
+    """
+
+    outcomes: Mapping[Domain, SyncReport | str]
+    failed_after: Mapping[str, str]
+
+
 def materialize(
     settings: Settings,
     domains: Sequence[Domain],
     options: SyncOptions,
     progress: Progress,
     instance: dg.DagsterInstance,
-) -> Mapping[Domain, SyncReport | str]:
+) -> SyncRun:
     """Sync ``domains`` in one run, which the UI shows like any other.
 
     Args:
@@ -36,13 +51,13 @@ def materialize(
         instance: where the run is recorded.
 
     Returns:
-        In the order of ``domains``: the report, or why there is none.
+        How every domain ended, in the order of ``domains``, and what failed after them.
 
     Raises:
         KeyboardInterrupt: Ctrl-C; what was stored stays, the locks are released, the run is marked as failed.
     """
     if not domains:
-        return {}
+        return SyncRun({}, {})
     outcomes: dict[Domain, SyncReport | str] = {}
     definitions = build_definitions(settings, domains=domains, progress=progress, outcomes=outcomes)
     result = definitions.resolve_job_def(SYNC_JOB).execute_in_process(
@@ -61,7 +76,18 @@ def materialize(
     if INTERRUPTED in outcomes.values():
         raise KeyboardInterrupt
     lost = f"{_why(result)}; the Dagster UI shows run {result.run_id}"
-    return {domain: outcomes.get(domain, lost) for domain in domains}
+    return SyncRun({domain: outcomes.get(domain, lost) for domain in domains}, _failed_after(result))
+
+
+def _failed_after(result: dg.ExecuteInProcessResult) -> Mapping[str, str]:
+    steps = {key.to_python_identifier(): key.to_user_string() for key in (LEDGER_KEY, ANSWERS_KEY)}
+    reasons = {}
+    for event in result.all_events:
+        if event.event_type is dg.DagsterEventType.STEP_FAILURE and event.step_key in steps:
+            failure = event.step_failure_data
+            told = failure.user_failure_data.description if failure.user_failure_data else None
+            reasons[steps[event.step_key]] = told or (_message(failure.error) if failure.error else "failed")
+    return reasons
 
 
 def _why(result: dg.ExecuteInProcessResult) -> str:
@@ -73,9 +99,12 @@ def _why(result: dg.ExecuteInProcessResult) -> str:
         and isinstance(event.event_specific_data, JobFailureData)
         and event.event_specific_data.error
     ]
-    if not errors:
-        return "the run ended before it came to this domain"
-    cause = errors[0]
-    while cause.cause:
-        cause = cause.cause
-    return f"the run ended before it came to this domain: {cause.message.strip()}"
+    ended = "the run ended before it came to this domain"
+    return f"{ended}: {_message(errors[0])}" if errors else ended
+
+
+def _message(error: SerializableErrorInfo) -> str:
+    """Return what the first of a chain of errors says."""
+    while error.cause:
+        error = error.cause
+    return error.message.strip()

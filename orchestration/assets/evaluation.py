@@ -2,22 +2,21 @@
 
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
 from evals.evaluation import CandidateReport, Evaluated, configured_sets, evaluate_published, sets_across
-from evals.judgments import JudgmentError, Origin
+from evals.judgments import Origin
 from evals.results import Scope
 from evals.runs import Progress
 from nornweave.engine import Engine
-from nornweave.errors import NornWeaveError
 from nornweave.evaluations import ALL_DOMAINS, Verdict
 from nornweave.settings import Settings
 from nornweave.types import Domain
 from nornweave.workspace import history_of, store_of
+from orchestration.failures import translated
 from orchestration.metadata import Metadata
 from orchestration.quality import answers_metadata, evaluated_metadata, kept_metadata, trend_metadata
 
@@ -132,15 +131,6 @@ def _is_known(settings: Settings) -> bool:
     moved = [store_of(settings, domain).files.published_at() or 0.0 for domain in settings.served_domains]
     known = history_of(settings).evaluations(domain=ALL_DOMAINS, limit=1)
     return bool(known) and known[0].at.timestamp() > max(moved)
-
-
-@contextmanager
-def translated() -> Iterator[None]:
-    """Let a wrong judged set or a damaged history be a failure with its message, not a defect with a trace."""
-    try:
-        yield
-    except (JudgmentError, NornWeaveError) as error:
-        raise dg.Failure(str(error), allow_retries=False) from error
 
 
 def _trends(settings: Settings, evaluated: Sequence[Evaluated], scope: Scope) -> Metadata:

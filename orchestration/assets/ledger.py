@@ -11,6 +11,7 @@ from nornweave.ledger_book import refresh_ledger
 from nornweave.settings import Settings
 from orchestration import metadata
 from orchestration.assets.domain import OWNERS, asset_key
+from orchestration.failures import translated
 
 GROUP = "ledger"
 LEDGER_KEY = dg.AssetKey([GROUP, "conflicts"])
@@ -34,7 +35,8 @@ def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
         code_version=vocabulary.VERSION,
     )
     def conflicts() -> Result:
-        return dg.MaterializeResult(metadata=metadata.ledger_metadata(refresh_ledger(settings)))
+        with translated():
+            return dg.MaterializeResult(metadata=metadata.ledger_metadata(refresh_ledger(settings)))
 
     return conflicts
 

@@ -13,7 +13,7 @@ from nornweave.settings import Settings
 from nornweave.sync import Progress
 from nornweave.types import Domain
 from orchestration.assets.domain import OWNERS
-from orchestration.assets.evaluation import translated
+from orchestration.failures import translated
 from orchestration.metadata import Metadata
 from orchestration.resources import logged_progress
 

@@ -7,11 +7,13 @@ import shutil
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 
 import dagster as dg
 import pytest
 import yaml
+from rich.console import Console
 from typer.testing import CliRunner
 from workspace_support import HASHED, Configure, write_workspace
 
@@ -19,6 +21,7 @@ from nornweave.cli import app
 from nornweave.errors import ConfigError
 from nornweave.evaluations import Evaluation, Verdict
 from nornweave.parts import domain_parts
+from nornweave.report import sync_failed
 from nornweave.settings import Settings, load_settings
 from nornweave.status import read_status
 from nornweave.store.lock import WriterLock
@@ -102,7 +105,7 @@ def configured(settings: Settings, key: str, value: Mapping[str, object], *, top
 
 
 def sync(settings: Settings, instance: dg.DagsterInstance, options: SyncOptions | None = None) -> SyncReport | str:
-    return materialize(settings, [DOCS], options or SyncOptions(wait_s=0), no_progress, instance)[DOCS]
+    return materialize(settings, [DOCS], options or SyncOptions(wait_s=0), no_progress, instance).outcomes[DOCS]
 
 
 def publish(settings: Settings, instance: dg.DagsterInstance, options: SyncOptions | None = None) -> SyncReport:
@@ -402,6 +405,27 @@ def test_answers_are_measured_after_a_publication_and_not_again(
     assert execute(settings, instance, EVALUATION_JOB, ANSWERS_KEY).success
     assert metadata_of(instance, ANSWERS_KEY)[-1]["Recall@10"].value == 1
     assert [one.scope for one in known(settings, domain="all")] == ["all domains"] * 2
+
+
+def test_a_broken_set_across_domains_is_told_beside_the_publication(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    run(domain_parts(settings, Domain.CODE), SyncOptions(wait_s=0))
+    judged_set(settings.file.parent / "answers", {"what is a ledger": "page4.md"}, across_domains=True)
+    (settings.file.parent / "answers" / "qrels.tsv").write_text("no header\n", encoding="utf-8")
+    settings = configured(settings, "evaluation", {"judgments": ["answers"]}, top=True)
+    write_pages(settings.file.parent, (*TOPICS, "surcharge"))
+
+    ended = materialize(settings, [DOCS], SyncOptions(wait_s=0), no_progress, instance)
+    report = ended.outcomes[DOCS]
+    assert isinstance(report, SyncReport)
+    assert report.published
+    assert list(ended.failed_after) == ["evaluation/answers"]
+    assert "qrels.tsv" in ended.failed_after["evaluation/answers"]
+
+    told = StringIO()
+    assert sync_failed(Console(file=told, width=500), ended.outcomes, ended.failed_after)
+    assert f"evaluation/answers: {ended.failed_after['evaluation/answers']}" in told.getvalue()
 
 
 def test_answers_without_a_set_of_their_own_are_measured_with_those_of_the_domains(

@@ -186,8 +186,8 @@ def test_a_run_is_recorded_in_postgresql(settings: Settings, postgres: str, monk
     monkeypatch.setenv(POSTGRES_VARIABLE, postgres.replace("postgresql://", "postgres://"))
 
     with open_instance(settings) as instance:
-        outcomes = materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
-        assert isinstance(outcomes[Domain.CODE], SyncReport)
+        run = materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
+        assert isinstance(run.outcomes[Domain.CODE], SyncReport)
         assert type(instance.event_log_storage).__name__ == "PostgresEventLogStorage"
 
     with open_instance(settings) as again:

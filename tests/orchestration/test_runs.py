@@ -12,6 +12,7 @@ from pathlib import Path
 import dagster as dg
 from workspace_support import Configure
 
+from nornweave.ledger_book import ledger_file
 from nornweave.reconcile import INVARIANTS
 from nornweave.settings import Settings
 from nornweave.status import read_status
@@ -38,7 +39,7 @@ def sync(
     progress: Progress = no_progress,
     **options: bool,
 ) -> Mapping[Domain, SyncReport | str]:
-    return materialize(settings, domains or BOTH, SyncOptions(wait_s=0, **options), progress, instance)
+    return materialize(settings, domains or BOTH, SyncOptions(wait_s=0, **options), progress, instance).outcomes
 
 
 def metadata_of(instance: dg.DagsterInstance, domain: Domain, step: str) -> dict[str, object]:
@@ -227,6 +228,19 @@ def test_an_index_without_its_generation_leaves_nothing_behind(
     assert result.success
     assert generation_files(settings, Domain.CODE) == set()
     assert isinstance(sync(settings, instance, Domain.CODE)[Domain.CODE], SyncReport), "the lock is free"
+
+
+def test_a_ledger_that_cannot_be_made_is_told_beside_the_publications(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    ledger = ledger_file(settings)
+    ledger.parent.mkdir(parents=True)
+    ledger.write_text("{", encoding="utf-8")
+
+    ended = materialize(settings, BOTH, SyncOptions(wait_s=0), no_progress, instance)
+    assert all(isinstance(report, SyncReport) and report.published for report in ended.outcomes.values())
+    assert list(ended.failed_after) == ["ledger/conflicts"]
+    assert f"{ledger}: is damaged" in ended.failed_after["ledger/conflicts"]
 
 
 def test_one_domain_is_synced_alone_under_its_tag(settings: Settings, instance: dg.DagsterInstance) -> None:

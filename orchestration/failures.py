@@ -1,0 +1,20 @@
+"""Errors that say what to do, as Dagster's failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from evals.judgments import JudgmentError
+from nornweave.errors import NornWeaveError
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Let a wrong judged set or a damaged file be a failure with its message, not a defect with a trace."""
+    try:
+        yield
+    except (JudgmentError, NornWeaveError) as error:
+        raise dg.Failure(str(error), allow_retries=False) from error
