@@ -129,7 +129,7 @@ def test_a_wrong_configuration_stops_every_command(workspace: Path) -> None:
 
 
 def test_help_names_every_command(tmp_path: Path) -> None:
-    done = nornweave(tmp_path, "--help")
+    done = nornweave(tmp_path, "-h")
     assert done.returncode == 0
     for command in ("sync", "query", "status", "rollback", "up"):
         assert command in done.stdout
