@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 
 from nornweave.clauses import split_clauses
@@ -40,6 +41,7 @@ CLEAR_LEAD = 0.65
 EVIDENCE_GAIN = 4.0
 
 
+@lru_cache(maxsize=256)
 def domain_signals(text: str) -> Mapping[Domain, float]:
     """Say how strongly the words of a query speak for each domain.
 

@@ -26,6 +26,9 @@ VECTORS_AT_ONCE = 256
 # A pair of which the smaller text shares fewer of its words, or of its shingles, is not compared further.
 WORDS_SHARED = 0.5
 SHINGLES_SHARED = 0.5
+# What means the same in other words, and shares fewer of its words as they stand, is not read: ``sameness`` asks for
+# .75 of the stems that say something, and of pairs that had those none shared fewer than .7.
+MEANING_WORDS_SHARED = 0.6
 # Longer texts, which are nobody's chunks, are merged only if they are equal: reading two hundred texts of 100,000
 # characters against each other would take minutes.
 LONGEST_READ = 20_000
@@ -88,17 +91,16 @@ class _Pairs:
         self._readings: dict[int, Reading] = {}
         self._figures: dict[int, frozenset[str]] = {}
         self._outcomes: dict[tuple[int, int], Likeness | None] = {}
+        self._supported: dict[tuple[int, int], bool] = {}
 
     def partners(self, alive: Sequence[int]) -> dict[int, list[int]]:
         """Return for each item those that it may have something in common with, in the order of ``alive``."""
         rows = [self._row[place] for place in alive]
         shingled = self._shingled if len(rows) == len(self._shingled) else self._shingled.take(rows)
         still = set(alive)
-        close = {pair for pair in self._cosines if pair[0] in still and pair[1] in still}
+        close = {pair for pair in self._cosines if pair[0] in still and pair[1] in still and self._share_words(pair)}
         if len(alive) <= ALL_PAIRS:
             found = minhash.pairs_among_few(shingled, WORDS_SHARED)
-            # What means the same in other words is not merged: no need to read it.
-            close &= {_ordered(alive[one], alive[other]) for one, other in found.tolist()}
         else:
             found = minhash.pairs_among_many(shingled)
         close |= {_ordered(alive[one], alive[other]) for one, other in _sharing(shingled, found)}
@@ -117,6 +119,14 @@ class _Pairs:
         if found is None or pair[0] == one:
             return found
         return replace(found, first_may_go=found.second_may_go, second_may_go=found.first_may_go)
+
+    def _share_words(self, pair: tuple[int, int]) -> bool:
+        """Tell whether two items that mean the same may say the same."""
+        if pair not in self._supported:
+            mine, theirs = (self._shingled.distinct_words(self._row[place]) for place in pair)
+            least = MEANING_WORDS_SHARED * min(len(mine), len(theirs))
+            self._supported[pair] = len(mine & theirs) >= least
+        return self._supported[pair]
 
     def _compared(self, first: int, second: int) -> Likeness | None:
         mine, theirs = self._items[first], self._items[second]
@@ -157,13 +167,12 @@ def _ordered(one: int, other: int) -> tuple[int, int]:
     return (one, other) if one < other else (other, one)
 
 
-def _sharing(shingled: Shingled, pairs: Places) -> Iterator[tuple[int, int]]:
-    """Yield the pairs that have more in common than words."""
-    counts = shingled.word_counts().tolist()
-    for one, other in pairs.tolist():
-        least = SHINGLES_SHARED if min(counts[one], counts[other]) >= SHORT_WORDS else SHORT_SHINGLES_SHARED
-        if max(counts[one], counts[other]) < FEW_WORDS or shingled.shared(one, other) >= least:
-            yield one, other
+def _sharing(shingled: Shingled, pairs: Places) -> list[tuple[int, int]]:
+    """Return the pairs that have more in common than words."""
+    counts = shingled.word_counts()[pairs]
+    least = np.where(counts.min(axis=1) >= SHORT_WORDS, SHINGLES_SHARED, SHORT_SHINGLES_SHARED)
+    kept = (counts.max(axis=1) < FEW_WORDS) | (shingled.shared(pairs) >= least)
+    return [(one, other) for one, other in pairs[kept].tolist()]
 
 
 def _same_signs(one: TaggedItem, other: TaggedItem) -> bool:

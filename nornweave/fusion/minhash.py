@@ -47,6 +47,7 @@ _FOLDED = _LETTERS.lower()
 # First bytes of the UTF-8 of Chinese, Japanese and Korean characters, which stand without blanks between words.
 _FIRST_UNSPACED, _LAST_UNSPACED = 0xE3, 0xED
 _BLOCK = 8
+_WORD_BITS = np.uint64(64)
 _LOW_BYTES = np.array([(1 << (8 * count)) - 1 for count in range(_BLOCK + 1)], dtype=np.uint64)
 
 
@@ -78,15 +79,27 @@ class Shingled:
         words, word_starts = _taken(self.words, self.word_starts, chosen)
         return Shingled(words, word_starts, *_taken(self.shingles, self.starts, chosen))
 
-    def shared(self, one: int, other: int) -> float:
-        """Return how many shingles two texts share, as a share of those of the text with fewer."""
-        first, second = self._of(one), self._of(other)
-        if len(first) > len(second):
-            first, second = second, first
-        if not len(first):
-            return 0.0
-        found = second[np.minimum(np.searchsorted(second, first), len(second) - 1)]
-        return int(np.count_nonzero(found == first)) / len(first)
+    def shared(self, pairs: Places) -> NDArray[np.float64]:
+        """Return how many shingles texts share, as a share of those of the text with fewer; 0 where that has none.
+
+        Args:
+            pairs: of texts, shape ``(pairs, 2)``.
+        """
+        sizes = self.sizes()[pairs]
+        first_is_smaller = sizes[:, 0] <= sizes[:, 1]
+        smaller = np.where(first_is_smaller, pairs[:, 0], pairs[:, 1])
+        larger = np.where(first_is_smaller, pairs[:, 1], pairs[:, 0])
+        looked_for, starts = _taken(self.shingles, self.starts, smaller)
+        fewer = np.diff(starts)
+        # All shingles of all texts are one sorted sequence when the text stands in the upper bits.
+        bits = _text_bits(len(self))
+        known = np.repeat(np.arange(len(self), dtype=np.uint64), self.sizes()) << (_WORD_BITS - bits)
+        known |= self.shingles >> bits
+        asked = np.repeat(larger.astype(np.uint64), fewer) << (_WORD_BITS - bits) | looked_for >> bits
+        places = np.minimum(np.searchsorted(known, asked), max(len(known) - 1, 0))
+        found = np.cumsum(np.append(0, known[places] == asked))
+        counts: NDArray[np.int64] = found[starts[1:]] - found[starts[:-1]]
+        return counts / np.maximum(fewer, 1)
 
     def same_words(self, one: int, other: int) -> bool:
         """Tell whether two texts have the same words in the same order, and some."""
@@ -95,8 +108,9 @@ class Shingled:
             self.words[starts[one] : starts[one + 1]], self.words[starts[other] : starts[other + 1]]
         )
 
-    def _of(self, text: int) -> Hashes:
-        return self.shingles[self.starts[text] : self.starts[text + 1]]
+    def distinct_words(self, text: int) -> frozenset[int]:
+        """Return the hashes of a text's words."""
+        return frozenset(self.words[self.word_starts[text] : self.word_starts[text + 1]].tolist())
 
     def word_counts(self) -> Places:
         """Return the number of words of each text."""
@@ -219,12 +233,17 @@ def _shingles(words: Hashes, word_starts: Places, owners: Places) -> tuple[Hashe
         combined = _mixed(combined ^ (following * _FACTORS[step + 1]))
     whole = (places + SHINGLE_WORDS <= ends) | (places == word_starts[owners])
     # One number to sort: the text in the upper bits, as much of the hash as fits in the lower ones.
-    text_bits = np.uint64(max(len(word_starts) - 2, 1).bit_length())
-    hash_bits = np.uint64(64) - text_bits
+    text_bits = _text_bits(len(word_starts) - 1)
+    hash_bits = _WORD_BITS - text_bits
     keys = np.sort(owners[whole].astype(np.uint64) << hash_bits | combined[whole] >> text_bits)
     keys = keys[np.append(True, keys[1:] != keys[:-1])]
     sizes = np.bincount((keys >> hash_bits).astype(np.intp), minlength=len(word_starts) - 1)
     return keys << text_bits, np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
+
+
+def _text_bits(count: int) -> np.uint64:
+    """Return how many bits the number of a text takes."""
+    return np.uint64(max(count - 1, 1).bit_length())
 
 
 def _counted(codes: Places) -> tuple[Places, Places]:

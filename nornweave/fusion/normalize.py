@@ -25,8 +25,7 @@ def normalize(collected: CollectedItems, normalization: Normalization = "auto") 
     """
     chosen = _chosen(collected, normalization)
     if chosen == "calibrated":
-        kept = (replace(tagged, score=min(max(tagged.score, 0.0), 1.0)) for tagged in collected.items)
-        return NormalizedItems(tuple(kept), chosen)
+        return NormalizedItems(tuple(map(_cut, collected.items)), chosen)
     bounds = _bounds(collected.items)
     stretched = (replace(one, score=_stretched(one.score, *bounds[_agent(one)])) for one in collected.items)
     return NormalizedItems(tuple(stretched), chosen)
@@ -36,6 +35,10 @@ def _chosen(collected: CollectedItems, normalization: Normalization) -> Literal[
     if normalization != "auto":
         return normalization
     return "calibrated" if all(tagged.calibrated for tagged in collected.items) else "minmax"
+
+
+def _cut(tagged: TaggedItem) -> TaggedItem:
+    return tagged if 0.0 <= tagged.score <= 1.0 else replace(tagged, score=min(max(tagged.score, 0.0), 1.0))
 
 
 def _agent(tagged: TaggedItem) -> tuple[str, str]:

@@ -54,9 +54,8 @@ def length_signal(content: str) -> float:
     PIPELINE's function says 0.2 for everything below ten words, its worked example 0.7 for a chunk of seven; only with
     the example's figure does the example's order come out.
     """
-    first = len(content[:SAMPLE].split(None, SHORT_WORDS))
-    if first < SHORT_WORDS and len(content) <= SAMPLE:
-        return max(SHORTEST, first / SHORT_WORDS)
+    if len(content) <= SAMPLE:
+        return max(SHORTEST, min(1.0, len(content.split(None, SHORT_WORDS)) / SHORT_WORDS))
     # A text of n words has 2n - 1 characters or more.
     if len(content) < 2 * LONG_WORDS:
         return 1.0
@@ -94,7 +93,8 @@ def _by_score(items: Sequence[RankedItem]) -> list[RankedItem]:
     start = 0
     for place in range(1, len(ordered) + 1):
         if place == len(ordered) or ordered[start].score - ordered[place].score > TIE:
-            result.extend(sorted(ordered[start:place], key=_tie_key))
+            tied = ordered[start:place]
+            result.extend(tied if len(tied) == 1 else sorted(tied, key=_tie_key))
             start = place
     return result
 

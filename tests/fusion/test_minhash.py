@@ -49,8 +49,11 @@ def test_texts_without_blanks_have_a_word_for_each_character() -> None:
 
 def test_shared_shingles_are_a_share_of_the_smaller_text() -> None:
     counted = shingle(["a b c d e", "x a b c d y z", "q r s t", ""])
-    assert counted.shared(0, 1) == pytest.approx(2 / 3)  # abc, bcd of abc, bcd, cde
-    assert counted.shared(0, 2) == counted.shared(0, 3) == 0
+    pairs = np.array([[0, 1], [1, 0], [0, 2], [0, 3], [3, 3], [2, 2]])
+    # abc, bcd of abc, bcd, cde
+    assert counted.shared(pairs).tolist() == pytest.approx([2 / 3, 2 / 3, 0, 0, 0, 1])
+    assert counted.shared(pairs[:0]).tolist() == []
+    assert shingle(["", ""]).shared(np.array([[0, 1]])).tolist() == [0]
 
 
 def test_some_texts_are_taken_in_any_order() -> None:
@@ -58,7 +61,7 @@ def test_some_texts_are_taken_in_any_order() -> None:
     taken, alone = shingle(texts).take([4, 1, 0]), shingle([texts[4], texts[1], texts[0]])
     assert np.array_equal(taken.words, alone.words)
     assert taken.sizes().tolist() == alone.sizes().tolist()
-    assert taken.shared(0, 2) == alone.shared(0, 2) == 1
+    assert taken.shared(np.array([[0, 2]])).tolist() == alone.shared(np.array([[0, 2]])).tolist() == [1]
 
 
 def test_hashes_are_the_same_in_every_process() -> None:
