@@ -85,13 +85,13 @@ class FeedbackBook:
         self._queueing = threading.Lock()
         self._waiting: list[StoredAnswer] = []
         self._not_before = self._tidy_at = 0.0
-        self._in_trouble = False
+        self._is_late = self._in_trouble = False
 
     def shown(self, question: Question, document: FusionResult) -> None:
         """Remember an answer, so that its items can be judged.
 
         Never raises and hardly waits: an answer that cannot be written now (another process writes, the disk is full)
-        waits in memory, with at most ``MOST_WAITING`` others; the log says so once, when the trouble begins.
+        waits in memory, with at most ``MOST_WAITING`` others; the log says so once, when that is not over at once.
         """
         if not self._keep_queries:
             return
@@ -182,10 +182,13 @@ class FeedbackBook:
         try:
             self._connection = self._connection or open_file(self._file, PATIENCE_S)
             self._hand_over(self._connection)
-            self._in_trouble = False
+            self._in_trouble = self._is_late = False
         except (sqlite3.Error, OSError, StoreError) as error:
             self._not_before = time.monotonic() + PAUSE_S
-            self._say_once(error)
+            # Two processes that write at the same moment are no trouble; a file that is locked a second later is.
+            if self._is_late or not _is_busy(error):
+                self._say_once(error)
+            self._is_late = True
         finally:
             self._writing.release()
 
@@ -207,7 +210,7 @@ class FeedbackBook:
     def _say_once(self, error: Exception) -> None:
         if not self._in_trouble:
             self._in_trouble = True
-            log.warning("%s: answers are not remembered for the time being: %s", self._file, error)
+            log.warning("%s: answers wait in memory to be remembered: %s", self._file, error)
 
     @contextmanager
     def _opened(self, otherwise: str, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
@@ -219,3 +222,7 @@ class FeedbackBook:
             reason = error.strerror if isinstance(error, OSError) else error
             log.error("%s: %s: %s", self._file, otherwise, error)
             raise StoreError(f"{otherwise} now: {reason}; try again later") from error
+
+
+def _is_busy(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
