@@ -300,7 +300,9 @@ class Generation:
     def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
         """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""
         documents = self._documents[chunks]
-        starts = np.flatnonzero(np.r_[True, documents[1:] != documents[:-1]])
+        begins = np.ones(len(documents), np.bool_)
+        np.not_equal(documents[1:], documents[:-1], out=begins[1:])
+        starts = np.flatnonzero(begins)
         return documents[starts], np.maximum.reduceat(weights, starts)
 
     def _rows(self, statement: str, values: list[object]) -> list[tuple[Any, ...]]:
