@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import signal
@@ -12,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 
 import uvicorn
 
+from api.accepting import accept_evenly
 from api.app import create_app
 from api.auth import check_listening, service_token
 from api.hosts import answered_names
@@ -37,7 +39,7 @@ def serve(
     environment: Mapping[str, str] | None = None,
     announce: Announce | None = None,
     workers: int = 1,
-    shared: bool = False,
+    listener: socket.socket | None = None,
 ) -> int:
     """Serve the API until SIGINT or SIGTERM, then finish what is in flight, for at most a few seconds.
 
@@ -49,7 +51,7 @@ def serve(
         environment: ``os.environ`` unless given.
         announce: told the URL once it is listened on; said on stderr unless given.
         workers: processes that serve, this one included.
-        shared: other processes listen there as well, on purpose.
+        listener: where to accept, instead of listening on ``host`` and ``port``; other processes accept there as well.
 
     Returns:
         The exit code: 0 after a signal, 1 when a request did not end in time.
@@ -69,7 +71,7 @@ def serve(
     app = create_app(settings, agent=agent, environment=environment, names=names)
     wanted = default_port(agent, environment) if port is None else port
     with ExitStack() as running:
-        listener = running.enter_context(_listen(host, wanted, shared=shared, several=workers > 1))
+        accepting = running.enter_context(listener or _listen(host, wanted))
         config = uvicorn.Config(
             app,
             # The command line configures logging; on stdout nothing is written.
@@ -79,12 +81,13 @@ def serve(
             server_header=False,
             proxy_headers=False,
             timeout_graceful_shutdown=DRAIN_WITHIN_S,
+            backlog=BACKLOG,
         )
         if workers > 1:
-            taken = int(listener.getsockname()[1])
-            running.enter_context(more_processes(settings.file, host, taken, agent, workers - 1))
+            running.enter_context(more_processes(settings.file, host, accepting, agent, workers - 1))
         with _signals_end_quietly():
-            _Server(config, announce or _say).run(sockets=[listener])
+            is_shared = listener is not None or workers > 1
+            _Server(config, announce or _say, is_shared=is_shared).run(sockets=[accepting])
     if app.state.serving.in_threads:
         _say("a request did not end in time; it is abandoned")
         # Its thread cannot be ended otherwise, and nothing that is served is ever written.
@@ -105,15 +108,8 @@ def default_port(agent: Domain | None, environment: Mapping[str, str]) -> int:
     return int(value)
 
 
-def _listen(host: str, port: int, *, shared: bool = False, several: bool = False) -> socket.socket:
-    """Return a listening socket: who comes second learns it before anything is loaded.
-
-    Args:
-        shared: the port is another process's, which lets this one listen there.
-        several: let others listen there.
-    """
-    if several and port:
-        _listen(host, port).close()  # is it free? Sharing would not tell.
+def _listen(host: str, port: int) -> socket.socket:
+    """Return a listening socket: who comes second learns it before anything is loaded."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
@@ -121,8 +117,6 @@ def _listen(host: str, port: int, *, shared: bool = False, several: bool = False
         raise ConfigError(f"host {host!r}: {error}") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if shared or several:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:
@@ -135,17 +129,36 @@ def _listen(host: str, port: int, *, shared: bool = False, several: bool = False
 
 
 class _Server(uvicorn.Server):
-    """Says where it listens once it does."""
+    """Says where it listens once it does; ``is_shared``: other processes accept there as well."""
 
-    def __init__(self, config: uvicorn.Config, announce: Announce) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Announce, *, is_shared: bool) -> None:
         super().__init__(config)
         self._announce = announce
+        self._is_shared = is_shared
+        self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening."""
-        await super().startup(sockets)
-        for listener in sockets or ():
+        listeners = sockets or []
+        await super().startup([] if self._is_shared else listeners)
+        for listener in listeners:
+            if self._is_shared:
+                listener.setblocking(False)
+                accepting = accept_evenly(listener, self._protocol, lambda: len(self.server_state.connections))
+                self._accepting.append(asyncio.create_task(accepting))
             self._announce(_url(listener.getsockname()))
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop listening, and let what runs end."""
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await super().shutdown(sockets)
+
+    def _protocol(self) -> asyncio.Protocol:
+        # As ``uvicorn.Server.startup`` (0.54) makes it for a socket of its own.
+        make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 def _url(address: Sequence[object]) -> str:

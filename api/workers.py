@@ -1,7 +1,7 @@
 """More processes on the port: a question is computation under Python's lock, so one process keeps one CPU busy.
 
-Each worker listens by itself on the same address (``SO_REUSEPORT``), and the kernel hands connections out among them. A
-worker ends when its standard input does: with the process that started it, however that ends.
+All of them accept from one socket, which a worker inherits (``accepting``). A worker ends when its standard input does:
+with the process that started it, however that ends.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_BY_ITSELF = 4
 # Every worker holds what a query touches; of larger indexes one process has enough unless somebody says otherwise.
 SMALL_INDEX_BYTES = 512 << 20
 STOP_WITHIN_S = 7.0
-HAS_WORKERS = hasattr(socket, "SO_REUSEPORT")
+HAS_WORKERS = os.name == "posix"  # elsewhere processes do not inherit sockets
 
 
 def usual_workers(settings: Settings) -> int:
@@ -42,10 +42,14 @@ def _published_bytes(settings: Settings, domain: Domain) -> int:
 
 
 @contextmanager
-def running(config: Path, host: str, port: int, agent: Domain | None, count: int) -> Iterator[None]:
-    """Run ``count`` more processes that listen on the port, for as long as the context lasts."""
-    command = [sys.executable, "-m", "api.workers", str(config), host, str(port), *([agent.value] if agent else [])]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) for _ in range(count)]
+def running(config: Path, host: str, listener: socket.socket, agent: Domain | None, count: int) -> Iterator[None]:
+    """Run ``count`` more processes that accept from the socket, for as long as the context lasts."""
+    shared = listener.fileno()
+    command = [sys.executable, "-m", "api.workers", str(config), host, str(shared), *([agent.value] if agent else [])]
+    workers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[shared])
+        for _ in range(count)
+    ]
     try:
         yield
     finally:
@@ -65,18 +69,17 @@ def _end(worker: subprocess.Popen[bytes]) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Be a worker: listen where told, say nothing, end with the process that started this one."""
+    """Be a worker: accept from the socket that is told, say nothing, end with the process that started this one."""
     from api.serving import serve
     from nornweave.settings import load_settings
 
-    config, host, port, *agent = arguments
+    config, host, descriptor, *agent = arguments
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     return serve(
         load_settings(Path(config)),
         host,
-        int(port),
-        Domain(agent[0]) if agent else None,
-        shared=True,
+        agent=Domain(agent[0]) if agent else None,
+        listener=socket.socket(fileno=int(descriptor)),
         announce=lambda _: None,
     )
 
