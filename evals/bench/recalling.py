@@ -76,7 +76,7 @@ def print_hnsw(work: Path) -> None:
     with Generation(store.files.path(current)) as exact, Generation(other.files.path(indexed)) as index:
         chosen = np.sort(np.random.default_rng(7).choice(exact.chunk_count, _QUERIES, replace=False)).astype(np.int32)
         # Near real vectors, though not on them: a query is no chunk.
-        vectors = exact.stored_vectors(chosen) + exact.stored_vectors(np.roll(chosen, 1)) / 2
+        vectors = exact.vectors(chosen) + exact.vectors(np.roll(chosen, 1)) / 2
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
         shares = [
             len(np.intersect1d(exact.dense(vector, 10).numbers, index.dense(vector, 10).numbers)) / 10

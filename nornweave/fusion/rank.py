@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from types import MappingProxyType
 
 from nornweave.fusion.records import ConflictRecord, RankedItem, RankedItems, ResolvedItems, TaggedItem
 from nornweave.fusion_settings import RankWeights
+from nornweave.types import aware
 
 # Days after which a source's recency has fallen to 1/e.
 RECENCY_DAYS = 90.0
@@ -66,7 +67,7 @@ def recency_signal(timestamp: datetime | None, now: datetime) -> float:
     """Return ``exp(−days / 90)``; 0 for an unknown time, 1 for one that is yet to come."""
     if timestamp is None:
         return 0.0
-    days = (_aware(now) - _aware(timestamp)).total_seconds() / _SECONDS_PER_DAY
+    days = (aware(now) - aware(timestamp)).total_seconds() / _SECONDS_PER_DAY
     return math.exp(-max(days, 0.0) / RECENCY_DAYS)
 
 
@@ -104,7 +105,7 @@ def _tie_key(ranked: RankedItem) -> tuple[float, float, str, str]:
     moment = item.citation.timestamp
     return (
         -item.score,
-        -_aware(moment).timestamp() if moment else math.inf,
+        -aware(moment).timestamp() if moment else math.inf,
         ranked.tagged.source_domain,
         item.chunk_id,
     )
@@ -124,7 +125,3 @@ def _placed(ranked: RankedItem, places: Mapping[str, int]) -> RankedItem:
     if place is None:
         return ranked
     return replace(ranked, conflict=place)
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

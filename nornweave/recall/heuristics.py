@@ -9,13 +9,13 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from types import MappingProxyType
 from typing import TypeAlias
 
 from nornweave.recall.cues import Cues, cues_of, heading_terms, path_parts
 from nornweave.settings import HeuristicSettings
-from nornweave.types import NO_METADATA, ChunkId, Domain, JsonValue, Metadata
+from nornweave.types import NO_METADATA, ChunkId, Domain, JsonValue, Metadata, aware
 
 SECONDS_PER_DAY = 86_400.0
 # Where a domain's chunks say when they were said or published. When a file of theirs changed says nothing about that.
@@ -59,7 +59,7 @@ def dated(domain: Domain, metadata: Metadata, updated_at: datetime | None) -> da
     if not isinstance(value, str):
         return None
     try:
-        return _aware(datetime.fromisoformat(value))
+        return aware(datetime.fromisoformat(value))
     except ValueError:
         return None
 
@@ -94,7 +94,7 @@ def recency(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, now: 
     """
     if candidate.timestamp is None:
         return 0.0
-    age = (_aware(now) - _aware(candidate.timestamp)).total_seconds() / SECONDS_PER_DAY
+    age = (aware(now) - aware(candidate.timestamp)).total_seconds() / SECONDS_PER_DAY
     share = max(0.0, age) / numbers.recency_days
     left = math.exp(-share) if numbers.recency_decay == "exponential" else max(0.0, 1.0 - share)
     return numbers.recency_bonus_max * left
@@ -172,10 +172,6 @@ def _names(asked: tuple[str, ...], own: tuple[str, ...]) -> bool:
     if size > len(own):
         return len(own) > 1 and asked[-len(own) :] == own
     return any(own[start : start + size] == asked for start in range(len(own) - size + 1))
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _count(value: JsonValue) -> int | float:

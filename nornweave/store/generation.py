@@ -164,14 +164,6 @@ class Generation:
         """
         return self._vectors.search(query, k, within)
 
-    def stored_vectors(self, numbers: Numbers) -> Vectors:
-        """Return the vectors of chunks from the file, of shape ``(len(numbers), dimensions)``, by chunk number."""
-        rows = self._rows(
-            "select vector from vectors where chunk_no in (select unnest(?::integer[])) order by chunk_no",
-            [_literal(numbers)],
-        )
-        return np.array([vector for (vector,) in rows], np.float32)
-
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order."""
         return self._vectors.similarities(query, numbers)
