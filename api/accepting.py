@@ -34,11 +34,15 @@ async def accept_evenly(
     while True:
         try:
             connection, _ = await loop.sock_accept(listener)
-            await loop.connect_accepted_socket(protocol, connection)
+            try:
+                await loop.connect_accepted_socket(protocol, connection)
+            except BaseException:
+                connection.close()
+                raise
         except ConnectionError:  # who asked has gone
             continue
-        except OSError as error:  # no descriptors left, as a rule
-            log.error("no connection can be accepted: %s", error)
+        except Exception as error:  # no descriptors left, as a rule; whatever it is, the next one is accepted again
+            log.error("no connection can be accepted: %s", error, exc_info=not isinstance(error, OSError))
             await asyncio.sleep(RETRY_S)
             continue
         await asyncio.sleep(min(PAUSE_S * connections(), LONGEST_PAUSE_S))

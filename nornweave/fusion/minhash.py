@@ -40,6 +40,9 @@ SAMPLED_ABOVE = 64
 
 _SEED = 0x5EED
 _TABLE_SIZE = 1024
+# Shingles that are looked for at a time, some 40 bytes each: of two hundred long texts that share their words there are
+# sixty million to look for.
+_LOOKED_FOR = 1 << 20
 _FACTORS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93], dtype=np.uint64)
 _BLANK = 32
 _LETTERS = bytes(code if code >= 128 or chr(code).isalnum() or chr(code) == "_" else _BLANK for code in range(256))
@@ -85,16 +88,21 @@ class Shingled:
         Args:
             pairs: of texts, shape ``(pairs, 2)``.
         """
+        # All shingles of all texts are one sorted sequence when the text stands in the upper bits.
+        bits = _text_bits(len(self))
+        known = np.repeat(np.arange(len(self), dtype=np.uint64), self.sizes()) << (_WORD_BITS - bits)
+        known |= self.shingles >> bits
+        looked_for = np.cumsum(self.sizes()[pairs].min(axis=1))
+        cuts = np.searchsorted(looked_for, np.arange(_LOOKED_FOR, looked_for[-1:].sum(), _LOOKED_FOR))
+        return np.concatenate([self._shared(some, known, bits) for some in np.split(pairs, cuts)])
+
+    def _shared(self, pairs: Places, known: Hashes, bits: np.uint64) -> NDArray[np.float64]:
         sizes = self.sizes()[pairs]
         first_is_smaller = sizes[:, 0] <= sizes[:, 1]
         smaller = np.where(first_is_smaller, pairs[:, 0], pairs[:, 1])
         larger = np.where(first_is_smaller, pairs[:, 1], pairs[:, 0])
         looked_for, starts = _taken(self.shingles, self.starts, smaller)
         fewer = np.diff(starts)
-        # All shingles of all texts are one sorted sequence when the text stands in the upper bits.
-        bits = _text_bits(len(self))
-        known = np.repeat(np.arange(len(self), dtype=np.uint64), self.sizes()) << (_WORD_BITS - bits)
-        known |= self.shingles >> bits
         asked = np.repeat(larger.astype(np.uint64), fewer) << (_WORD_BITS - bits) | looked_for >> bits
         places = np.minimum(np.searchsorted(known, asked), max(len(known) - 1, 0))
         found = np.cumsum(np.append(0, known[places] == asked))

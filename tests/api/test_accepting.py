@@ -61,3 +61,33 @@ def test_who_has_fewer_takes_more_of_the_next() -> None:
     first, second = asyncio.run(asyncio.wait_for(shared(5, before=4), 30))
     assert first + second == 9
     assert second >= 3
+
+
+def test_what_goes_wrong_with_one_connection_costs_the_next_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    opened: set[Counted] = set()
+    broken = [ValueError("broken"), OSError("no descriptors left")]
+
+    def protocol() -> Counted:
+        if broken:
+            raise broken.pop()
+        return Counted(opened)
+
+    async def connect() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setblocking(False)
+            task = asyncio.create_task(accept_evenly(listener, protocol, lambda: len(opened)))
+            connections = [socket.create_connection(listener.getsockname()) for _ in range(3)]
+            while not opened:
+                await asyncio.sleep(0.001)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            for connection in connections:
+                connection.close()
+            while opened:
+                await asyncio.sleep(0.001)
+
+    asyncio.run(asyncio.wait_for(connect(), 30))
+    assert [record.getMessage() for record in caplog.records if record.name == "api.accepting"] == [
+        "no connection can be accepted: no descriptors left",
+        "no connection can be accepted: broken",
+    ]

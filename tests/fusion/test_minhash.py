@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nornweave.fusion import minhash
 from nornweave.fusion.minhash import BANDS, ROWS, pairs_among_few, pairs_among_many, shingle, signatures
 
 WORDS = [f"word{number}" for number in range(500)]
@@ -54,6 +56,18 @@ def test_shared_shingles_are_a_share_of_the_smaller_text() -> None:
     assert counted.shared(pairs).tolist() == pytest.approx([2 / 3, 2 / 3, 0, 0, 0, 1])
     assert counted.shared(pairs[:0]).tolist() == []
     assert shingle(["", ""]).shared(np.array([[0, 1]])).tolist() == [0]
+
+
+@given(st.lists(st.lists(st.sampled_from("abc"), max_size=12).map(" ".join), min_size=2, max_size=6))
+def test_shared_shingles_are_those_of_the_sets_however_many_are_counted_at_a_time(texts: list[str]) -> None:
+    counted = shingle(texts)
+    sets = [set(counted.shingles[start:end].tolist()) for start, end in pairwise(counted.starts.tolist())]
+    pairs = [(one, other) for one in range(len(texts)) for other in range(len(texts))]
+    expected = [len(sets[a] & sets[b]) / max(min(len(sets[a]), len(sets[b])), 1) for a, b in pairs]
+    for at_once in (1 << 20, 7, 1):
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(minhash, "_LOOKED_FOR", at_once)
+            assert counted.shared(np.array(pairs)).tolist() == expected
 
 
 def test_some_texts_are_taken_in_any_order() -> None:
