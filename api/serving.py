@@ -85,9 +85,9 @@ def serve(
         )
         if workers > 1:
             running.enter_context(more_processes(settings.file, host, accepting, agent, workers - 1))
-        with _signals_end_quietly():
-            is_shared = listener is not None or workers > 1
-            _Server(config, announce or _say, is_shared=is_shared).run(sockets=[accepting])
+        server = _Server(config, announce or _say, is_shared=listener is not None or workers > 1)
+        with _signals_end(server):
+            server.run(sockets=[accepting])
     if app.state.serving.in_threads:
         _say("a request did not end in time; it is abandoned")
         # Its thread cannot be ended otherwise, and nothing that is served is ever written.
@@ -167,9 +167,13 @@ def _url(address: Sequence[object]) -> str:
 
 
 @contextmanager
-def _signals_end_quietly() -> Iterator[None]:
-    """Let uvicorn's way of ending end there: it sends itself the signal again, for whoever had a handler before."""
-    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+def _signals_end(server: uvicorn.Server) -> Iterator[None]:
+    """Let a signal end the server whenever it comes, and nothing else.
+
+    uvicorn handles signals while it runs: one that comes just before would be lost, and at its end it sends itself
+    again what it got, for whoever had a handler before.
+    """
+    before = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

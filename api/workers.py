@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -70,11 +71,11 @@ def _end(worker: subprocess.Popen[bytes]) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Be a worker: accept from the socket that is told, say nothing, end with the process that started this one."""
-    from api.serving import serve
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    from api.serving import serve  # takes seconds, in which the parent may end
     from nornweave.settings import load_settings
 
     config, host, descriptor, *agent = arguments
-    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     return serve(
         load_settings(Path(config)),
         host,
@@ -86,7 +87,9 @@ def main(arguments: Sequence[str]) -> int:
 
 def _end_with_parent() -> None:
     sys.stdin.buffer.read()
-    os.kill(os.getpid(), signal.SIGTERM)
+    while True:  # there are moments in which nobody handles it
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from nornweave.engine import DOMAIN_THREADS, Engine
 from nornweave.errors import NornWeaveError, QueryError, StoreError
 from nornweave.recall.records import AgentState
 from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.types import Domain, present
 
 QUERIES = ("payment error", "the", "handle_payment_error", "422 instead of 400", "zzz 🙂", '"shard 4"')
 
@@ -190,13 +190,15 @@ def test_an_encoder_that_is_not_there_leaves_three_sources(settings: Settings) -
 
 PROCESS = """
 import json, sys
+from datetime import datetime
 from pathlib import Path
 from nornweave.answer import Question
 from nornweave.engine import Engine
 from nornweave.settings import load_settings
 with Engine(load_settings(Path(sys.argv[1]), {})) as engine:
     for text in json.loads(sys.argv[2]):
-        result = engine.query(Question(text=text, top_k=100, expand="on", explain=True, timeout_ms=None))
+        now = datetime.fromisoformat(sys.argv[3])
+        result = engine.query(Question(text=text, top_k=100, expand="on", explain=True, timeout_ms=None, now=now))
         print(json.dumps([result["items"], result["domains_queried"], list(result["coverage"])]))
 assert "torch" not in sys.modules and "dagster" not in sys.modules
 """
@@ -205,9 +207,10 @@ assert "torch" not in sys.modules and "dagster" not in sys.modules
 def test_two_processes_agree_to_the_last_digit(settings: Settings) -> None:
     """Ties, sums and sets must not depend on how a process hashes strings."""
     configure(settings.file.parent)
+    now = present().isoformat()
     outputs = [
         subprocess.run(
-            [sys.executable, "-c", PROCESS, str(settings.file), json.dumps(QUERIES)],
+            [sys.executable, "-c", PROCESS, str(settings.file), json.dumps(QUERIES), now],
             env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[1])},
             capture_output=True,
             text=True,

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
+from fastapi import FastAPI
 
 from api.app import CLOSE_WITHIN_S
-from api.serving import DRAIN_WITHIN_S, default_port, serve
+from api.serving import DRAIN_WITHIN_S, _signals_end, default_port, serve
 from nornweave.errors import ConfigError
 from nornweave.settings import Settings
 from nornweave.supervisor import STOP_WITHIN_S, PortInUseError
@@ -84,6 +86,14 @@ def until_asked(url: str) -> None:
         time.sleep(0.02)
 
 
+def until_ready(url: str) -> None:
+    """Wait until every domain is loaded."""
+    deadline = time.monotonic() + START_S
+    while (answer := httpx.get(url + "/ready", trust_env=False)).status_code != 200:
+        assert time.monotonic() < deadline, answer.text
+        time.sleep(0.02)
+
+
 def until_refused(url: str) -> None:
     """Wait until nobody listens any more; who is in the queue when the door closes is sent away without an answer."""
     deadline = time.monotonic() + STOP_S
@@ -110,7 +120,7 @@ def test_it_says_where_answers_and_stops(
     with httpx.Client(base_url=url, trust_env=False) as client:
         assert client.get("/health").json() == {"status": "ok"}
         assert client.post("/agents/code/recall", json=RECALL).json()["items"]
-        assert client.get("/ready").status_code == 200
+        until_ready(url)
         assert client.post("/query", json={"query": "payment"}).json()["items"]
         assert client.get("/agents", headers={"host": "evil.example"}).status_code == 421
         assert client.get("/agents", headers={"host": "localhost"}).status_code == 200
@@ -119,6 +129,16 @@ def test_it_says_where_answers_and_stops(
     log = (tmp_path / "log").read_text()
     assert log.splitlines() == [url], "nothing but where it listens"
     assert (tmp_path / "out").read_bytes() == b"", "stdout is for results"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_server_runs_is_not_lost(number: signal.Signals) -> None:
+    server = uvicorn.Server(uvicorn.Config(FastAPI()))
+    handler = signal.getsignal(number)
+    with _signals_end(server):
+        signal.raise_signal(number)
+    assert server.should_exit
+    assert signal.getsignal(number) is handler
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -45,7 +46,7 @@ def served(published: Settings, tmp_path: Path) -> Iterator[tuple[subprocess.Pop
         server = subprocess.Popen(command, stderr=writing, env={**variables, "PYTHONPATH": os.pathsep.join(sys.path)})
     until(lambda: log.read_text().startswith("http://"), log)
     url = log.read_text().splitlines()[0]
-    until(lambda: len(listeners(server, url)) == 2, log)
+    until(lambda: both_accept(server, url), log)
     yield server, url
     for process in [*psutil.Process(server.pid).children(), server] if server.poll() is None else []:
         process.kill()
@@ -59,22 +60,36 @@ def until(condition: object, log: Path) -> None:
         time.sleep(0.05)
 
 
-def listeners(server: subprocess.Popen[bytes], url: str) -> list[psutil.Process]:
-    """Return the processes that listen on the port."""
+def both_accept(server: subprocess.Popen[bytes], url: str) -> bool:
+    """Tell whether two processes take connections, which one does once it has loaded what it serves."""
+    address = httpx.URL(url)
+    opened = []
+    try:
+        for _ in range(4):
+            opened.append(socket.create_connection((address.host, address.port or 0), START_S))
+            time.sleep(0.05)
+        return len(listeners(server, url, psutil.CONN_ESTABLISHED)) == 2
+    finally:
+        for connection in opened:
+            connection.close()
+
+
+def listeners(server: subprocess.Popen[bytes], url: str, state: str = psutil.CONN_LISTEN) -> list[psutil.Process]:
+    """Return the processes that listen on the port, or have connections there."""
     port = int(url.rsplit(":", 1)[1])
     parent = psutil.Process(server.pid)
     return [
         process
         for process in [parent, *parent.children()]
         if process.status() != psutil.STATUS_ZOMBIE
-        and any(one.status == psutil.CONN_LISTEN and one.laddr.port == port for one in process.net_connections("inet"))
+        and any(one.status == state and one.laddr.port == port for one in process.net_connections("inet"))
     ]
 
 
 def test_both_answer_and_end_together(served: tuple[subprocess.Popen[bytes], str]) -> None:
     server, url = served
     processes = listeners(server, url)
-    for _ in range(12):  # a connection each: the kernel hands them out
+    for _ in range(12):  # a connection each, shared among them
         answer = httpx.post(f"{url}/query", json={"query": "payment"}, trust_env=False, timeout=START_S)
         assert answer.json()["items"]
     server.send_signal(signal.SIGTERM)
@@ -107,7 +122,7 @@ def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_kill
 ) -> None:
     server, url = served
     said: dict[str, bool] = {}
-    for number in range(12):  # a connection each: the kernel hands them out
+    for number in range(12):  # a connection each, shared among them
         answer = httpx.post(f"{url}/query", json={"query": "payment"}, trust_env=False, timeout=START_S).json()
         body = {"query_id": answer["query_id"], "chunk_id": answer["items"][0]["chunk_id"], "useful": bool(number % 3)}
         stored = httpx.post(f"{url}/feedback", json=body, trust_env=False, timeout=START_S)

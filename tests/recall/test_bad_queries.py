@@ -121,7 +121,7 @@ def test_strange_queries_are_answered(engine: Engine, name: str) -> None:
         seconds = time.monotonic() - started
         is_accounted_for(result)
         assert result["coverage_gaps"] == []
-        assert seconds < 1, "whatever was pasted"
+        assert seconds < 10, "whatever was pasted: what grows with the square of it would take longer"
 
 
 @pytest.mark.parametrize("name", ["emoji", "punctuation", "zero width", "Chinese", "one mark", "empty quotes"])
