@@ -91,14 +91,14 @@ class _Pairs:
         self._readings: dict[int, Reading] = {}
         self._figures: dict[int, frozenset[str]] = {}
         self._outcomes: dict[tuple[int, int], Likeness | None] = {}
-        self._supported: dict[tuple[int, int], bool] = {}
+        self._alike = [pair for pair in self._cosines if self._share_words(*pair)]
 
     def partners(self, alive: Sequence[int]) -> dict[int, list[int]]:
         """Return for each item those that it may have something in common with, in the order of ``alive``."""
         rows = [self._row[place] for place in alive]
         shingled = self._shingled if len(rows) == len(self._shingled) else self._shingled.take(rows)
         still = set(alive)
-        close = {pair for pair in self._cosines if pair[0] in still and pair[1] in still and self._share_words(pair)}
+        close = {pair for pair in self._alike if still.issuperset(pair)}
         if len(alive) <= ALL_PAIRS:
             found = minhash.pairs_among_few(shingled, WORDS_SHARED)
         else:
@@ -120,13 +120,10 @@ class _Pairs:
             return found
         return replace(found, first_may_go=found.second_may_go, second_may_go=found.first_may_go)
 
-    def _share_words(self, pair: tuple[int, int]) -> bool:
+    def _share_words(self, one: int, other: int) -> bool:
         """Tell whether two items that mean the same may say the same."""
-        if pair not in self._supported:
-            mine, theirs = (self._shingled.distinct_words(self._row[place]) for place in pair)
-            least = MEANING_WORDS_SHARED * min(len(mine), len(theirs))
-            self._supported[pair] = len(mine & theirs) >= least
-        return self._supported[pair]
+        mine, theirs = (self._shingled.distinct_words(self._row[place]) for place in (one, other))
+        return len(mine & theirs) >= MEANING_WORDS_SHARED * min(len(mine), len(theirs))
 
     def _compared(self, first: int, second: int) -> Likeness | None:
         mine, theirs = self._items[first], self._items[second]
