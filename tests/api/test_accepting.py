@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Sequence
 
 import pytest
 
@@ -21,6 +22,19 @@ class Counted(asyncio.Protocol):
 
     def connection_lost(self, error: Exception | None) -> None:
         self._opened.discard(self)
+
+
+async def ended(
+    tasks: Sequence[asyncio.Task[None]], connections: Sequence[socket.socket], *opened: set[Counted]
+) -> None:
+    """Stop accepting and hang up; what was open is closed when this returns."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for connection in connections:
+        connection.close()
+    while any(opened):
+        await asyncio.sleep(0.001)
 
 
 async def shared(clients: int, before: int = 0) -> tuple[int, int]:
@@ -42,13 +56,7 @@ async def shared(clients: int, before: int = 0) -> tuple[int, int]:
         while len(first) + len(second) < before + clients:
             await asyncio.sleep(0.001)
         shares = len(first), len(second)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for connection in connections:
-            connection.close()
-        while first or second:
-            await asyncio.sleep(0.001)
+        await ended(tasks, connections, first, second)
     return shares
 
 
@@ -79,12 +87,7 @@ def test_what_goes_wrong_with_one_connection_costs_the_next_nothing(caplog: pyte
             connections = [socket.create_connection(listener.getsockname()) for _ in range(3)]
             while not opened:
                 await asyncio.sleep(0.001)
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
-            for connection in connections:
-                connection.close()
-            while opened:
-                await asyncio.sleep(0.001)
+            await ended([task], connections, opened)
 
     asyncio.run(asyncio.wait_for(connect(), 30))
     assert [record.getMessage() for record in caplog.records if record.name == "api.accepting"] == [
