@@ -58,6 +58,7 @@ def create_app(
         redirect_slashes=False,
         lifespan=_lifespan,
     )
+    app.state.is_closed = True
     app.state.serving = Serving(
         engine=engine or _engine(settings, agent),
         token=service_token(os.environ if environment is None else environment),
@@ -84,11 +85,13 @@ def _engine(settings: Settings, agent: Domain | None) -> EnginePort:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     engine: EnginePort = app.state.serving.engine
+    app.state.is_closed = False
     await anyio.to_thread.run_sync(partial(engine.start, wait=False))
     try:
         yield
     finally:
         with anyio.move_on_after(CLOSE_WITHIN_S, shield=True) as closing:
             await anyio.to_thread.run_sync(engine.close, abandon_on_cancel=True)
+        app.state.is_closed = not closing.cancelled_caught
         if closing.cancelled_caught:
             logger.error("the engine did not close within %g s; what it was doing is abandoned", CLOSE_WITHIN_S)

@@ -92,6 +92,9 @@ def serve(
         _say("a request did not end in time; it is abandoned")
         # Its thread cannot be ended otherwise, and nothing that is served is ever written.
         os._exit(1)
+    if not app.state.is_closed:
+        # A model that is still being loaded: nobody asked for it yet.
+        os._exit(0)
     return 0
 
 

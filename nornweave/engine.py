@@ -117,26 +117,28 @@ class Engine:
         self._limits.enter_context(threadpool_limits(1, user_api="blas"))
         loading = [threading.Thread(target=agent.start, name=f"start-{domain}", daemon=True)
                    for domain, agent in self.agents.items()]  # fmt: skip
-        for thread in loading:
+        watching = [threading.Thread(target=self._watch, name="watch-generations", daemon=True)] if watch else []
+        self._threads = [*loading, *watching]
+        for thread in self._threads:
             thread.start()
-        if watch:
-            self._threads = [threading.Thread(target=self._watch, name="watch-generations", daemon=True)]
-            self._threads[0].start()
         if wait:
             for thread in loading:
                 thread.join()
 
     def close(self) -> None:
-        """Refuse new questions, let the running ones end."""
+        """Refuse new questions, let the running ones end, and what is being loaded."""
         self._stopping.set()
         for agent in self.agents.values():
             agent.close()
+        # A thread that the interpreter leaves behind in compiled code aborts the process as it ends.
         for thread in self._threads:
             thread.join()
         # Not `cancel_futures`: who waits for a cancelled future is not told. The agents are closed, the queue ends.
         for executor in self._domains.values():
             executor.shutdown(wait=True)
         self._sources.shutdown(wait=True)
+        for reranker in self._rerankers.values():
+            reranker.close()
         self._feedback.close()
         self._limits.close()
 

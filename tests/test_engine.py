@@ -63,6 +63,15 @@ def test_from_starting_to_offline(settings: Settings) -> None:
     engine.close()
 
 
+def test_closing_ends_what_is_being_loaded(settings: Settings) -> None:
+    """A thread that still loads when the interpreter ends aborts the process (SIGABRT)."""
+    engine = Engine(settings)
+    engine.start(wait=False)
+    engine.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("start-", "watch-", "source"))]
+    assert states(engine) == {AgentState.OFFLINE}
+
+
 def test_one_domain_alone(settings: Settings) -> None:
     with Engine(settings, [Domain.RESEARCH]) as engine:
         assert list(engine.agents) == [Domain.RESEARCH]

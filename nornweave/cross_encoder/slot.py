@@ -90,6 +90,13 @@ class RerankerSlot:
             self._thread.join(timeout)
         return self._reranker
 
+    def close(self) -> None:
+        """Wait until loading has ended, if it ever began."""
+        with self._lock:
+            loading = self._thread
+        if loading is not None:
+            loading.join()
+
     def _load(self, model: str) -> None:
         started = time.monotonic()
         outcome = SlotState("unavailable", f"loading {model!r} ended unexpectedly; the log says why")

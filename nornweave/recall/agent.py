@@ -131,7 +131,7 @@ class Agent:
     def start(self) -> None:
         """Load the encoder and the published generation; what cannot be loaded is a problem, not an error."""
         self.encoder()
-        if self.settings.plan.rerank:
+        if self.settings.plan.rerank and not self._closing:
             self._reranker.start()
         try:
             with self.generation.use() as generation:

@@ -58,6 +58,20 @@ import api.serving
 api.serving.DRAIN_WITHIN_S = int(sys.argv[3])
 sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
+LOADING = """
+import sys, time
+from pathlib import Path
+from api_support import MemoryAgent, MemoryEngine
+import api.app
+from nornweave.settings import load_settings
+from nornweave.types import Domain
+class Loading(MemoryEngine):
+    def close(self):
+        time.sleep(600)
+api.app._engine = lambda settings, agent: Loading(MemoryAgent(Domain.CODE))
+import api.serving
+sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
+"""
 RECALL = {"query_text": "payment"}
 
 
@@ -186,6 +200,16 @@ def test_what_does_not_end_is_abandoned(
         with pytest.raises(httpx.HTTPError):
             answer.result().raise_for_status()
     assert "abandoned" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.slow
+def test_a_signal_does_not_wait_for_what_is_being_loaded(
+    started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings, tmp_path: Path
+) -> None:
+    server, _ = started(LOADING, published.file)
+    server.terminate()
+    assert server.wait(STOP_S) == 0
+    assert "did not close within" in (tmp_path / "log").read_text()
 
 
 def test_the_drain_ends_before_the_supervisor_loses_patience() -> None:
