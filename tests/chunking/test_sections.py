@@ -400,7 +400,7 @@ HOSTILE = {
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("form", ["markdown", "rst", "html", "text"])
 def test_hostile_text_takes_seconds_at_most(name: str, form: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     found = chunks(HOSTILE[name], form)
     assert found or form == "html"
-    assert time.perf_counter() - started < 8
+    assert time.thread_time() - started < 8

@@ -117,9 +117,9 @@ def test_dates_are_utc(written: str, read: datetime | None) -> None:
     ],
 )
 def test_hostile_front_matter_is_only_text(head: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     assert describe(f"---\n{head}\n---\n# Title\n", "markdown") == MarkupFacts(title="Title")
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
 
 
 @settings(max_examples=150, deadline=None)

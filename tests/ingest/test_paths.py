@@ -192,7 +192,7 @@ def test_carriage_returns_comments_and_a_byte_order_mark_are_not_part_of_a_rule(
 )
 def test_no_rule_explodes(line: str) -> None:
     rules = IgnoreFile("\n".join([line] * 20))
-    started = time.perf_counter()
+    started = time.thread_time()
     for path in ("a" * 255, "a/" * 500 + "a", "x/" + "a" * 250 + "/c"):
         assert rules.verdict(path, path.rpartition("/")[2], is_directory=False) is None
-    assert time.perf_counter() - started < 2.0  # takes milliseconds; a backtracking translation takes years
+    assert time.thread_time() - started < 2.0  # takes milliseconds; a backtracking translation takes years

@@ -246,9 +246,9 @@ def test_bonuses_stay_within_their_settings_whatever_comes(
 def test_long_queries_are_read_in_linear_time(piece: str) -> None:
     query = (piece * 4_096)[:4_096]
     cues_of(query)
-    started = time.perf_counter()
+    started = time.thread_time()
     cues_of(query)
-    assert time.perf_counter() - started < 0.05
+    assert time.thread_time() - started < 0.05
 
 
 @pytest.mark.parametrize(
