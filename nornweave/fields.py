@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import combinations
 
-from nornweave.analysis import FUNCTION_WORDS
-from nornweave.types import Chunk, Document, JsonValue
+from nornweave.analysis import FUNCTION_WORDS, analyze
+from nornweave.types import Chunk, Document, Frequencies, JsonValue
+
+VERSION = "fields-1"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
@@ -42,16 +44,17 @@ _SPOKEN_DATE = re.compile(
 )
 
 
-def searched_text(document: Document, chunk: Chunk) -> str:
-    """Return what BM25 sees of a chunk: what it says, what it is called, where it stands, its language and number.
+def terms_by_field(document: Document, chunk: Chunk) -> dict[str, Frequencies]:
+    """Count what BM25 sees of a chunk: term → its occurrences in each of ``types.FIELDS``.
 
     With the language in every chunk of it, "python" in "python sort a list" prefers Python without preferring the few
     chunks that mention the word.
     """
-    language = chunk.metadata.get("language")
-    number = thread_number(document, chunk)
-    parts = (document.path, document.title, chunk.section, chunk.title, language, number, chunk.content)
-    return "\n".join(part for part in parts if isinstance(part, str) and part)
+    titles = (document.title, chunk.title, chunk.metadata.get("language"), thread_number(document, chunk))
+    title = "\n".join(part for part in titles if isinstance(part, str))
+    counted = [analyze(text) for text in (document.path, title, chunk.section or "", chunk.content)]
+    terms = dict.fromkeys(term for counts in counted for term in counts)
+    return {term: tuple(counts[term] for counts in counted) for term in terms}
 
 
 def lookup_keys(document: Document, chunk: Chunk) -> set[str]:

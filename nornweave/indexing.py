@@ -12,7 +12,7 @@ from nornweave.chunking.spans import Lines, TokenIndex
 from nornweave.claims.extract import extract_claims
 from nornweave.claims.passage import Passage
 from nornweave.embedding import Encoder
-from nornweave.fields import lookup_keys, searched_text
+from nornweave.fields import lookup_keys, terms_by_field
 from nornweave.store.port import IndexedChunk
 from nornweave.types import Chunk, ChunkId, Document, digest
 
@@ -28,7 +28,7 @@ def index_chunks(document: Document, chunker: Chunker, encoder: Encoder) -> Iter
             chunk_id=ChunkId(digest(document.id, text_id, str(seen[text_id]))),
             chunk=chunk,
             embedding_key=digest(encoder.version, chunk.embedded_text),
-            terms=analysis.analyze(searched_text(document, chunk)),
+            terms=terms_by_field(document, chunk),
             lines=lines.range(chunk.span),
             pairs=_pairs(chunk),
             keys=tuple(sorted(lookup_keys(document, chunk))),

@@ -188,6 +188,28 @@ class SourceWeights(_Settings):
         return self
 
 
+class FieldWeights(_Settings):
+    """What an occurrence of a term counts for in BM25, by where it stands (``types.FIELDS``)."""
+
+    path: float = Field(1, ge=0, le=10)
+    title: float = Field(1, ge=0, le=10)
+    """What the document and the chunk are called, the number of a thread, the language of code."""
+    section: float = Field(1, ge=0, le=10)
+    content: float = Field(1, ge=0, le=10)
+
+    @model_validator(mode="after")
+    def _count_for_something(self) -> FieldWeights:
+        if not any(self.values):
+            message = "all fields count 0; at least one must count"
+            raise ValueError(message)
+        return self
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Return the weights in the order of ``types.FIELDS``."""
+        return (self.path, self.title, self.section, self.content)
+
+
 class PlanSettings(_Settings):
     """How a domain answers: what evaluations tune (docs/recall.md has the measurements)."""
 
@@ -195,6 +217,8 @@ class PlanSettings(_Settings):
     weights: SourceWeights = SourceWeights()
     literal_weights: SourceWeights = SourceWeights(dense=0.2, sparse=0.3, fulltext=0.35, structured=0.15)
     """For queries that quote: an identifier, a path, an error message, words in quotation marks."""
+    fields: FieldWeights = FieldWeights()
+    """For BM25."""
     document_share: float = Field(0.1, ge=0, le=1)
     """Share of a term's BM25 weight that a chunk takes from where its document says it best."""
     function_words: float = Field(0.3, ge=0, le=1)

@@ -17,7 +17,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import Self
 
-from nornweave import analysis
+from nornweave import analysis, fields
 from nornweave.chunking.chunker import Chunker
 from nornweave.claims import vocabulary
 from nornweave.embedding import Encoder
@@ -300,7 +300,7 @@ class DomainSync:
     def _pipelines(self) -> dict[str, str]:
         """Per source, the versions and settings that its documents go through."""
         parts = self._parts
-        versions = (parts.chunker.version, parts.encoder.version, analysis.VERSION, vocabulary.VERSION)
+        versions = (parts.chunker.version, parts.encoder.version, analysis.VERSION, fields.VERSION, vocabulary.VERSION)
         return {source.id: digest(source.version, *versions) for source in parts.sources}
 
     def _facts(self) -> dict[str, str]:

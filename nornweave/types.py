@@ -172,6 +172,12 @@ class Document:
     page_starts: tuple[int, ...] = ()
 
 
+# Where a term can stand that BM25 weighs apart; ``settings.FieldWeights`` has one weight for each.
+FIELDS = ("path", "title", "section", "content")
+Frequencies: TypeAlias = tuple[int, ...]
+"""Occurrences of a term in each of ``FIELDS``."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
     """A span of a document: what is indexed, found and cited.

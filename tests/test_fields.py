@@ -8,11 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.fields import MAX_NAME_WORDS, MAX_VALUE_CHARACTERS, asked_keys, is_identifier, lookup_keys
-from nornweave.types import Chunk, ContentHash, Document, Domain, JsonValue, SourceId, Span, document_id, freeze
+from nornweave.fields import (
+    MAX_NAME_WORDS,
+    MAX_VALUE_CHARACTERS,
+    asked_keys,
+    is_identifier,
+    lookup_keys,
+    terms_by_field,
+)
+from nornweave.types import FIELDS, Chunk, ContentHash, Document, Domain, JsonValue, SourceId, Span, document_id, freeze
 
 
-def keys_of(
+def keys_of(path: str = "a.md", **known: JsonValue) -> set[str]:
+    return lookup_keys(*indexed(path, **known))
+
+
+def indexed(
     path: str = "a.md",
     *,
     title: str | None = None,
@@ -21,7 +32,7 @@ def keys_of(
     document_metadata: dict[str, JsonValue] | None = None,
     document_format: str = "text",
     **metadata: JsonValue,
-) -> set[str]:
+) -> tuple[Document, Chunk]:
     document = Document(
         id=document_id("source", path),
         domain=Domain.DOCUMENTATION,
@@ -36,7 +47,23 @@ def keys_of(
     chunk = Chunk(
         content="text", span=Span(0, 4), token_count=1, title=title, section=section, metadata=freeze(metadata)
     )
-    return lookup_keys(document, chunk)
+    return document, chunk
+
+
+def test_terms_are_counted_where_they_stand() -> None:
+    document, chunk = indexed(
+        "text/refund.py", document_title="Refunds", title="refund text", section="Text > Text", language="python"
+    )
+    found = terms_by_field(document, chunk)
+    assert found["text"] == (1, 1, 2, 1)
+    assert found["refund"] == (1, 2, 0, 0)
+    assert found["python"] == (0, 1, 0, 0)
+    assert len(FIELDS) == 4
+
+
+def test_a_thread_is_found_by_its_number() -> None:
+    found = terms_by_field(*indexed(document_format="github", thread_id="acme/payments#142"))
+    assert found["142"] == (0, 1, 0, 0)
 
 
 def test_every_tail_of_the_path() -> None:

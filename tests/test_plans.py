@@ -28,7 +28,7 @@ from nornweave.plans import (
     read_plan,
     read_ranking,
 )
-from nornweave.settings import PlanSettings, Settings, SourceWeights, load_settings
+from nornweave.settings import FieldWeights, PlanSettings, Settings, SourceWeights, load_settings
 from nornweave.types import Domain
 
 TUNED = PlanSettings(weights=SourceWeights(dense=0.6, sparse=0.4, fulltext=0, structured=0), function_words=0.6)
@@ -143,6 +143,7 @@ def test_an_edited_configuration_wins(settings: Settings, tmp_path: Path) -> Non
         ({"replaces": "1"}, "'replaces'"),
         ({"values": {"colour": "red"}}, "colour"),
         ({"values": {"document_share": 2}}, "document_share"),
+        ({"values": {"fields": {"path": 0, "title": 0, "section": 0, "content": 0}}}, "all fields count 0"),
         ({"values": {"weights": {"dense": 0, "sparse": 0, "fulltext": 0, "structured": 0}}}, "all weights are 0"),
     ],
 )
@@ -286,6 +287,7 @@ PLANS = st.builds(
     PlanSettings,
     combine=st.sampled_from(["convex", "rrf"]),
     weights=st.builds(SourceWeights, dense=st.floats(0.01, 1), sparse=SHARES, fulltext=SHARES, structured=SHARES),
+    fields=st.builds(FieldWeights, path=SHARES, title=SHARES, section=SHARES),
     document_share=SHARES,
     function_words=SHARES,
     expand=st.booleans(),

@@ -16,8 +16,13 @@ from nornweave.workspace import store_of
 
 # Of a vector's length: copies are neighbours, as chunks of a real corpus are.
 _NOISE = 0.5
-_NUMBERED = ("postings", "pairs", "chunk_names", "cards", "facets", "moments")
-_ORDER = {"postings": "term_id, chunk_no", "pairs": "pair, chunk_no", "chunk_names": "name_id, chunk_no"}
+_NUMBERED = ("postings", "lengths", "pairs", "chunk_names", "cards", "facets", "moments")
+_ORDER = {
+    "postings": "term_id, chunk_no",
+    "lengths": "chunk_no",
+    "pairs": "pair, chunk_no",
+    "chunk_names": "name_id, chunk_no",
+}
 
 
 def build_large(config: Path, work: Path, copies: int) -> Path:

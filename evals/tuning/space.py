@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from nornweave.fusion_settings import RankWeights
 from nornweave.recall.records import RetrievalSource
 from nornweave.settings import PlanSettings, SourceWeights
+from nornweave.types import FIELDS
 
 T = TypeVar("T", bound=Hashable)
 
@@ -21,10 +22,13 @@ SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
 MAIN_SOURCES = frozenset({RetrievalSource.DENSE.value, RetrievalSource.SPARSE.value})
 DOCUMENT_SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)
 FUNCTION_WORDS = (0.1, 0.3, 0.6, 1.0)
+# Content stays: what counts is what the other fields do beside it.
+FIELD_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+HEADING_FIELDS = tuple(field for field in FIELDS if field != "content")
 # Signals settle what relevance leaves open: a tenth for one of them is much (docs/fusion.md).
 SIGNALS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12)
 SWITCH_DISTANCE = 0.25
-"""A switch is as far as a quarter of all weight moved from one source to another."""
+"""A switch, or a field left out, is as far as a quarter of all weight moved from one source to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,7 @@ def plan_space(configured: PlanSettings, *, literal: bool, reranks: bool) -> Spa
             *(_shares(kind, source) for kind in kinds for source in sources),
             _values("document_share", DOCUMENT_SHARES),
             _values("function_words", FUNCTION_WORDS),
+            *(_field(name) for name in HEADING_FIELDS),
             *(_switch(name) for name in switches),
         ),
         distance=lambda plan: plan_distance(configured, plan),
@@ -81,6 +86,10 @@ def plan_distance(one: PlanSettings, other: PlanSettings) -> float:
         *(_moved(one.weights, other.weights), _moved(one.literal_weights, other.literal_weights)),
         abs(one.document_share - other.document_share),
         abs(one.function_words - other.function_words) / 2,
+        *(
+            SWITCH_DISTANCE * abs(one_field - other_field) / ((one_field + other_field) or 1)
+            for one_field, other_field in zip(one.fields.values, other.fields.values, strict=True)
+        ),
         *(
             SWITCH_DISTANCE
             for name in ("combine", "heuristics", "expand", "rerank")
@@ -116,6 +125,16 @@ def _shares(kind: str, source: str) -> Callable[[PlanSettings], Sequence[PlanSet
 
 def _values(name: str, values: Sequence[float]) -> Callable[[PlanSettings], Sequence[PlanSettings]]:
     return lambda plan: [plan.model_copy(update={name: value}) for value in values if value != getattr(plan, name)]
+
+
+def _field(name: str) -> Callable[[PlanSettings], Sequence[PlanSettings]]:
+    """Weigh one field of BM25 otherwise."""
+
+    def neighbours(plan: PlanSettings) -> Sequence[PlanSettings]:
+        weighed = [plan.fields.model_copy(update={name: value}) for value in FIELD_WEIGHTS]
+        return [plan.model_copy(update={"fields": one}) for one in weighed if one != plan.fields and any(one.values)]
+
+    return neighbours
 
 
 def _switch(name: str) -> Callable[[PlanSettings], Sequence[PlanSettings]]:

@@ -23,14 +23,18 @@ from nornweave.embedding import Encoder
 from nornweave.errors import EncoderError
 from nornweave.recall.quoted import Quoted
 from nornweave.recall.remains import Remains, remains_of
-from nornweave.store.build import BM25_B, BM25_K1
+from nornweave.settings import FieldWeights
+from nornweave.store.bm25 import saturated, saturations
 from nornweave.store.generation import Generation, StoredChunk
 from nornweave.store.hits import Hits, best
+from nornweave.store.inverted import EVEN
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.samples import indexed_documents
-from nornweave.types import Span, digest
+from nornweave.types import FIELDS, Frequencies, Span, digest
 
 log = logging.getLogger(__name__)
+
+NOWHERE: Frequencies = (0,) * len(FIELDS)
 
 
 def without(
@@ -105,7 +109,6 @@ class _Without(Generation):
         self._kept = kept
         self._parts = documents
         self._left = vectors
-        self._saturations = {number: self._saturation(number, one) for number, one in kept.items()}
 
     def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
         hits = super().dense(query, k + len(self._kept), within)
@@ -125,12 +128,13 @@ class _Without(Generation):
     def vectors(self, numbers: Numbers) -> Vectors:
         return self._replaced(super().vectors(numbers), numbers, self._left)
 
-    def sparse(self, weights: Mapping[str, float], document_share: float = 0) -> Scores:
-        scores = super().sparse(weights, document_share)
+    def sparse(self, weights: Mapping[str, float], document_share: float = 0, fields: FieldWeights = EVEN) -> Scores:
+        scores = super().sparse(weights, document_share, fields)
+        half = self._saturations(fields)
         for numbers in self._parts:
             own = np.zeros(len(numbers))
             for term, weight in weights.items():
-                counts = self._counts(term, numbers)
+                counts = self._counts(term, numbers, fields, half)
                 own += weight * ((1 - document_share) * counts + document_share * counts.max(initial=0))
             scores[numbers] = own
         scores[[number for number, one in self._kept.items() if one.is_gone]] = 0
@@ -182,36 +186,25 @@ class _Without(Generation):
                 values[place] = own[number]
         return values
 
-    def _counts(self, term: str, numbers: Numbers) -> NDArray[np.float64]:
+    def _counts(self, term: str, numbers: Numbers, fields: FieldWeights, half: Scores) -> NDArray[np.float64]:
         """Return what a term counts for in the chunks of the document, before idf."""
-        counts = self._indexed(term, numbers)
-        for place, number in enumerate(numbers.tolist()):
-            if number in self._kept:
-                one = self._kept[number]
-                frequency = 0 if one.is_gone else one.terms[term]
-                counts[place] = frequency * (BM25_K1 + 1) / (frequency + self._saturations[number]) if frequency else 0
-        return counts
+        counts = self._indexed(term, numbers, fields)
+        own = {number: one.terms.get(term, NOWHERE) for number, one in self._kept.items() if not one.is_gone}
+        frequencies = np.dot(np.array([own.get(number, NOWHERE) for number in self._kept]), fields.values)
+        left = dict(zip(self._kept, saturated(frequencies, half).tolist(), strict=True))
+        return np.array([left.get(number, count) for number, count in zip(numbers.tolist(), counts, strict=True)])
 
-    def _indexed(self, term: str, numbers: Numbers) -> NDArray[np.float64]:
-        chunks, weights = self._terms.weighted(term)
+    def _indexed(self, term: str, numbers: Numbers, fields: FieldWeights) -> NDArray[np.float64]:
+        chunks, weights = self._weighted_terms(fields).weighted(term)
         places = np.minimum(np.searchsorted(chunks, numbers), max(0, len(chunks) - 1))
         if not len(chunks):
             return np.zeros(len(numbers))
         return np.where(chunks[places] == numbers, weights[places], 0).astype(np.float64)
 
-    def _saturation(self, number: int, one: Remains) -> float:
-        """Return ``k1 · (1 - b + b · length / average length)`` of what is left.
-
-        The average is not kept in a generation; it follows from any weight that the chunk was indexed with,
-        ``weight = f · (k1 + 1) / (f + saturation)``.
-        """
-        fixed = BM25_K1 * (1 - BM25_B)
-        for term, frequency in one.before.most_common():
-            weight = float(self._indexed(term, np.array([number], np.int32))[0])
-            if weight > 0:
-                saturation = frequency * (BM25_K1 + 1) / weight - frequency
-                return fixed + max(0.0, saturation - fixed) * one.terms.total() / one.before.total()
-        return BM25_K1
+    def _saturations(self, fields: FieldWeights) -> Scores:
+        """Return the saturation of what is left of each chunk; the average length is that of the generation."""
+        lengths = [np.sum([NOWHERE, *one.terms.values()], axis=0) for one in self._kept.values()]
+        return saturations(np.array(lengths), self._terms.average_length(fields), fields)
 
 
 def _is_called(one: Remains, key: str) -> bool:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nornweave import analysis
-from nornweave.fields import lookup_keys, searched_text
+from nornweave.fields import lookup_keys, terms_by_field
 from nornweave.recall.quoted import Quoted, words_in
 from nornweave.store.samples import IndexedDocument
-from nornweave.types import Chunk, Span
+from nornweave.types import Chunk, Frequencies, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remains:
-    """What is left of a chunk, as it would be indexed, and the terms that it was indexed with."""
+    """What is left of a chunk, as it would be indexed."""
 
     chunk: Chunk
     embedded_before: bool
     title: str | None
-    before: Counter[str]
-    terms: Counter[str]
+    terms: Mapping[str, Frequencies]
     pairs: frozenset[int]
     keys: frozenset[str]
     hidden: Span
@@ -51,8 +49,7 @@ def remains_of(indexed: IndexedDocument, hidden: Span, quoted: Quoted) -> Iterat
                     chunk=left,
                     embedded_before=left.embedded_text == chunk.embedded_text,
                     title=left.title or document.title,
-                    before=analysis.analyze(searched_text(before, chunk)),
-                    terms=analysis.analyze(searched_text(document, left)),
+                    terms=terms_by_field(document, left),
                     pairs=frozenset(map(analysis.pair_key, analysis.word_pairs(analysis.sequence(left.content)))),
                     keys=frozenset(lookup_keys(document, left)),
                     hidden=hidden,

@@ -20,7 +20,8 @@ import numpy as np
 from nornweave.analysis import FUNCTION_TERMS, pair_key, sequence, word_pairs
 from nornweave.recall.query import Query
 from nornweave.settings import PlanSettings
-from nornweave.store.generation import MAX_TERM_WEIGHT, Generation
+from nornweave.store.bm25 import MAX_TERM_WEIGHT
+from nornweave.store.generation import Generation
 from nornweave.store.hits import NO_HITS, Hits, found
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 
@@ -69,7 +70,8 @@ def search_sparse(
     bound = MAX_TERM_WEIGHT * math.fsum(weights.values())
     if not bound:
         return Finding(NO_HITS, np.zeros(generation.chunk_count, np.float32))
-    scores = generation.sparse({term: weight / bound for term, weight in weights.items()}, plan.document_share)
+    shares = {term: weight / bound for term, weight in weights.items()}
+    scores = generation.sparse(shares, plan.document_share, plan.fields)
     return _finding(scores, k, within)
 
 

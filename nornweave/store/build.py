@@ -17,13 +17,10 @@ from nornweave.store.rows import publication_row
 
 log = logging.getLogger(__name__)
 
-# Saturation and length normalisation of BM25: the customary values.
-BM25_K1 = 1.2
-BM25_B = 0.75
 # An HNSW index costs 94 % of the build; below this many chunks exact search over a matrix is as fast (facts: 5-8 ms at
 # 100k) and finds everything.
 HNSW_FROM_CHUNKS = 200_000
-GENERATION_SCHEMA = "4"
+GENERATION_SCHEMA = "5"
 # DuckDB reads a column 2,048 rows at a time, which is more than a writer may hold where documents are megabytes long.
 LARGE_MEMORY = "4GB"
 # Chunks that are sorted at a time: some 20 MB with everything that is shown of them.
@@ -105,7 +102,6 @@ def build_facts(settings: StorageSettings, dimensions: int) -> dict[str, str]:
         "vector_index": settings.vector_index,
         "hnsw_ef_search": str(settings.hnsw_ef_search),
         "dimensions": str(dimensions),
-        "bm25": f"k1={BM25_K1} b={BM25_B}",
     }
 
 
@@ -120,7 +116,7 @@ def insert_publication(connection: Connection, table: str, publication: Publicat
 def _fill(connection: Connection) -> None:
     for statement in connection.extract_statements(statement_file("generation") + statement_file("facets")):
         needed = statement.named_parameters
-        for values in _slices(connection) if "first" in needed else [{"k1": BM25_K1, "b": BM25_B}]:
+        for values in _slices(connection) if "first" in needed else [{}]:
             connection.execute(statement, {name: values[name] for name in needed})
 
 

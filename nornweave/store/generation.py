@@ -19,19 +19,18 @@ import duckdb
 import numpy as np
 
 from nornweave.errors import StoreError
-from nornweave.store.build import BM25_K1, GENERATION_SCHEMA
+from nornweave.settings import FieldWeights
+from nornweave.store.build import GENERATION_SCHEMA
 from nornweave.store.cards import Cards
 from nornweave.store.claims import decode_claims
 from nornweave.store.conditions import Condition, select_chunks
 from nornweave.store.connection import Connection, connect_reader, lift_memory_limit, load_vss
 from nornweave.store.hits import Hits
-from nornweave.store.inverted import load_names, load_pairs, load_terms
+from nornweave.store.inverted import EVEN, InvertedLists, TermLists, load_names, load_pairs
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
 from nornweave.types import ChunkId, Claim, DocumentId, Metadata, freeze
 
-# A term counts for at most this much of its idf in a chunk, however often it stands there.
-MAX_TERM_WEIGHT = BM25_K1 + 1
 # Filters come in streaks; a mask is a byte a chunk.
 _REMEMBERED_MASKS = 64
 
@@ -116,7 +115,7 @@ class Generation:
         self.chunk_count = len(chunks["chunk_no"])
         self._documents = np.zeros(self.chunk_count, np.int32)
         self._documents[chunks["chunk_no"]] = chunks["document_no"]
-        self._terms = load_terms(self._connection)
+        self._terms = TermLists(self._connection)
         self._pairs = load_pairs(self._connection)
         self._names = load_names(self._connection)
         self._cards = Cards(self._connection, self._file.parent)
@@ -174,20 +173,25 @@ class Generation:
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Count the chunks that hold each term."""
-        return {term: self._terms.frequency(term) for term in terms}
+        return {term: self._terms.even.frequency(term) for term in terms}
 
-    def sparse(self, weights: Mapping[str, float], document_share: float = 0) -> Scores:
+    def sparse(self, weights: Mapping[str, float], document_share: float = 0, fields: FieldWeights = EVEN) -> Scores:
         """Return ``Σ weight(term) · tf(term, chunk)`` for every chunk: BM25 when the weights are the terms' idf.
 
         Args:
             weights: term → what it counts for.
             document_share: in [0, 1]; this share of a term's part comes from where the chunk's document says it best,
                 so that a passage of a document about the subject need not repeat the subject.
+            fields: what a term counts for in each.
+
+        Raises:
+            StoreError: the generation cannot be read.
         """
+        terms = self._weighted_terms(fields)
         scores = np.zeros(self.chunk_count, np.float32)
         documents = np.zeros(self.document_count, np.float32)
         for term, weight in weights.items():
-            chunks, frequencies = self._terms.weighted(term)
+            chunks, frequencies = terms.weighted(term)
             if not len(chunks):
                 continue
             scores[chunks] += (weight * (1 - document_share)) * frequencies
@@ -211,7 +215,7 @@ class Generation:
     def holding(self, terms: Iterable[str]) -> Numbers:
         """Return the chunks that hold all of the terms, ascending."""
         held: Numbers | None = None
-        for chunks in sorted((self._terms.chunks(term) for term in terms), key=len):
+        for chunks in sorted((self._terms.even.chunks(term) for term in terms), key=len):
             held = chunks if held is None else np.intersect1d(held, chunks, assume_unique=True)
         return np.empty(0, np.int32) if held is None else held
 
@@ -288,6 +292,12 @@ class Generation:
             text=text,
             chunk_ids=tuple(chunk_ids or ()),
         )
+
+    def _weighted_terms(self, fields: FieldWeights) -> InvertedLists[str]:
+        try:
+            return self._terms.by(fields, self._cursor)
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
 
     def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
         """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -11,10 +13,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from nornweave.settings import FieldWeights
+from nornweave.store.bm25 import saturated, saturations, weighted_lengths
 from nornweave.store.connection import Connection
 from nornweave.store.port import Numbers, Scores
+from nornweave.types import FIELDS
 
+EVEN = FieldWeights()
 _REMEMBERED = 1 << 14
+# Tuning compares five weights of one field at a time.
+_REMEMBERED_FIELDS = 6
 _STEP = 32
 
 K_contra = TypeVar("K_contra", contravariant=True)
@@ -93,16 +101,61 @@ class InvertedLists(Generic[K_contra]):
         return slice(0, 0) if position < 0 else slice(int(self.offsets[position]), int(self.offsets[position + 1]))
 
 
-def load_terms(connection: Connection) -> InvertedLists[str]:
-    """Load the BM25 tables: term → chunks, with the weight of the term there before idf."""
-    terms = connection.execute("select term, document_frequency from terms order by term_id").to_arrow_table()
-    postings = _in_order(connection, "select term_id, chunk_no, weight from postings", "term_id")
-    return InvertedLists(
-        TextKeys(_strings(terms, "term")),
-        _offsets(_numpy(terms, "document_frequency")),
-        postings["chunk_no"],
-        postings["weight"],
-    )
+class TermLists:
+    """The BM25 tables: term → chunks, with what the term counts for there before idf, by the weights of the fields.
+
+    Safe to use from several threads. What the last few weights of fields make of the postings is remembered, four bytes
+    a posting each; another takes some 50 ms a million postings.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        """Load them, with the weights of fields that are the default."""
+        terms = connection.execute("select term, document_frequency from terms order by term_id").to_arrow_table()
+        keys, offsets = TextKeys(_strings(terms, "term")), _offsets(_numpy(terms, "document_frequency"))
+        columns = ", ".join(f"in_{field}" for field in FIELDS)
+        lengths = connection.execute(f"select {columns} from lengths order by chunk_no").fetchnumpy()
+        self._lengths = np.column_stack([lengths[f"in_{field}"] for field in FIELDS])
+        self._lock = threading.Lock()
+        plain, chunk_nos = self._weights(connection, EVEN)
+        self._lists = InvertedLists(keys, offsets, chunk_nos)
+        self._weighted = {EVEN: replace(self._lists, weights=plain)}
+
+    @property
+    def even(self) -> InvertedLists[str]:
+        """Return the lists where every field counts alike."""
+        return self._weighted[EVEN]
+
+    def by(self, fields: FieldWeights, connection: Callable[[], Connection]) -> InvertedLists[str]:
+        """Return the lists with the weights that these fields make.
+
+        Args:
+            fields: what a term counts for in each.
+            connection: returns one to the generation, should it be needed.
+        """
+        found = self._weighted.get(fields)
+        if found is None:
+            with self._lock:
+                return self._weighted.get(fields) or self._read(connection(), fields)
+        return found
+
+    def average_length(self, fields: FieldWeights) -> float:
+        """Return the mean length of a chunk, its fields weighted."""
+        return float(weighted_lengths(self._lengths, fields).mean()) if len(self._lengths) else 0.0
+
+    def _read(self, connection: Connection, fields: FieldWeights) -> InvertedLists[str]:
+        weights, _ = self._weights(connection, fields)
+        kept = [one for one in self._weighted if one != EVEN][1 - _REMEMBERED_FIELDS :]
+        lists = replace(self._lists, weights=weights)
+        self._weighted = {one: self._weighted[one] for one in (EVEN, *kept)} | {fields: lists}
+        return lists
+
+    def _weights(self, connection: Connection, fields: FieldWeights) -> tuple[Scores, Numbers]:
+        weighed = " + ".join(f"in_{field} * ?::double" for field in FIELDS)
+        query = f"select term_id, chunk_no, ({weighed})::float as frequency from postings"
+        postings = _in_order(connection, query, "term_id", fields.values)
+        chunks = postings["chunk_no"]
+        half = saturations(self._lengths, self.average_length(fields), fields)
+        return saturated(postings["frequency"], half[chunks]), chunks
 
 
 def load_names(connection: Connection) -> InvertedLists[str]:
@@ -122,12 +175,14 @@ def load_pairs(connection: Connection) -> InvertedLists[int]:
     )
 
 
-def _in_order(connection: Connection, query: str, key: str) -> dict[str, NDArray[Any]]:
+def _in_order(
+    connection: Connection, query: str, key: str, parameters: Sequence[float] = ()
+) -> dict[str, NDArray[Any]]:
     """Read a table that was written in the order of ``key``, then chunk; sort only what came otherwise.
 
     Sorting ten million rows in DuckDB takes more memory than serving them.
     """
-    table = connection.execute(query).to_arrow_table()
+    table = connection.execute(query, list(parameters)).to_arrow_table()
     columns = {name: _numpy(table, name) for name in table.column_names}
     keys, chunks = columns[key], columns["chunk_no"]
     same = keys[1:] == keys[:-1]

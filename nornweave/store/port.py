@@ -15,7 +15,7 @@ from typing import Literal, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.types import Chunk, ChunkId, Claim, Document, DocumentId, Failure, GenerationId
+from nornweave.types import Chunk, ChunkId, Claim, Document, DocumentId, Failure, Frequencies, GenerationId
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]
@@ -55,7 +55,7 @@ class IndexedChunk:
     Attributes:
         chunk_id: stable while document, text and order of equal texts stay.
         embedding_key: identifies the vector: encoder version and embedded text.
-        terms: term → occurrences.
+        terms: term → occurrences in each of ``types.FIELDS``.
         lines: first and last line, from 1.
         pairs: keys of the word pairs, distinct, ascending.
         keys: what it can be looked up by, distinct, ascending.
@@ -65,7 +65,7 @@ class IndexedChunk:
     chunk_id: ChunkId
     chunk: Chunk
     embedding_key: str
-    terms: Mapping[str, int]
+    terms: Mapping[str, Frequencies]
     lines: tuple[int, int]
     pairs: tuple[int, ...] = ()
     keys: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from nornweave.store.claims import encode_claims
 from nornweave.store.port import NotStored, Publication, StoredDocument
-from nornweave.types import canonical_json
+from nornweave.types import FIELDS, canonical_json
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 
@@ -61,7 +61,7 @@ _CHUNK_SCHEMA = pa.schema(
         ("metadata", pa.string()),
         ("embedding_key", pa.string()),
         ("terms", pa.list_(pa.string())),
-        ("frequencies", pa.list_(pa.uint16())),
+        *((f"in_{field}", pa.list_(pa.uint16())) for field in FIELDS),
         ("pairs", pa.list_(pa.uint32())),
         ("keys", pa.list_(pa.string())),
         ("claims", pa.string()),
@@ -90,7 +90,10 @@ def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
             "metadata": canonical_json(indexed.chunk.metadata),
             "embedding_key": indexed.embedding_key,
             "terms": list(indexed.terms),
-            "frequencies": [min(count, 65535) for count in indexed.terms.values()],
+            **{
+                f"in_{field}": [min(counts[place], 65535) for counts in indexed.terms.values()]
+                for place, field in enumerate(FIELDS)
+            },
             "pairs": list(indexed.pairs),
             "keys": list(indexed.keys),
             "claims": encode_claims(indexed.claims),

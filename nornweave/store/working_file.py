@@ -13,9 +13,25 @@ from nornweave.store.connection import Connection, connect_writer, statement_fil
 logger = logging.getLogger(__name__)
 
 # Changes when the tables do; a working file of a schema that no migration leads from is rebuilt from the sources.
-SCHEMA = "3"
+SCHEMA = "4"
 # Schema → what makes it the next one. Vectors are worth keeping: encoding is nine tenths of a first sync.
-MIGRATIONS = {"2": ("3", "alter table chunks add column claims varchar")}
+MIGRATIONS = {
+    "2": ("3", "alter table chunks add column claims varchar"),
+    # Until its document is read again, what a chunk holds counts as content, wherever it stands.
+    "3": (
+        "4",
+        """
+        alter table chunks rename column frequencies to in_content;
+        alter table chunks add column in_path usmallint[];
+        alter table chunks add column in_title usmallint[];
+        alter table chunks add column in_section usmallint[];
+        update chunks set
+          in_path = list_transform(terms, lambda term: 0),
+          in_title = list_transform(terms, lambda term: 0),
+          in_section = list_transform(terms, lambda term: 0);
+        """,
+    ),
+}
 
 
 def open_working_file(file: Path, dimensions: int) -> Connection:

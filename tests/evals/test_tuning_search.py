@@ -21,7 +21,7 @@ from evals.tuning.search import OutOfTimeError, Values, search, select
 from evals.tuning.space import Space, normalised, plan_distance, plan_space, ranking_space
 from evals.tuning.verdict import drop, refusal
 from nornweave.fusion_settings import CALIBRATED_WEIGHTS
-from nornweave.settings import PlanSettings, SourceWeights
+from nornweave.settings import FieldWeights, PlanSettings, SourceWeights
 from nornweave.types import Domain
 
 
@@ -101,7 +101,12 @@ def test_a_sample_is_the_same_whatever_the_order() -> None:
 
 SHARES = st.floats(0, 1)
 WEIGHTS = st.builds(SourceWeights, dense=st.floats(0.01, 1), sparse=SHARES, fulltext=SHARES, structured=SHARES)
-PLANS = st.builds(PlanSettings, weights=WEIGHTS, literal_weights=WEIGHTS, document_share=SHARES, function_words=SHARES)
+FIELDS = st.builds(FieldWeights, path=SHARES, title=SHARES, content=st.sampled_from([0, 1])).filter(
+    lambda one: one.title
+)
+PLANS = st.builds(
+    PlanSettings, weights=WEIGHTS, literal_weights=WEIGHTS, fields=FIELDS, document_share=SHARES, function_words=SHARES
+)
 
 
 @given(plan=PLANS)
@@ -130,6 +135,10 @@ def test_a_tenth_of_the_weight_moved_is_a_tenth_away() -> None:
     assert plan_distance(plan, moved) == pytest.approx(0.1)
     assert plan_distance(plan, plan.model_copy(update={"expand": True})) == 0.25
     assert plan_distance(plan, plan.model_copy(update={"function_words": 1.0})) == pytest.approx(0.35)
+    without = plan.model_copy(update={"fields": FieldWeights(path=0)})
+    assert plan_distance(plan, without) == 0.25
+    assert plan_distance(without, without) == 0
+    assert plan_distance(plan, plan.model_copy(update={"fields": FieldWeights(path=3, title=3)})) == 0.25
 
 
 def test_only_what_can_be_fitted_is_searched() -> None:
@@ -139,7 +148,7 @@ def test_only_what_can_be_fitted_is_searched() -> None:
         neighbours = [one.model_dump() for coordinate in space.coordinates for one in coordinate(space.configured)]
         return {key.split(".")[0] for one in neighbours for key in differing(one, dumped)}
 
-    always = {"weights", "document_share", "function_words", "heuristics", "expand"}
+    always = {"weights", "fields", "document_share", "function_words", "heuristics", "expand"}
     assert changed(literal=False, reranks=False) == always
     assert changed(literal=True, reranks=True) == always | {"literal_weights", "rerank"}
 

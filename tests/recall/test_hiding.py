@@ -24,8 +24,8 @@ from nornweave.recall.hiding import without
 from nornweave.recall.query import read_query
 from nornweave.recall.quoted import Quoted
 from nornweave.recall.search import search
-from nornweave.settings import PlanSettings, StorageSettings
-from nornweave.store.build import BM25_B, BM25_K1
+from nornweave.settings import FieldWeights, PlanSettings, StorageSettings
+from nornweave.store.bm25 import K1, B
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.generation import Generation
 from nornweave.store.samples import indexed_documents
@@ -136,10 +136,14 @@ def test_hiding_blank_space_and_punctuation_changes_nothing(animals: Generation)
 
 
 @settings(max_examples=25)
-@given(data=st.data(), query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join))
-@example(data=None, query="dog")
+@given(
+    data=st.data(),
+    query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
+    of_path=st.sampled_from([0, 1, 3]),
+)
+@example(data=None, query="dog", of_path=1)
 def test_what_is_left_is_found_as_if_it_had_been_indexed_so(
-    animals: Generation, data: st.DataObject | None, query: str
+    animals: Generation, data: st.DataObject | None, query: str, of_path: int
 ) -> None:
     """The oracle: the formulas of each source over the text that is left, with the corpus' own statistics."""
     path = data.draw(st.sampled_from(["a", "b", "c"])) if data else "a"
@@ -152,12 +156,14 @@ def test_what_is_left_is_found_as_if_it_had_been_indexed_so(
     if view is animals or not analysis.analyze(left):
         return
     asked = read_query(query)
-    counts = analysis.analyze(f"{path}\n{left}")
-    lengths = [analysis.analyze(f"{name}\n{one}").total() for name, one in TEXTS.items()]
-    norm = BM25_K1 * (1 - BM25_B + BM25_B * counts.total() / np.mean(lengths))
-    dense, sparse, paired, _ = answers(view, query, ENCODER)
+    fields = FieldWeights(path=of_path)
+    counts = analysis.analyze(left + f"\n{path}" * of_path)
+    lengths = [analysis.analyze(one).total() + of_path for one in TEXTS.values()]
+    norm = K1 * (1 - B + B * counts.total() / np.mean(lengths))
+    dense, _, paired, _ = answers(view, query, ENCODER)
+    sparse = view.sparse(dict.fromkeys(asked.terms, 1.0), 0.1, fields)
     assert dense[own] == pytest.approx(float(ENCODER.encode([left])[0] @ ENCODER.encode_query(query)), abs=1e-5)
-    expected = sum(counts[term] * (BM25_K1 + 1) / (counts[term] + norm) for term in asked.terms if counts[term])
+    expected = sum(counts[term] * (K1 + 1) / (counts[term] + norm) for term in asked.terms if counts[term])
     assert sparse[own] == pytest.approx(expected, rel=1e-4)
     assert paired[own] == len(set(asked.pairs) & analysis.word_pairs(analysis.sequence(left)))
     assert view.contents(np.array([own], np.int32)) == {own: left}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from support import MemorySource, memory_parts, sync
 
 from nornweave.errors import NoGenerationError, StoreError
-from nornweave.settings import StorageSettings
+from nornweave.settings import FieldWeights, StorageSettings
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.generation import Generation
 from nornweave.sync import DomainParts
@@ -44,6 +45,31 @@ def test_bm25_is_the_formula(tmp_path: Path) -> None:
     np.testing.assert_allclose(scores, [1.5 * twice, 0, 0], rtol=1e-6)
     once = [2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * length / 4)) for length in (4, 3)]
     np.testing.assert_allclose(both, [twice + once[0], once[1], 0], rtol=1e-6)
+
+
+def test_fields_are_weighed_before_they_saturate(tmp_path: Path) -> None:
+    """Contents hold 3, 2 and 4 terms, paths one each."""
+    with opened(small_corpus(tmp_path)) as generation:
+        thrice = generation.sparse({"a": 1.0, "cat": 1.0}, fields=FieldWeights(path=3))
+        without = generation.sparse({"a": 1.0, "cat": 1.0}, fields=FieldWeights(path=0))
+    half = 1.2 * (1 - 0.75 + 0.75 * (3 + 3) / (3 + 3))
+    np.testing.assert_allclose(thrice, [3 * 2.2 / (3 + half) + 2 * 2.2 / (2 + half), 0, 0], rtol=1e-6)
+    half = 1.2 * (1 - 0.75 + 0.75 * 3 / 3)
+    np.testing.assert_allclose(without, [2 * 2.2 / (2 + half), 0, 0], rtol=1e-6)
+
+
+def test_weights_of_fields_that_were_forgotten_are_made_again(tmp_path: Path) -> None:
+    weighed = [FieldWeights(path=tenths / 10) for tenths in range(20)]
+    with opened(small_corpus(tmp_path)) as generation, ThreadPoolExecutor(4) as pool:
+
+        def answered() -> list[list[float]]:
+            return [found.tolist() for found in pool.map(lambda one: generation.sparse({"a": 1.0}, 0, one), weighed)]
+
+        first = answered()
+        assert answered() == first
+        assert len(generation._terms._weighted) <= 7
+    assert [found[0] for found in first] == sorted({found[0] for found in first})
+    assert first[10][0] == pytest.approx(2.2 / (1 + 1.2))
 
 
 def test_the_vector_index_finds_what_exact_search_finds(tmp_path: Path) -> None:

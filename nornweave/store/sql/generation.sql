@@ -26,7 +26,7 @@ create table generation.chunks as
 select
   n.chunk_no,
   n.document_no,
-  c.* exclude (document_id, terms, frequencies, pairs, keys, embedding_key)
+  c.* exclude (document_id, terms, in_path, in_title, in_section, in_content, pairs, keys, embedding_key)
 from chunks c
 join numbered n using (chunk_id);
 
@@ -72,8 +72,10 @@ create or replace temp table occurrences as
 select
   n.chunk_no,
   unnest(c.terms) as term,
-  unnest(c.frequencies) as frequency,
-  list_sum(c.frequencies)::float as length
+  unnest(c.in_path) as in_path,
+  unnest(c.in_title) as in_title,
+  unnest(c.in_section) as in_section,
+  unnest(c.in_content) as in_content
 from chunks c
 join numbered n using (chunk_id);
 
@@ -86,21 +88,23 @@ from occurrences
 group by term
 order by term;
 
--- BM25 (Robertson & Zaragoza 2009, eq. 3.15) without its idf factor, which a query supplies: what a term counts for in
--- a chunk, in [0, k1 + 1).
+-- Where terms stand, and how often; readers weigh the fields and make BM25 of it (`bm25.py`).
 create table generation.postings as
-with statistics as (
-  select coalesce(avg(coalesce(list_sum(frequencies), 0)), 0) as average_length
-  from chunks
-)
-select
-  t.term_id,
-  o.chunk_no,
-  (o.frequency * ($k1 + 1) / (o.frequency + $k1 * (1 - $b + $b * o.length / s.average_length)))::float as weight
+select t.term_id, o.* exclude (term)
 from occurrences o
 join generation.terms t using (term)
-cross join statistics s
 order by t.term_id, o.chunk_no;
+
+create table generation.lengths as
+select
+  n.chunk_no,
+  coalesce(list_sum(c.in_path), 0)::integer as in_path,
+  coalesce(list_sum(c.in_title), 0)::integer as in_title,
+  coalesce(list_sum(c.in_section), 0)::integer as in_section,
+  coalesce(list_sum(c.in_content), 0)::integer as in_content
+from chunks c
+join numbered n using (chunk_id)
+order by n.chunk_no;
 
 create table generation.pairs as
 select pair, n.chunk_no

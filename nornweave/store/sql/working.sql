@@ -37,7 +37,10 @@ create table chunks (
   metadata varchar,
   embedding_key varchar,
   terms varchar[],
-  frequencies usmallint[],
+  in_path usmallint[],
+  in_title usmallint[],
+  in_section usmallint[],
+  in_content usmallint[],
   pairs uinteger[],
   keys varchar[],
   claims varchar
