@@ -1,0 +1,92 @@
+"""Chunks and documents as they were ingested, and what became of those handed in, as JSON has them (contract §4)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
+
+from nornweave.documents.fusion import ClaimDocument, claim_document
+from nornweave.documents.items import CitationDocument, _utc, citation_document
+from nornweave.ingest.inbox import InboxDocument
+from nornweave.recall.items import citation_of
+from nornweave.store.generation import StoredChunk, StoredText
+from nornweave.types import Domain
+
+
+class ChunkDocument(TypedDict):
+    """The text behind a citation."""
+
+    chunk_id: str
+    domain_id: str
+    content: str
+    citation: CitationDocument
+    metadata: dict[str, Any]
+    claims: list[ClaimDocument]
+    generation: str
+
+
+class DocumentDocument(TypedDict):
+    """A whole document as it was ingested."""
+
+    domain_id: str
+    source_id: str
+    source_path: str
+    title: str | None
+    format: str
+    timestamp: str | None
+    revision: str | None
+    url: str | None
+    stale: bool
+    metadata: dict[str, Any]
+    text: str
+    chunks: Annotated[list[str], Field(description="ids of its chunks, in order")]
+    generation: str
+
+
+Deposit: TypeAlias = InboxDocument
+"""A document that is handed in, for whoever must not know of ingestion."""
+
+
+class DepositDocument(TypedDict):
+    """What became of a document that was handed in."""
+
+    source_path: str
+    status: Literal["ACCEPTED", "REJECTED"]
+    reason: str | None
+
+
+def chunk_document(domain: Domain, chunk: StoredChunk, generation: str) -> ChunkDocument:
+    """Return the text behind a citation."""
+    citation = citation_of(domain, chunk)
+    return {
+        "chunk_id": chunk.chunk_id,
+        "domain_id": domain.value,
+        "content": chunk.content,
+        "citation": citation_document(citation),
+        "metadata": dict(chunk.metadata),
+        "claims": [claim_document(claim, chunk.chunk_id, citation) for claim in chunk.claims],
+        "generation": generation,
+    }
+
+
+def document_document(
+    domain: Domain, source_id: str, path: str, stored: StoredText, generation: str
+) -> DocumentDocument:
+    """Return a whole document."""
+    return {
+        "domain_id": domain.value,
+        "source_id": source_id,
+        "source_path": path,
+        "title": stored.title,
+        "format": stored.format,
+        "timestamp": _utc(stored.updated_at),
+        "revision": stored.revision,
+        "url": stored.url,
+        "stale": stored.stale,
+        "metadata": dict(stored.metadata),
+        "text": stored.text,
+        "chunks": list(stored.chunk_ids),
+        "generation": generation,
+    }

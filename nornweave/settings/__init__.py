@@ -1,0 +1,45 @@
+"""Settings: ``nornweave.yaml``, the domain files beside the package and the environment, read once, at the edges.
+
+Precedence, highest first: environment, ``nornweave.yaml`` (``domains:``), ``nornweave/domains/<domain>.yaml``. Relative
+paths are relative to the file that names them. Every error names the key, the value and what is allowed.
+"""
+
+from nornweave.settings.domain import (
+    ChunkingSettings,
+    DomainSettings,
+    EmbeddingSettings,
+    EvaluationSettings,
+    FilterSettings,
+    HeuristicSettings,
+    RerankingSettings,
+    RerankingWeights,
+    StorageSettings,
+)
+from nornweave.settings.load import DOMAIN_FILES, MAX_CONFIG_BYTES, load_settings
+from nornweave.settings.plan import FieldWeights, PlanSettings, SourceWeights
+from nornweave.settings.sources import ALLOWED_TYPES, SourceSettings, SourceType
+from nornweave.settings.workspace import AnswersSettings, FeedbackSettings, Settings
+
+__all__ = [
+    "ALLOWED_TYPES",
+    "DOMAIN_FILES",
+    "MAX_CONFIG_BYTES",
+    "AnswersSettings",
+    "ChunkingSettings",
+    "DomainSettings",
+    "EmbeddingSettings",
+    "EvaluationSettings",
+    "FeedbackSettings",
+    "FieldWeights",
+    "FilterSettings",
+    "HeuristicSettings",
+    "PlanSettings",
+    "RerankingSettings",
+    "RerankingWeights",
+    "Settings",
+    "SourceSettings",
+    "SourceType",
+    "SourceWeights",
+    "StorageSettings",
+    "load_settings",
+]

@@ -1,0 +1,161 @@
+"""``nornweave.yaml`` → settings; every error names the key, the value and what is allowed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, StringConstraints, ValidationError
+
+from nornweave.errors import ConfigError
+from nornweave.fusion_settings import FusionSettings, with_environment
+from nornweave.settings.base import FrozenSettings
+from nornweave.settings.domain import DomainSettings
+from nornweave.settings.sources import SourceSettings
+from nornweave.settings.workspace import AnswersSettings, FeedbackSettings, Settings
+from nornweave.types import Domain
+
+DOMAIN_FILES = Path(__file__).parent.parent / "domains"
+MAX_CONFIG_BYTES = 1_000_000
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class _File(FrozenSettings):
+    """What may stand in ``nornweave.yaml``."""
+
+    data_dir: Path = Path("var")
+    sources: tuple[SourceSettings, ...] = ()
+    domains: Mapping[Domain, dict[str, Any]] = {}
+    webhook: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+")] | None = None
+    fusion: Mapping[str, Any] = {}
+    feedback: FeedbackSettings = FeedbackSettings()
+    evaluation: AnswersSettings = AnswersSettings()
+
+
+def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read ``nornweave.yaml`` and what it refers to.
+
+    Args:
+        file: the configuration file.
+        environment: ``os.environ`` unless given.
+
+    Raises:
+        ConfigError: the file is missing or broken; a key is unknown, missing or of the wrong type; ids repeat.
+    """
+    environment = os.environ if environment is None else environment
+    raw = _read_yaml(file)
+    parsed = _validate(_File, raw, file)
+    ids = [source.id for source in parsed.sources]
+    if repeated := sorted({name for name in ids if ids.count(name) > 1}):
+        raise ConfigError(f"{file}: sources: id {repeated[0]!r} is used twice; every source needs its own")
+    base = file.resolve().parent
+    return Settings(
+        data_dir=_below(base, parsed.data_dir),
+        sources=tuple(_with_absolute_paths(source, base) for source in parsed.sources),
+        domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
+        webhook=parsed.webhook,
+        file=file.resolve(),
+        feedback=parsed.feedback,
+        evaluation=AnswersSettings(judgments=tuple(_below(base, one) for one in parsed.evaluation.judgments)),
+        fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
+    )
+
+
+def _below(base: Path, path: Path) -> Path:
+    return Path(os.path.normpath(base / path.expanduser()))
+
+
+def _with_absolute_paths(source: SourceSettings, base: Path) -> SourceSettings:
+    paths = {key: _below(base, path) for key in ("path", "metadata") if (path := getattr(source, key)) is not None}
+    return source.model_copy(update=paths)
+
+
+def _load_domain(
+    domain: Domain, overrides: Mapping[str, Any], file: Path, environment: Mapping[str, str]
+) -> DomainSettings:
+    defaults = _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
+    for key in ("domain_id", "filters"):
+        if key in overrides and overrides[key] != defaults.get(key):
+            raise ConfigError(f"{file}: domains.{domain.value}.{key}: {overrides[key]!r} may not be overridden")
+    merged = _merge(defaults, overrides)
+    if factor := environment.get("OVERFETCH_FACTOR"):
+        merged = _merge(merged, {"reranking": {"overfetch_factor": factor}})
+    if device := environment.get("EMBEDDING_DEVICE"):
+        merged = _merge(merged, {"embedding": {"device": device}}, keep_model=True)
+    domain_settings = _validate(DomainSettings, merged, file, f"domains.{domain.value}")
+    evaluation = domain_settings.evaluation
+    folders = tuple(_below(file.resolve().parent, folder) for folder in evaluation.judgments)
+    return domain_settings.model_copy(update={"evaluation": evaluation.model_copy(update={"judgments": folders})})
+
+
+def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any], *, keep_model: bool = False) -> dict[str, Any]:
+    merged = dict(defaults)
+    for key, value in overrides.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            base = dict(merged[key])
+            if key == "embedding" and not keep_model and value.get("model", base.get("model")) != base.get("model"):
+                base.pop("dimensions", None)  # they were another model's
+            merged[key] = _merge(base, value, keep_model=keep_model)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > MAX_CONFIG_BYTES:
+            raise ConfigError(f"{file}: larger than {MAX_CONFIG_BYTES} bytes; this is no configuration file")
+        loaded = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{file}: no such file; write one (README, 'Your own sources') or name it with --config"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"{file}: not valid YAML: {error}") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"{file}: expected a mapping of keys at the top, found {type(loaded).__name__}")
+    return loaded
+
+
+def _validate(model: type[T], values: Mapping[str, Any], file: Path, prefix: str = "") -> T:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        lines = [_explain(dict(problem), model, prefix) for problem in error.errors()]
+        raise ConfigError("\n".join(f"{file}: {line}" for line in lines)) from error
+
+
+def _explain(problem: Mapping[str, Any], model: type[BaseModel], prefix: str) -> str:
+    """Say one pydantic problem as key, value, what is allowed."""
+    location = [part for part in problem["loc"] if part != "[key]"]
+    key = ".".join(str(part) for part in ([prefix] if prefix else []) + location) or "(top level)"
+    found, kind = problem["input"], problem["type"]
+    if kind == "extra_forbidden":
+        allowed = ", ".join(sorted(_fields_at(model, location[:-1])))
+        return f"unknown key {key!r} (value {found!r}); allowed here: {allowed}"
+    if kind == "missing":
+        return f"key {key!r} is missing"
+    if kind == "value_error":
+        return f"{key}: {problem['msg'].removeprefix('Value error, ')}"
+    return f"{key}: {problem['msg']}, found {found!r}"
+
+
+def _fields_at(model: type[BaseModel], location: list[Any]) -> set[str]:
+    """Return the keys that are allowed at ``location`` inside ``model``."""
+    current: type[BaseModel] = model
+    for part in location:
+        field = current.model_fields.get(str(part)) if isinstance(part, str) else None
+        annotation = field.annotation if field else None
+        for candidate in (annotation, *getattr(annotation, "__args__", ())):
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                current = candidate
+                break
+    return set(current.model_fields)

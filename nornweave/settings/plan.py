@@ -1,0 +1,68 @@
+"""How a domain answers: what evaluations tune."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from nornweave.settings.base import FrozenSettings
+
+
+class SourceWeights(FrozenSettings):
+    """What each retrieval source counts for; only their proportion matters."""
+
+    dense: float = Field(0.4, ge=0, le=1)
+    sparse: float = Field(0.4, ge=0, le=1)
+    fulltext: float = Field(0.15, ge=0, le=1)
+    structured: float = Field(0.05, ge=0, le=1)
+
+    @model_validator(mode="after")
+    def _count_for_something(self) -> SourceWeights:
+        if not self.dense + self.sparse + self.fulltext + self.structured:
+            message = "all weights are 0; at least one retrieval source must count"
+            raise ValueError(message)
+        return self
+
+
+class FieldWeights(FrozenSettings):
+    """What an occurrence of a term counts for in BM25, by where it stands (``types.FIELDS``)."""
+
+    path: float = Field(1, ge=0, le=10)
+    title: float = Field(1, ge=0, le=10)
+    """What the document and the chunk are called, the number of a thread, the language of code."""
+    section: float = Field(1, ge=0, le=10)
+    content: float = Field(1, ge=0, le=10)
+
+    @model_validator(mode="after")
+    def _count_for_something(self) -> FieldWeights:
+        if not any(self.values):
+            message = "all fields count 0; at least one must count"
+            raise ValueError(message)
+        return self
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Return the weights in the order of ``types.FIELDS``."""
+        return (self.path, self.title, self.section, self.content)
+
+
+class PlanSettings(FrozenSettings):
+    """How a domain answers: what evaluations tune (docs/recall.md has the measurements)."""
+
+    combine: Literal["convex", "rrf"] = "convex"
+    weights: SourceWeights = SourceWeights()
+    literal_weights: SourceWeights = SourceWeights(dense=0.2, sparse=0.3, fulltext=0.35, structured=0.15)
+    """For queries that quote: an identifier, a path, an error message, words in quotation marks."""
+    fields: FieldWeights = FieldWeights()
+    """For BM25."""
+    document_share: float = Field(0.1, ge=0, le=1)
+    """Share of a term's BM25 weight that a chunk takes from where its document says it best."""
+    function_words: float = Field(0.3, ge=0, le=1)
+    """What "how", "the" and the like count for beside other terms of the same rarity."""
+    expand: bool = False
+    """Whether ``expand: auto`` may add variants of the query besides acronyms, which it always may."""
+    rerank: bool = False
+    """Whether ``rerank: auto`` uses the domain's cross-encoder, which is looked for at start then."""
+    heuristics: bool = False
+    """Whether the domain's heuristics reorder without a cross-encoder."""

@@ -1,0 +1,54 @@
+"""All of it together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from nornweave.fusion_settings import FusionSettings
+from nornweave.settings.base import FrozenSettings
+from nornweave.settings.domain import DomainSettings
+from nornweave.settings.sources import SourceSettings
+from nornweave.types import Domain
+
+
+class AnswersSettings(FrozenSettings):
+    """How the answers of all domains together are measured."""
+
+    judgments: tuple[Path, ...] = ()
+    """Folders of sets that are judged across domains, relative to the file that names them."""
+
+
+class FeedbackSettings(FrozenSettings):
+    """What is kept of questions, for ``POST /feedback``."""
+
+    keep_queries: bool = True
+    """Remember what was asked and shown for 30 days, so that it can be judged; without, no answer can be."""
+
+
+class Settings(FrozenSettings):
+    """Everything ``nornweave.yaml`` says, complete."""
+
+    data_dir: Path
+    sources: tuple[SourceSettings, ...]
+    domains: Mapping[Domain, DomainSettings]
+    webhook: str | None
+    """Where each publication's event is posted."""
+    file: Path
+    fusion: FusionSettings = FusionSettings()
+    feedback: FeedbackSettings = FeedbackSettings()
+    evaluation: AnswersSettings = AnswersSettings()
+
+    def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
+        """Return the domain's sources in the order of the file."""
+        return tuple(source for source in self.sources if source.domain is domain)
+
+    def inbox(self, domain: Domain) -> Path:
+        """Return the folder of documents handed in for ``domain``; every domain has one, nobody needs to name it."""
+        return self.data_dir / "inbox" / domain.value
+
+    @property
+    def served_domains(self) -> tuple[Domain, ...]:
+        """Return the domains with a source or an inbox, in the order of the enumeration; all four without any."""
+        named = {source.domain for source in self.sources}
+        return tuple(domain for domain in Domain if domain in named or self.inbox(domain).is_dir()) or tuple(Domain)
