@@ -121,12 +121,8 @@ def query(
         diversity=diversity,
         synthesize=synthesize,
     )
-    engine = Engine(settings, served)
-    engine.start(watch=False)
-    try:
+    with Engine(settings, served, watch=False) as engine:
         answered = engine.answer(question)
-    finally:
-        engine.close()
     result = answered.document()
     if as_json:
         print_json(result)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent import futures
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType, TracebackType
@@ -94,11 +95,15 @@ class Engine:
         self._loading = threading.Lock()
         self._stopping = threading.Event()
         self._limits = ExitStack()
-        self._threads: list[threading.Thread] = []
+        self._watching: threading.Thread | None = None
         self.agents: Mapping[Domain, Agent] = {domain: self._agent(domain) for domain in served}
 
     def __enter__(self) -> Self:
-        self.start(watch=self._watches)
+        try:
+            self.start(watch=self._watches)
+        except BaseException:  # Ctrl-C, while everything is being loaded
+            self.close()
+            raise
         return self
 
     def __exit__(
@@ -115,24 +120,24 @@ class Engine:
         """
         # A matrix product is bound by memory: more threads of one query only get in the way of the next.
         self._limits.enter_context(threadpool_limits(1, user_api="blas"))
-        loading = [threading.Thread(target=agent.start, name=f"start-{domain}", daemon=True)
-                   for domain, agent in self.agents.items()]  # fmt: skip
-        watching = [threading.Thread(target=self._watch, name="watch-generations", daemon=True)] if watch else []
-        self._threads = [*loading, *watching]
-        for thread in self._threads:
-            thread.start()
+        # Not threads to be joined: to Python 3.11 one has ended when Ctrl-C comes while it is joined (bpo-45274), and a
+        # process that ends while a thread is in compiled code is aborted.
+        loading = [self._domains[domain].submit(agent.start) for domain, agent in self.agents.items()]
+        for one in loading:
+            one.add_done_callback(_say_failure)
+        if watch:
+            self._watching = threading.Thread(target=self._watch, name="watch-generations", daemon=True)
+            self._watching.start()
         if wait:
-            for thread in loading:
-                thread.join()
+            futures.wait(loading)
 
     def close(self) -> None:
         """Refuse new questions, let the running ones end, and what is being loaded."""
         self._stopping.set()
         for agent in self.agents.values():
             agent.close()
-        # A thread that the interpreter leaves behind in compiled code aborts the process as it ends.
-        for thread in self._threads:
-            thread.join()
+        if self._watching:
+            self._watching.join()
         # Not `cancel_futures`: who waits for a cancelled future is not told. The agents are closed, the queue ends.
         for executor in self._domains.values():
             executor.shutdown(wait=True)
@@ -337,3 +342,8 @@ class Engine:
                 agent.refresh()
                 agent.follow(plan_in_force(self._settings, domain))
             self._follow_ranking()
+
+
+def _say_failure(loading: Future[None]) -> None:
+    if error := loading.exception():
+        log.error("a domain could not be loaded", exc_info=error)

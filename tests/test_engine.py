@@ -49,7 +49,13 @@ def states(engine: Engine) -> set[AgentState]:
     return {agent.state for agent in engine.agents.values()}
 
 
+def since(before: set[threading.Thread]) -> list[str]:
+    """Return the threads that came and are still there, but those for dense retrieval, which end with the process."""
+    return [one.name for one in threading.enumerate() if one not in before and not one.name.startswith("dense-")]
+
+
 def test_from_starting_to_offline(settings: Settings) -> None:
+    before = set(threading.enumerate())
     engine = Engine(settings)
     assert list(engine.agents) == list(Domain)
     assert states(engine) == {AgentState.STARTING}
@@ -57,7 +63,7 @@ def test_from_starting_to_offline(settings: Settings) -> None:
     assert states(engine) == {AgentState.READY}
     engine.close()
     assert states(engine) == {AgentState.OFFLINE}
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("watch-", "domain", "source"))]
+    assert since(before) == []
     with pytest.raises(StoreError, match="shutting down"):
         engine.query(Question(text="payment"))
     engine.close()
@@ -65,11 +71,26 @@ def test_from_starting_to_offline(settings: Settings) -> None:
 
 def test_closing_ends_what_is_being_loaded(settings: Settings) -> None:
     """A thread that still loads when the interpreter ends aborts the process (SIGABRT)."""
+    before = set(threading.enumerate())
     engine = Engine(settings)
     engine.start(wait=False)
     engine.close()
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith(("start-", "watch-", "source"))]
+    assert since(before) == []
     assert states(engine) == {AgentState.OFFLINE}
+
+
+def test_ctrl_c_while_it_starts_closes_it(settings: Settings) -> None:
+    class Interrupted(Engine):
+        def start(self, *, wait: bool = True, watch: bool = True) -> None:
+            super().start(wait=False, watch=watch)
+            raise KeyboardInterrupt
+
+    before = set(threading.enumerate())
+    engine = Interrupted(settings)
+    with pytest.raises(KeyboardInterrupt), engine:
+        pass
+    assert states(engine) == {AgentState.OFFLINE}
+    assert since(before) == []
 
 
 def test_one_domain_alone(settings: Settings) -> None:

@@ -6,7 +6,7 @@ import logging
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Event, Lock, Thread
 from typing import Literal
 
 from nornweave.cross_encoder.loading import load_reranker
@@ -60,7 +60,7 @@ class RerankerSlot:
         self._device = device
         self._batch_size = batch_size
         self._lock = Lock()
-        self._thread: Thread | None = None
+        self._ended: Event | None = None
         self._state = OFF
         self._reranker: Reranker | None = None
 
@@ -77,27 +77,27 @@ class RerankerSlot:
     def start(self) -> None:
         """Begin to load, unless there is nothing to load or that was done before; returns at once."""
         with self._lock:
-            if self._model is None or self._thread is not None:
+            if self._model is None or self._ended is not None:
                 return
             self._state = LOADING
-            self._thread = Thread(target=self._load, args=(self._model,), name="load-reranker", daemon=True)
-            self._thread.start()
+            self._ended = Event()
+            Thread(target=self._load, args=(self._model, self._ended), name="load-reranker", daemon=True).start()
 
     def wait(self, timeout: float | None = None) -> Reranker | None:
         """Wait until loading has ended, ``timeout`` seconds at most; for those who must not answer without it."""
         self.start()
-        if self._thread is not None:
-            self._thread.join(timeout)
+        if self._ended is not None:
+            self._ended.wait(timeout)
         return self._reranker
 
     def close(self) -> None:
         """Wait until loading has ended, if it ever began."""
         with self._lock:
-            loading = self._thread
-        if loading is not None:
-            loading.join()
+            ended = self._ended
+        if ended is not None:
+            ended.wait()
 
-    def _load(self, model: str) -> None:
+    def _load(self, model: str, ended: Event) -> None:
         started = time.monotonic()
         outcome = SlotState("unavailable", f"loading {model!r} ended unexpectedly; the log says why")
         try:
@@ -111,3 +111,4 @@ class RerankerSlot:
             log.warning("reranking goes without a cross-encoder: %s", error)
         finally:
             self._state = outcome
+            ended.set()
