@@ -10,6 +10,9 @@ import dagster as dg
 from evals.judgments import JudgmentError
 from nornweave.errors import NornWeaveError
 
+QUERY_INTERRUPTED = "Query interrupted"
+"""What DuckDB (1.5) makes of Ctrl-C in a query: a ``RuntimeError``."""
+
 
 @contextmanager
 def translated() -> Iterator[None]:

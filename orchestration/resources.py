@@ -23,6 +23,7 @@ from nornweave.store.port import Candidate, Publication
 from nornweave.sync import DomainSync, Progress, SyncOptions, SyncReport
 from nornweave.types import Domain
 from nornweave.workspace import domain_folder
+from orchestration.failures import QUERY_INTERRUPTED
 from orchestration.instance import PROCESS_TAG, process_mark
 
 Outcomes: TypeAlias = MutableMapping[Domain, SyncReport | str]
@@ -165,7 +166,8 @@ class DomainSyncs:
             raise
         except BaseException as error:
             # A defect: Dagster reports it; the domain's lock must not wait for that.
-            self._give_up(domain, f"{type(error).__name__}: {error}")
+            told = f"{type(error).__name__}: {error}"
+            self._give_up(domain, INTERRUPTED if str(error) == QUERY_INTERRUPTED else told)
             raise
 
     def finish(self, domain: Domain, publication: Publication | None) -> SyncReport:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import dagster as dg
 from dagster._core.events import JobFailureData
+from dagster._core.execution.plan.objects import StepFailureData
 from dagster_shared.error import SerializableErrorInfo
 
 from nornweave.settings import Settings
@@ -17,6 +18,7 @@ from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
+from orchestration.failures import QUERY_INTERRUPTED
 from orchestration.instance import COMMAND_TAG, DOMAIN_TAG
 from orchestration.resources import INTERRUPTED, run_config
 
@@ -73,10 +75,26 @@ def materialize(
         },
         raise_on_error=False,
     )
-    if INTERRUPTED in outcomes.values():
+    if INTERRUPTED in outcomes.values() or any(_is_interruption(error) for error in _errors(result)):
         raise KeyboardInterrupt
     lost = f"{_why(result)}; the Dagster UI shows run {result.run_id}"
     return SyncRun({domain: outcomes.get(domain, lost) for domain in domains}, _failed_after(result))
+
+
+def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:
+    """Yield what ended the run or a step of it, each with what caused it."""
+    for event in result.all_events:
+        data = event.event_specific_data
+        error = data.error if isinstance(data, JobFailureData | StepFailureData) else None
+        while error:
+            yield error
+            error = error.cause
+
+
+def _is_interruption(error: SerializableErrorInfo) -> bool:
+    """Tell Ctrl-C, wherever it came: between two steps, in one, or in a query."""
+    by_name = error.cls_name in {"DagsterExecutionInterruptedError", "KeyboardInterrupt"}
+    return by_name or error.message.strip().endswith(f"RuntimeError: {QUERY_INTERRUPTED}")
 
 
 def _failed_after(result: dg.ExecuteInProcessResult) -> Mapping[str, str]:

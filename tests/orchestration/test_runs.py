@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
+import pytest
 from workspace_support import Configure
 
 from nornweave.ledger_book import ledger_file
@@ -264,16 +265,24 @@ def test_a_domain_without_sources_of_its_own_can_be_named(settings: Settings, in
 
 # A process of its own: a worker of the suite, in which other tests have left their handlers, may end by the signal.
 INTERRUPTED = """
-import os, signal, sys
+import os, signal, sys, threading
 from pathlib import Path
+import duckdb
 from nornweave.settings import load_settings
 from nornweave.sync import SyncOptions
 from orchestration.instance import open_instance
 from orchestration.runs import materialize
 
+def at_once():
+    os.kill(os.getpid(), signal.SIGINT)
+
+def in_a_query():
+    threading.Timer(0.3, at_once).start()
+    duckdb.sql("select count(*) from range(1000000000000)").fetchall()
+
 def interrupt(step, done, total):
     if step == "code store":
-        os.kill(os.getpid(), signal.SIGINT)
+        globals()[sys.argv[2]]()
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 settings = load_settings(Path(sys.argv[1]), {})
@@ -285,9 +294,12 @@ with open_instance(settings) as instance:
 """
 
 
-def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(settings: Settings, instance: dg.DagsterInstance) -> None:
+@pytest.mark.parametrize("where", ["at_once", "in_a_query"])
+def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(
+    settings: Settings, instance: dg.DagsterInstance, where: str
+) -> None:
     process = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED, str(settings.file)], capture_output=True, timeout=120, check=False
+        [sys.executable, "-c", INTERRUPTED, str(settings.file), where], capture_output=True, timeout=120, check=False
     )
 
     assert process.returncode == 130, process.stderr.decode()
