@@ -8,66 +8,39 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-
-import numpy as np
 
 from nornweave import analysis
 from nornweave.cross_encoder import Reranker, RerankerSlot
 from nornweave.embedding import Encoder
 from nornweave.embedding.memo import QueryMemo
-from nornweave.errors import EncoderError, QueryError, RerankerError, StoreError
+from nornweave.errors import EncoderError, QueryError, StoreError
 from nornweave.plans import PlanInForce
-from nornweave.recall.combine import Ranking, merge
-from nornweave.recall.expand import acronym_variants, should_expand, variants
+from nornweave.recall.asking import ask, stages_of
+from nornweave.recall.choosing import choose
 from nornweave.recall.filters import read_filters
 from nornweave.recall.hiding import without
-from nornweave.recall.items import Traces, candidate_of, citation_of, item_of
-from nornweave.recall.query import Query, check_query, read_query
+from nornweave.recall.query import check_query
 from nornweave.recall.records import (
     AgentState,
     Filters,
-    Placed,
-    RecallItem,
     RecallRequest,
     RecallResponse,
-    RetrievalSource,
 )
-from nornweave.recall.rerank import rerank
-from nornweave.recall.search import Found, search
-from nornweave.recall.sources import is_said
 from nornweave.recall.statistics import Statistics
 from nornweave.settings import DomainSettings, PlanSettings
 from nornweave.store.conditions import Condition
 from nornweave.store.generation import Generation
-from nornweave.store.hits import Hits
-from nornweave.store.port import Mask, Vectors
+from nornweave.store.port import Vectors
 from nornweave.store.serving import ServedGeneration
 from nornweave.types import Domain, JsonValue
 
 log = logging.getLogger(__name__)
 
-# Candidates of each retrieval source, whatever is asked for: combining and reranking need more than they return, and
-# ten items must be the first ten of a hundred.
-CANDIDATES = 200
-# What a variant of the query finds counts for less than what the query itself finds.
-VARIANT_SHARE = 0.8
-# An acronym and its long form mean the same; not 1, for either may mean something else here.
-ACRONYM_SHARE = 0.9
 # Encoders may hang (a remote one, a busy machine). Theirs are threads of their own, or late queries would hold all that
 # the other sources and domains run on.
 DENSE_THREADS = 8
 # `rerank: on` waits this long for a model that is still being loaded.
 _MODEL_WAIT_S = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Answer:
-    """The pieces of one recall, before they become items."""
-
-    ranking: Ranking
-    found: tuple[Found, ...]
-    variants: tuple[str, ...]
 
 
 class Agent:
@@ -292,9 +265,19 @@ class Agent:
     ) -> RecallResponse:
         deadline = None if request.timeout_ms is None else started + request.timeout_ms / 1000
         within = generation.within(conditions) if conditions else None
-        answer = self._search(request, generation, within, deadline)
-        items, notices = self._items(request, generation, answer, deadline)
-        first = answer.found[0]
+        asked = ask(
+            request,
+            generation,
+            self.settings.plan,
+            encode=lambda text: self._encode(text, generation),
+            executor=self._executor,
+            dense_executor=self._dense,
+            within=within,
+            deadline=deadline,
+        )
+        reranker, notices = self._model(request, deadline)
+        items, problems = choose(request, asked, generation, self.domain, self.settings, reranker, deadline)
+        first = asked.found[0]
         return RecallResponse(
             agent_id=self.agent_id,
             domain_id=self.domain,
@@ -304,27 +287,12 @@ class Agent:
             retrieval=first.states,
             total_searched=generation.chunk_count if within is None else int(within.sum()),
             latency_ms=round((time.monotonic() - started) * 1000, 2),
-            notices=(*self._notices(generation), *first.reasons.values(), *notices),
-            expansions=answer.variants,
-            stages=self._stages(request, generation, answer) if request.trace else {},
+            notices=(*self._notices(generation), *first.reasons.values(), *notices, *problems),
+            expansions=asked.variants,
+            stages=stages_of(request, asked, generation, self.domain) if request.trace else {},
             calibrated=self.settings.plan.combine == "convex",
             encoder=generation.meta.get("encoder"),
         )
-
-    def _stages(self, request: RecallRequest, generation: Generation, answer: _Answer) -> dict[str, tuple[Placed, ...]]:
-        hits = {name: finding.hits for name, finding in answer.found[0].findings.items()}
-        hits["combined"] = _hits(answer.found[0].ranking)
-        if answer.variants:
-            hits["expanded"] = _hits(answer.ranking)
-        numbers = np.unique(np.concatenate([one.numbers[: request.top_k] for one in hits.values()]))
-        chunks = generation.chunks(numbers)
-        return {
-            stage: tuple(
-                Placed(score, citation_of(self.domain, chunks[number]))
-                for number, score in zip(one.numbers[: request.top_k].tolist(), one.scores.tolist(), strict=False)
-            )
-            for stage, one in hits.items()
-        }
 
     def conditions(self, filters: Filters) -> tuple[Condition, ...]:
         """Read filters of this domain.
@@ -341,52 +309,6 @@ class Agent:
             notices.append(f"built with analyzer {built_with}, queries are read by {analysis.VERSION}; sync to rebuild")
         return notices
 
-    def _search(
-        self, request: RecallRequest, generation: Generation, within: Mask | None, deadline: float | None
-    ) -> _Answer:
-        def ask(query: Query) -> Found:
-            return search(
-                query,
-                generation,
-                self.settings.plan,
-                encode=lambda wanted: self._encode(wanted, generation),
-                depth=CANDIDATES,
-                executor=self._executor,
-                dense_executor=self._dense,
-                within=within,
-                deadline=deadline,
-            )
-
-        asked = read_query(request.text)
-        found = [ask(asked)]
-        expands = self._expands(request, found[0])
-        others = self._variants(request, asked, generation, expands=expands)
-        found += [ask(query) for query in others]
-        ranking = found[0].ranking
-        if others:
-            ranking = merge(ranking, [one.ranking for one in found[1:]], VARIANT_SHARE if expands else ACRONYM_SHARE)
-        return _Answer(ranking, tuple(found), tuple(query.text for query in others))
-
-    def _variants(self, request: RecallRequest, asked: Query, generation: Generation, *, expands: bool) -> list[Query]:
-        """Return other ways to put the query: those with its acronyms the other way round, or all where it ``expands``.
-
-        Spelling out an acronym does not turn a quotation into a question, nor the other way round.
-        """
-        if request.expand == "off":
-            return []
-        if expands:
-            return [read_query(variant.text) for variant in variants(asked.text)[1:]]
-        acronyms = acronym_variants(asked.text, lambda text: is_said(text, generation))
-        return [replace(read_query(variant.text), is_literal=asked.is_literal) for variant in acronyms]
-
-    def _expands(self, request: RecallRequest, found: Found) -> bool:
-        if request.expand == "off" or (request.expand == "auto" and not self.settings.plan.expand):
-            return False
-        # Nearest neighbours there always are: how many dense retrieval found says nothing.
-        dense = RetrievalSource.DENSE.value
-        candidates = {name: len(finding.hits) for name, finding in found.findings.items() if name != dense}
-        return should_expand(request.text, candidates=candidates, switch=request.expand)
-
     def _encode(self, text: str, generation: Generation) -> Vectors:
         memo = self.encoder()
         if memo is None:
@@ -394,53 +316,6 @@ class Agent:
         if mismatch := self._mismatch(generation.meta):
             raise EncoderError(mismatch)
         return memo.encode(text)
-
-    def _items(
-        self, request: RecallRequest, generation: Generation, answer: _Answer, deadline: float | None
-    ) -> tuple[tuple[RecallItem, ...], list[str]]:
-        """Rerank more candidates than are wanted where there is something to rerank with, and cut afterwards."""
-        reranker, notices = self._model(request, deadline)
-        heuristics = self.settings.plan.heuristics and request.rerank != "off"
-        reranks = heuristics or reranker is not None
-        wanted = request.top_k * (self.settings.reranking.overfetch_factor if reranks else 1)
-        numbers = answer.ranking.numbers[:wanted]
-        chunks = generation.chunks(numbers)
-        candidates = [
-            candidate_of(self.domain, chunks[number], float(score))
-            for number, score in zip(numbers.tolist(), answer.ranking.places[:wanted], strict=True)
-        ]
-        model_scores = None
-        if reranker is not None:
-            try:
-                model_scores = reranker.score(request.text, [one.content for one in candidates], deadline=deadline)
-            except RerankerError as error:
-                notices.append(str(error))
-        ranked = rerank(
-            candidates,
-            query=request.text,
-            settings=self.settings.reranking,
-            now=request.now,
-            model_scores=model_scores,
-            heuristics=heuristics or model_scores is not None,
-        )
-        numbered = {chunk.chunk_id: number for number, chunk in chunks.items()}
-        # Ties by number, as they were cut: the first five are the first five of ten.
-        ranked = tuple(sorted(ranked, key=lambda one: (-one.score, numbered[one.candidate.chunk_id])))
-        traces = Traces(answer.found, answer.ranking)
-        chosen = [numbered[one.candidate.chunk_id] for one in ranked[: request.top_k]]
-        vectors = generation.vectors(np.array(chosen, np.int32))
-        items = tuple(
-            item_of(
-                self.domain,
-                chunks[number],
-                one,
-                traces.sources(number),
-                traces.explain(number, one) if request.explain else None,
-                vector,
-            )
-            for number, one, vector in zip(chosen, ranked, vectors, strict=False)
-        )
-        return items, notices
 
     def _model(self, request: RecallRequest, deadline: float | None) -> tuple[Reranker | None, list[str]]:
         """Return the cross-encoder if this request uses one, or what to say where it cannot."""
@@ -451,7 +326,3 @@ class Agent:
             remaining = _MODEL_WAIT_S if deadline is None else max(0.0, deadline - time.monotonic())
             reranker = self._reranker.wait(min(remaining, _MODEL_WAIT_S))
         return reranker, [] if reranker else [f"not reranked by a model: {self._reranker.state}"]
-
-
-def _hits(ranking: Ranking) -> Hits:
-    return Hits(ranking.numbers, ranking.places.astype(np.float32))
