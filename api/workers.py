@@ -86,7 +86,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
+    # Not through sys.stdin: its lock is held while it is read, and the interpreter aborts when it cannot close it.
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
     while True:  # there are moments in which nobody handles it
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(1)

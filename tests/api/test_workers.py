@@ -97,6 +97,15 @@ def test_both_answer_and_end_together(served: tuple[subprocess.Popen[bytes], str
     assert psutil.wait_procs(processes, STOP_S)[1] == []
 
 
+def test_ctrl_c_in_a_terminal_ends_both(served: tuple[subprocess.Popen[bytes], str], tmp_path: Path) -> None:
+    """A terminal sends it to every process: the worker ends before its parent has told it to."""
+    server, _ = served
+    for process in [*psutil.Process(server.pid).children(), server]:
+        os.kill(process.pid, signal.SIGINT)
+    assert server.wait(STOP_S) == 0
+    assert "Fatal" not in (tmp_path / "log").read_text()
+
+
 def test_a_worker_ends_with_a_parent_that_is_killed(served: tuple[subprocess.Popen[bytes], str]) -> None:
     server, url = served
     processes = listeners(server, url)
