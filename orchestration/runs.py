@@ -20,7 +20,7 @@ from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
 from orchestration.failures import QUERY_INTERRUPTED
 from orchestration.instance import COMMAND_TAG, DOMAIN_TAG
-from orchestration.resources import INTERRUPTED, run_config
+from orchestration.resources import run_config
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ def materialize(
         },
         raise_on_error=False,
     )
-    if INTERRUPTED in outcomes.values() or any(_is_interruption(error) for error in _errors(result)):
+    if any(_is_interruption(error) for error in _errors(result)):
         raise KeyboardInterrupt
     lost = f"{_why(result)}; the Dagster UI shows run {result.run_id}"
     return SyncRun({domain: outcomes.get(domain, lost) for domain in domains}, _failed_after(result))

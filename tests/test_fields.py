@@ -16,6 +16,7 @@ from nornweave.fields import (
     lookup_keys,
     terms_by_field,
 )
+from nornweave.settings import FieldWeights
 from nornweave.types import FIELDS, Chunk, ContentHash, Document, Domain, JsonValue, SourceId, Span, document_id, freeze
 
 
@@ -59,6 +60,7 @@ def test_terms_are_counted_where_they_stand() -> None:
     assert found["refund"] == (1, 2, 0, 0)
     assert found["python"] == (0, 1, 0, 0)
     assert len(FIELDS) == 4
+    assert tuple(FieldWeights.model_fields) == FIELDS
 
 
 def test_a_thread_is_found_by_its_number() -> None:

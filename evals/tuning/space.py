@@ -22,8 +22,8 @@ SHARES = (0.0, 0.2, 0.4, 0.6, 0.8)
 MAIN_SOURCES = frozenset({RetrievalSource.DENSE.value, RetrievalSource.SPARSE.value})
 DOCUMENT_SHARES = (0.0, 0.1, 0.2, 0.3, 0.5)
 FUNCTION_WORDS = (0.1, 0.3, 0.6, 1.0)
-# Content stays: what counts is what the other fields do beside it.
 FIELD_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+# Content stays: what counts is what the other fields do beside it.
 HEADING_FIELDS = tuple(field for field in FIELDS if field != "content")
 # Signals settle what relevance leaves open: a tenth for one of them is much (docs/fusion.md).
 SIGNALS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12)

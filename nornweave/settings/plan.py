@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from nornweave.settings.base import FrozenSettings
 
 
-class SourceWeights(FrozenSettings):
+class _Weights(FrozenSettings):
+    """Numbers of which one at least must count."""
+
+    if_none: ClassVar[str]
+    """What is said when all are 0."""
+
+    @model_validator(mode="after")
+    def _count_for_something(self) -> Self:
+        if not any(self.values):
+            raise ValueError(self.if_none)
+        return self
+
+    @property
+    def values(self) -> tuple[float, ...]:
+        """Return the weights in the order in which they are declared."""
+        return tuple(getattr(self, name) for name in type(self).model_fields)
+
+
+class SourceWeights(_Weights):
     """What each retrieval source counts for; only their proportion matters."""
 
     dense: float = Field(0.4, ge=0, le=1)
@@ -17,16 +35,11 @@ class SourceWeights(FrozenSettings):
     fulltext: float = Field(0.15, ge=0, le=1)
     structured: float = Field(0.05, ge=0, le=1)
 
-    @model_validator(mode="after")
-    def _count_for_something(self) -> SourceWeights:
-        if not self.dense + self.sparse + self.fulltext + self.structured:
-            message = "all weights are 0; at least one retrieval source must count"
-            raise ValueError(message)
-        return self
+    if_none = "all weights are 0; at least one retrieval source must count"
 
 
-class FieldWeights(FrozenSettings):
-    """What an occurrence of a term counts for in BM25, by where it stands (``types.FIELDS``)."""
+class FieldWeights(_Weights):
+    """What an occurrence of a term counts for in BM25, by where it stands; in the order of ``types.FIELDS``."""
 
     path: float = Field(1, ge=0, le=10)
     title: float = Field(1, ge=0, le=10)
@@ -34,17 +47,7 @@ class FieldWeights(FrozenSettings):
     section: float = Field(1, ge=0, le=10)
     content: float = Field(1, ge=0, le=10)
 
-    @model_validator(mode="after")
-    def _count_for_something(self) -> FieldWeights:
-        if not any(self.values):
-            message = "all fields count 0; at least one must count"
-            raise ValueError(message)
-        return self
-
-    @property
-    def values(self) -> tuple[float, ...]:
-        """Return the weights in the order of ``types.FIELDS``."""
-        return (self.path, self.title, self.section, self.content)
+    if_none = "all fields count 0; at least one must count"
 
 
 class PlanSettings(FrozenSettings):

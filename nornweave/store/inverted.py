@@ -116,9 +116,10 @@ class TermLists:
         lengths = connection.execute(f"select {columns} from lengths order by chunk_no").fetchnumpy()
         self._lengths = np.column_stack([lengths[f"in_{field}"] for field in FIELDS])
         self._lock = threading.Lock()
-        plain, chunk_nos = self._weights(connection, EVEN)
-        self._lists = InvertedLists(keys, offsets, chunk_nos)
-        self._weighted = {EVEN: replace(self._lists, weights=plain)}
+        weights, chunk_nos = self._weights(connection, EVEN)
+        self._weighted: dict[FieldWeights, InvertedLists[str]] = {
+            EVEN: InvertedLists(keys, offsets, chunk_nos, weights)
+        }
 
     @property
     def even(self) -> InvertedLists[str]:
@@ -145,7 +146,7 @@ class TermLists:
     def _read(self, connection: Connection, fields: FieldWeights) -> InvertedLists[str]:
         weights, _ = self._weights(connection, fields)
         kept = [one for one in self._weighted if one != EVEN][1 - _REMEMBERED_FIELDS :]
-        lists = replace(self._lists, weights=weights)
+        lists = replace(self.even, weights=weights)
         self._weighted = {one: self._weighted[one] for one in (EVEN, *kept)} | {fields: lists}
         return lists
 
