@@ -1,33 +1,69 @@
 # `make demo` and `make test` need Python 3.11+, make and a package index; they make .venv themselves.
 PYTHON ?= python3
 BIN := .venv/bin
-STAMP := .venv/installed
+# What running needs, and what developing needs beside it (requirements/).
+RUNTIME := .venv/installed-runtime
+DEVELOPMENT := .venv/installed-development
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Exactly what the locks name: every file by its hash, nothing built here but this project.
+LOCKED := install --quiet --no-deps --no-compile --only-binary :all: --require-hashes --requirement
+PROJECT := install --quiet --no-deps --no-build-isolation --editable .
 
-.PHONY: demo test check serve bench clean
+.PHONY: demo test check bill audit lock serve bench clean
 
-demo: $(STAMP)
+demo: $(RUNTIME)
 	$(BIN)/python -m examples.demo
 
-test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
+# Many tests start processes: each would compile torch and Dagster anew where Python may not keep bytecode (30 s against 13).
+test: $(DEVELOPMENT)
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
 
-check: $(STAMP)
+check: $(DEVELOPMENT) bill
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-serve: $(STAMP)
+serve: $(RUNTIME)
 	$(BIN)/nornweave up
 
-bench: $(STAMP)
+bench: $(DEVELOPMENT)
 	$(BIN)/python -m evals.bench
 
 clean:
-	rm -rf .venv var
+	rm -rf .venv var build
 
-# Installing costs minutes once; the stamp makes a second run cost nothing until the pins change.
-$(STAMP): pyproject.toml constraints.txt
+# Installing costs minutes once; the stamps make a second run cost nothing until the locks change.
+$(RUNTIME): pyproject.toml requirements/runtime.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --constraint constraints.txt --editable '.[dev]'
-	touch $(STAMP)
+	$(PIP) $(LOCKED) requirements/runtime.txt
+	$(PIP) $(PROJECT)
+	touch $(RUNTIME)
+
+# Of torch the build for CPUs where the index has it, else the one for GPUs with the libraries that it does not load without.
+$(DEVELOPMENT): $(RUNTIME) requirements/development.txt requirements/torch-cpu.txt requirements/torch.txt
+	$(PIP) $(LOCKED) requirements/development.txt
+	$(PIP) $(LOCKED) requirements/torch-cpu.txt || $(PIP) $(LOCKED) requirements/torch.txt
+	touch $(DEVELOPMENT)
+
+# What is installed and under which licences, without asking anybody: build/sbom.cdx.json (CycloneDX) and build/licences.md.
+BILL := build/sbom.cdx.json
+bill: $(DEVELOPMENT)
+	mkdir -p build
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --no-validate --output-file $(BILL) $(BIN)/python
+	$(BIN)/python requirements/bill.py $(BILL) build/licences.md
+
+# Asks the index whether an advisory names a locked version; no tool can know without (docs/decisions/0015-supply-chain.md).
+audit:
+	test -x build/audit/bin/pip-audit || { $(PYTHON) -m venv build/audit && build/audit/bin/python -m pip install --quiet pip-audit==2.10.1; }
+	build/audit/bin/pip-audit --disable-pip --require-hashes --requirement requirements/development.txt
+
+# After a change of dependencies; needs the index. A version stays as it is locked unless pyproject.toml forbids it.
+UV := build/lock/bin/uv
+COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
+SHARED := filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy typing-extensions
+lock:
+	test -x $(UV) || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv==0.13.8; }
+	$(COMPILE) pyproject.toml requirements/always.in --output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml requirements/always.in --extra dev --no-emit-package torch --output-file requirements/development.txt
+	echo torch==2.13.0 | $(COMPILE) - --no-config $(SHARED:%=--no-emit-package %) --output-file requirements/torch.txt

@@ -1,1 +1,1 @@
-"""The HTTP API (contract §4): thin edges over the engine. Nothing here ranks, ingests or evaluates."""
+"""The HTTP API: thin edges over the engine. Nothing here ranks, ingests or evaluates."""

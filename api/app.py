@@ -16,11 +16,13 @@ from fastapi import FastAPI
 from api.auth import BearerAuth, service_token
 from api.errors import Unexpected, add_handlers
 from api.hosts import HostGuard
+from api.large_bodies import BodyProcess, LargeBodies
 from api.limits import BodyLimit
 from api.openapi import DESCRIPTION, TAGS, App
 from api.ports import EnginePort
 from api.routes import agents, documentation, evaluations, feedback, health, inbox, query, texts
 from api.state import Serving
+from api.tracing import Tracing
 from nornweave.settings import Settings
 from nornweave.types import Domain
 
@@ -36,6 +38,7 @@ def create_app(
     agent: Domain | None = None,
     environment: Mapping[str, str] | None = None,
     names: Collection[str] | None = None,
+    body_process: BodyProcess | None = None,
 ) -> FastAPI:
     """Build the app; its lifespan starts the engine in the background and closes it.
 
@@ -45,6 +48,7 @@ def create_app(
         agent: serve this domain alone, its agent also at the root.
         environment: ``os.environ`` unless given; holds the token.
         names: by which the API may be called (``hosts.py``); ``None`` answers to every name.
+        body_process: answers requests with large bodies; ``None`` answers them here.
     """
     app = App(
         title="NornWeave",
@@ -63,12 +67,17 @@ def create_app(
         engine=engine or _engine(settings, agent),
         token=service_token(os.environ if environment is None else environment),
         alone=agent,
+        timeout_ms=settings.fusion.timeout_ms,
     )
+    app.state.body_process = body_process
     add_handlers(app)
+    if body_process:
+        app.add_middleware(LargeBodies, process=body_process)
     app.add_middleware(BodyLimit)
     app.add_middleware(BearerAuth, token=app.state.serving.token, open_paths={"/health", *documentation.OPEN_PATHS})
     app.add_middleware(HostGuard, names=names)
     app.add_middleware(Unexpected)
+    app.add_middleware(Tracing)
     for part in (query, feedback, evaluations, agents, inbox, texts, health, documentation):
         app.include_router(part.router)
     if agent:
@@ -90,6 +99,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     try:
         yield
     finally:
+        if app.state.body_process:
+            await app.state.body_process.aclose()
         with anyio.move_on_after(CLOSE_WITHIN_S, shield=True) as closing:
             await anyio.to_thread.run_sync(engine.close, abandon_on_cancel=True)
         app.state.is_closed = not closing.cancelled_caught

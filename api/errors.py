@@ -9,9 +9,11 @@ unknown path, domain,       404     what is there
 chunk, document, answer
 wrong method                405     ``Allow``
 ``Accept`` of events alone  406     what there is
+body too slow               408     the time (``limits.py``)
 body too large              413     the limit (``limits.py``)
 not ``application/json``    415     what was found
 foreign ``Host``            421     which names are answered (``hosts.py``)
+headers too large, many     431     the limit (``connections.py``)
 wrong field, QueryError     422     ``errors``: every field with what is allowed
 anything unexpected         500     an id that the log repeats
 busy, starting, stopping,   503     the reason, ``Retry-After``
@@ -114,7 +116,9 @@ def problem_response(
     if instance:
         problem["instance"] = instance
     if errors:
-        problem["errors"] = [{"field": _encodable(one["field"]), "detail": _encodable(one["detail"])} for one in errors]
+        problem["errors"] = [
+            {"field": _encodable(error["field"]), "detail": _encodable(error["detail"])} for error in errors
+        ]
     content = json.dumps({**problem, **(extensions or {})}, ensure_ascii=False).encode()
     return Response(content, status_code=status, headers=dict(headers or {}), media_type=MEDIA_TYPE)
 
@@ -165,6 +169,8 @@ async def _inbox(_request: Request, error: SourceUnavailableError) -> Response:
 
 async def _http(request: Request, error: HTTPException) -> Response:
     status, headers = error.status_code, error.headers
+    if isinstance(error.__cause__, MemoryError):
+        return problem_response(413, "the body holds more values than there is memory for; send less at once")
     if isinstance(error.__cause__, RecursionError):
         return _invalid([{"field": "body", "detail": "nested too deeply"}])
     if status == 400 and error.__cause__ is not None:
@@ -178,20 +184,20 @@ async def _http(request: Request, error: HTTPException) -> Response:
 
 
 async def _validation(request: Request, error: RequestValidationError) -> Response:
-    found = error.errors()
-    broken = next((one for one in found if one["type"] == "json_invalid"), None)
+    failures = error.errors()
+    broken = next((failure for failure in failures if failure["type"] == "json_invalid"), None)
     if broken:
         place = f"{broken['ctx']['error']} at character {broken['loc'][-1]}"
         return problem_response(400, f"the body is not JSON: {place}")
     if isinstance(error.body, bytes):
         content_type = request.headers.get("content-type", "nothing")
         return problem_response(415, f"send the body as content-type application/json, found {content_type}")
-    errors: list[FieldProblem] = [_field_problem(one) for one in found[:MAX_FIELDS]]
-    return _invalid(errors, hidden=len(found) - len(errors))
+    errors: list[FieldProblem] = [_field_problem(failure) for failure in failures[:MAX_FIELDS]]
+    return _invalid(errors, hidden=len(failures) - len(errors))
 
 
 class Unexpected:
-    """Answers what nobody thought of with 500 and an id; the log has the trace under it.
+    """Turns an unhandled exception into a 500 with an incident id; the log has the traceback under it.
 
     A middleware, not a handler of ``Exception``: Starlette raises the error once more after such a handler, and the
     server would log it a second time.
@@ -225,21 +231,21 @@ def _unexpected(scope: Scope, error: Exception) -> Response:
 
 
 def _invalid(errors: Sequence[FieldProblem], hidden: int = 0) -> Response:
-    detail = "; ".join(f"{one['field']}: {one['detail']}" for one in errors)
+    detail = "; ".join(f"{error['field']}: {error['detail']}" for error in errors)
     more = f"; and {hidden} more" if hidden else ""
     return problem_response(422, detail + more, kind="invalid-request", errors=errors)
 
 
-def _field_problem(found: Mapping[str, Any]) -> FieldProblem:
+def _field_problem(failure: Mapping[str, Any]) -> FieldProblem:
     # First comes where it stands: in the body, the path or behind the question mark.
-    location = [str(part) for part in found["loc"][1:] if part != "[key]"] or [str(found["loc"][0])]
+    location = [str(part) for part in failure["loc"][1:] if part != "[key]"] or [str(failure["loc"][0])]
     field = ".".join(location)
-    if found["type"] == "missing":
+    if failure["type"] == "missing":
         return {"field": field[:MAX_SHOWN], "detail": "is missing"}
-    if found["type"] == "extra_forbidden":
+    if failure["type"] == "extra_forbidden":
         return {"field": field[:MAX_SHOWN], "detail": "unknown field"}
-    message = found["msg"].removeprefix("Value error, ")
-    return {"field": field[:MAX_SHOWN], "detail": f"{message}{_shown(found['input'])}"}
+    message = failure["msg"].removeprefix("Value error, ")
+    return {"field": field[:MAX_SHOWN], "detail": f"{message}{_shown(failure['input'])}"}
 
 
 def _shown(value: object) -> str:

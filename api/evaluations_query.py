@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.values import Name, UrlCount
-from nornweave.evaluation_documents import EvaluationsQuery
-from nornweave.evaluations import ALL_DOMAINS
+from nornweave.quality.records import ALL_DOMAINS
 from nornweave.types import Domain
+from nornweave.views.evaluations import EvaluationsQuery
 
 MAX_EVALUATIONS = 1000
 Subject = Annotated[

@@ -1,4 +1,4 @@
-"""What is said of an answer: the body of ``POST /feedback`` (contract §4)."""
+"""A judgment of one item of an answer: the body of ``POST /feedback``."""
 
 from __future__ import annotations
 

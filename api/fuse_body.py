@@ -1,4 +1,4 @@
-"""Any agents' answers: the body of ``POST /fuse`` (PIPELINE).
+"""Any agents' answers: the body of ``POST /fuse``.
 
 What stands around the answers is checked strictly. The answers themselves may come from agents that know less than
 ours, or more: of an item only ``chunk_id``, ``content`` and ``score`` are needed; what else they say is passed over.
@@ -11,6 +11,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
+from api.arrival import Arrival
 from api.query_body import (
     MAX_TIMEOUT_MS,
     DiversityField,
@@ -32,9 +33,10 @@ from api.values import (
     Share,
     textual,
 )
-from nornweave.fusion.records import ConflictStrategy, CoverageGap, FuseRequest
-from nornweave.recall.records import Citation, RecallItem, RecallResponse, SourceScore, SourceState
-from nornweave.types import ChunkId, freeze, present
+from nornweave.fusion.records import CoverageGap, Recalled
+from nornweave.retrieval.question import ConflictStrategy, Question
+from nornweave.retrieval.records import Citation, RecallItem, RecallResponse, SourceScore, SourceState
+from nornweave.types import ChunkId, freeze
 
 MAX_ITEMS = 10_000
 MAX_RESPONSES = 1_000
@@ -105,7 +107,7 @@ class ItemBody(_Foreign):
 
     def item(self, domain_id: str) -> RecallItem:
         """Return it as fusion takes it."""
-        sources = {name: SourceScore(one.rank, one.score) for name, one in (self.sources or {}).items()}
+        sources = {name: SourceScore(source.rank, source.score) for name, source in (self.sources or {}).items()}
         return RecallItem(
             chunk_id=ChunkId(self.chunk_id),
             content=self.content,
@@ -195,24 +197,35 @@ class FuseBody(BaseModel):
 
     @model_validator(mode="after")
     def _bounded(self) -> Self:
-        found = sum(len(response.items) for response in self.responses)
-        if found > MAX_ITEMS:
-            raise ValueError(f"{found:,} items in all responses; allowed are {MAX_ITEMS:,}")
+        if self._items > MAX_ITEMS:
+            raise ValueError(f"{self._items:,} items in all responses; allowed are {MAX_ITEMS:,}")
         return self
 
-    def request(self) -> FuseRequest:
-        """Return it as fusion takes it."""
-        return FuseRequest(
+    @property
+    def _items(self) -> int:
+        return sum(len(response.items) for response in self.responses)
+
+    def question(self, arrival: Arrival) -> Question:
+        """Return the question that the agents answered, as fusion takes it."""
+        return Question(
             text=self.original_text,
-            responses=tuple(response.response() for response in self.responses),
-            coverage_gaps=tuple(CoverageGap(gap.domain_id, gap.agent_id, gap.reason) for gap in self.coverage_gaps),
+            now=self.now or arrival.now,
+            query_id=arrival.query_id,
+            trace_id=arrival.trace_id,
+            top_k=max(1, self._items) if self.top_k is None else self.top_k,
+            deadline=arrival.deadline,
             strategy=ConflictStrategy(self.conflict_strategy) if self.conflict_strategy else None,
-            domain_signals=MappingProxyType(dict(self.domain_signals)),
-            now=self.now or present(),
-            top_k=self.top_k,
             max_tokens=self.max_tokens,
             min_score=self.min_score,
             diversity=self.diversity,
             synthesize=self.synthesize,
-            timeout_ms=self.timeout_ms,
+        )
+
+    def recalled(self) -> Recalled:
+        """Return the answers as fusion takes them."""
+        return Recalled(
+            asked={response.domain_id: response.agent_id for response in self.responses},
+            responses=tuple(response.response() for response in self.responses),
+            coverage_gaps=tuple(CoverageGap(gap.domain_id, gap.agent_id, gap.reason) for gap in self.coverage_gaps),
+            domain_signals=MappingProxyType(dict(self.domain_signals)),
         )

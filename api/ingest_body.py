@@ -1,4 +1,4 @@
-"""Documents that are handed in: the body of ``POST /agents/{domain}/ingest`` (contract §4)."""
+"""Documents that are handed in: the body of ``POST /agents/{domain}/ingest``."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from typing_extensions import TypedDict
 
 from api.values import MAX_LINE_CHARACTERS, Moment, PlainJson, textual
-from nornweave.documents import Deposit, DepositDocument
 from nornweave.types import freeze
+from nornweave.views import Deposit, DepositDocument
 
 MAX_DOCUMENTS = 1_000
 MAX_DOCUMENT_BYTES = 10 * 1024 * 1024

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from api.values import Name, UrlCount, UrlSwitch
-from nornweave.documents import LedgerDocument, LedgerEntryDocument
 from nornweave.types import Domain
+from nornweave.views import LedgerDocument, LedgerEntryDocument
 
 MAX_ENTRIES = 10_000
 

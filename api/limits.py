@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import threading
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -18,6 +19,8 @@ from api.errors import ProblemError, unavailable
 MAX_BODY_BYTES = 1 << 20
 # Whole documents, and the answers of many agents: three documents of the largest size.
 MAX_LARGE_BODY_BYTES = 32 << 20
+# For which a client may keep us waiting while it sends a body; while we are not reading, no time passes.
+BODY_WITHIN_S = 30.0
 LARGE_BODIES = re.compile(r"/fuse|/agents/[^/]*/ingest")
 # A recall is computation: more of them at once than CPUs makes each slower and none faster. At about 15 ms each, on two
 # CPUs the last of 64 that wait is served within half a second; who comes after that is better told to come back.
@@ -38,33 +41,45 @@ def body_limit(path: str) -> int:
 
 
 class BodyLimit:
-    """Ends a request whose body is larger than the limit, announced or not (chunked), before more of it is read."""
+    """Ends a request whose body is too large, announced or not (chunked), or too slow, before more of it is read."""
 
-    def __init__(self, app: ASGIApp, limit: Callable[[str], int] = body_limit) -> None:
+    def __init__(self, app: ASGIApp, limit: Callable[[str], int] = body_limit, within_s: float = BODY_WITHIN_S) -> None:
         self._app = app
         self._limit = limit
+        self._within_s = within_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on with a body that is counted while it is read."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit = self._limit(scope["path"])
-        announced = Headers(scope=scope).get("content-length", "")
-        size = int(announced) if announced.isdecimal() and len(announced) < 19 else 0
-        read = 0
+        limit, size = self._limit(scope["path"]), announced_bytes(scope) or 0
+        read, left_s, is_complete = 0, self._within_s, False
 
         async def counted() -> Message:
-            nonlocal read
-            if size <= limit:
-                message = await receive()
-                read += len(message.get("body", b""))
+            nonlocal read, left_s, is_complete
+            started = time.monotonic()
+            # Errors are raised to whoever reads the body: inside of the error handlers, which answer them.
+            if max(size, read) <= limit:
+                with anyio.move_on_after(None if is_complete else left_s):
+                    message = await receive()
+                    left_s = max(0.0, left_s - (time.monotonic() - started))
+                    is_complete = not message.get("more_body", False)
+                    read += len(message.get("body", b""))
+                    if read <= limit:
+                        return message
                 if read <= limit:
-                    return message
-            # Raised to whoever reads the body: inside of the error handlers, which answer it.
+                    late = f"the body did not arrive within {self._within_s:g} s"
+                    raise ProblemError(408, late, headers={"Connection": "close"})
             raise ProblemError(413, f"the body is larger than the {limit} bytes that are allowed")
 
         await self._app(scope, counted, send)
+
+
+def announced_bytes(scope: Scope) -> int | None:
+    """Return the length of a body as its headers say, ``None`` where they do not (chunked)."""
+    announced = Headers(scope=scope).get("content-length", "")
+    return int(announced) if announced.isdecimal() and len(announced) < 19 else None
 
 
 class Admission:

@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from pydantic import TypeAdapter
 
 from api.errors import MEDIA_TYPE, Problem
-from api.worked import Worked, worked_examples
+from api.examples import Worked, worked_examples
 
 REFERENCE = "#/components/schemas/{model}"
 OPEN_OPERATION: dict[str, Any] = {"security": []}

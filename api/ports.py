@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from nornweave.documents import (
+from nornweave.feedback.book import FeedbackDocument
+from nornweave.fusion.records import Recalled
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import AgentState, RecallResponse
+from nornweave.types import Domain, JsonValue
+from nornweave.views import (
     ChunkDocument,
     Deposit,
     DepositDocument,
@@ -13,12 +18,7 @@ from nornweave.documents import (
     FusionResult,
     LedgerDocument,
 )
-from nornweave.evaluation_documents import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
-from nornweave.feedback import FeedbackDocument
-from nornweave.fusion.records import FuseRequest
-from nornweave.gathering import Question
-from nornweave.recall.records import AgentState, RecallRequest, RecallResponse
-from nornweave.types import Domain, JsonValue
+from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
 
 
 class AgentPort(Protocol):
@@ -36,11 +36,11 @@ class AgentPort(Protocol):
     def state(self) -> AgentState:
         """Where it stands in its lifecycle."""
 
-    def recall(self, request: RecallRequest) -> RecallResponse:
-        """Answer one request.
+    def recall(self, question: Question) -> RecallResponse:
+        """Answer a question from this domain alone.
 
         Raises:
-            QueryError: the request asks for something that cannot be.
+            QueryError: the question asks for something that cannot be.
             NoGenerationError: nothing is published yet.
             StoreError: the generation cannot be read.
         """
@@ -74,10 +74,10 @@ class EnginePort(Protocol):
         """
 
     def query_text(self, question: Question) -> str:
-        """Answer a question as text with a header per source (WIKI); raises as ``query`` does."""
+        """Answer a question as text with a header per source; raises as ``query`` does."""
 
     def remember(self, question: Question, document: FusionResult) -> None:
-        """Take note of what an answer showed, so that it can be judged; neither fails nor waits."""
+        """Keep what an answer showed, so that it can be judged; never fails or waits."""
 
     def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
         """Store what a user says of an item of an answer; it is on disk when this returns.
@@ -104,11 +104,11 @@ class EnginePort(Protocol):
             StoreError: the history cannot be read.
         """
 
-    def fuse(self, request: FuseRequest) -> FusionResult:
-        """Fuse the answers of any agents (PIPELINE).
+    def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
+        """Fuse the answers of any agents to a question.
 
         Raises:
-            QueryError: the request asks for something that cannot be.
+            QueryError: the question asks for something that cannot be.
         """
 
     def chunk(self, chunk_id: str) -> ChunkDocument | None:

@@ -1,22 +1,23 @@
-"""What all domains are asked: the body of ``POST /query`` (contract §4)."""
+"""What all domains are asked: the body of ``POST /query``."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
+from api.arrival import Arrival
 from api.values import PlainJson, QuestionText, Share, textual
 from nornweave.errors import QueryError
-from nornweave.fusion.records import ConflictStrategy
-from nornweave.gathering import Question
-from nornweave.recall.records import Filters, Switch
+from nornweave.retrieval.question import ConflictStrategy, Question
+from nornweave.retrieval.records import Switch
+from nornweave.settings.fusion import FusionSettings
 from nornweave.types import Domain
 
 MAX_TOP_K = 100
 MAX_TIMEOUT_MS = 60_000
 MAX_TOKENS = 1_000_000
-DEFAULT_TIMEOUT_MS = 5000
 MAX_DOMAINS = 100
 
 Strategy = Literal["RECENCY", "SOURCE_AUTHORITY", "CONFIDENCE", "FLAG", "RECENCY_THEN_FLAG"]
@@ -53,7 +54,7 @@ class QueryBody(BaseModel):
             min_length=1,
             max_length=MAX_DOMAINS,
             description="Which to ask, each of the served ones; null leaves it to routing. Duplicates count once.",
-            examples=[[one.value for one in Domain]],
+            examples=[[domain.value for domain in Domain]],
         ),
     ] = None
     top_k: Annotated[int, Field(ge=1, le=MAX_TOP_K, description="Items wanted.")] = 10
@@ -70,13 +71,15 @@ class QueryBody(BaseModel):
     synthesize: SynthesizeField = False
     explain: Annotated[bool, Field(description="Say how each agent's score came about.")] = False
     timeout_ms: Annotated[
-        int,
+        int | None,
         Field(
             ge=1,
             le=MAX_TIMEOUT_MS,
-            description="From the arrival of the request on; domains that have not answered by then are coverage gaps.",
+            description="From the arrival of the request on; domains that have not answered by then are coverage gaps. "
+            "Null takes what the service is configured with: `fusion_timeout_seconds`.",
+            json_schema_extra={"default": FusionSettings().timeout_ms},
         ),
-    ] = DEFAULT_TIMEOUT_MS
+    ] = None
     max_tokens: TokensField = None
     min_score: ScoreField = None
     diversity: DiversityField = None
@@ -85,25 +88,24 @@ class QueryBody(BaseModel):
         Field(description="`text` answers text/plain: sections of one source each, under `[SOURCE — LABEL]`."),
     ] = "json"
 
-    def question(self, served: tuple[Domain, ...]) -> Question:
+    def question(self, served: tuple[Domain, ...], arrival: Arrival) -> Question:
         """Return it as the query path takes it.
 
         Raises:
             QueryError: a domain that is not served.
         """
-        names = {one.value: one for one in served}
+        names = {domain.value: domain for domain in served}
         return Question(
             text=self.query,
-            domains=None
-            if self.domains is None
-            else tuple(
-                dict.fromkeys(_served(name, names, f"domains.{place}") for place, name in enumerate(self.domains))
-            ),
+            now=arrival.now,
+            query_id=arrival.query_id,
+            trace_id=arrival.trace_id,
+            domains=self._domains(names),
             top_k=self.top_k,
-            filters=self._filters(names),
+            filters={_served(name, names, f"filters.{name}"): values for name, values in self.filters.items()},
             expand=self.expand,
             rerank=self.rerank,
-            timeout_ms=self.timeout_ms,
+            deadline=arrival.deadline,
             explain=self.explain,
             strategy=ConflictStrategy(self.conflict_strategy) if self.conflict_strategy else None,
             max_tokens=self.max_tokens,
@@ -112,11 +114,14 @@ class QueryBody(BaseModel):
             synthesize=self.synthesize,
         )
 
-    def _filters(self, served: dict[str, Domain]) -> dict[Domain, Filters]:
-        return {_served(name, served, f"filters.{name}"): values for name, values in self.filters.items()}
+    def _domains(self, served: Mapping[str, Domain]) -> tuple[Domain, ...] | None:
+        if self.domains is None:
+            return None
+        named = (_served(name, served, f"domains.{place}") for place, name in enumerate(self.domains))
+        return tuple(dict.fromkeys(named))
 
 
-def _served(name: str, served: dict[str, Domain], field: str) -> Domain:
+def _served(name: str, served: Mapping[str, Domain], field: str) -> Domain:
     if name in served:
         return served[name]
     shown = repr(name) if len(name) <= 64 else f"a name of {len(name)} characters"

@@ -1,4 +1,4 @@
-"""Write down what the worked requests answer: ``python -m api.record CONFIG``, over a synced example corpus.
+"""Write down what the worked requests answer: ``python -m api.record_examples CONFIG``, over a synced example corpus.
 
 One of them hands a document in, which the workspace's inbox keeps.
 """
@@ -18,12 +18,12 @@ from urllib.parse import quote
 import httpx
 
 from api.app import create_app
-from api.worked import FILE, Worked
+from api.examples import FILE, Worked
 from nornweave.settings import Settings, load_settings
 from nornweave.types import Domain, JsonValue
 
 MAX_CHARACTERS, MAX_ITEMS = 400, 8
-QUESTION = "how long is the webhook timeout"
+QUESTION = "what is the current API version of payments"
 IN_PAYMENTS: JsonValue = {"path_glob": "src/payments/**", "language": "python"}
 TWO_DOMAINS: Mapping[str, JsonValue] = {
     "query": QUESTION,
@@ -53,7 +53,7 @@ class Asked:
         return str(httpx.URL(self.path.format(**places), params={name: str(value) for name, value in rest.items()}))
 
 
-PIPELINE: JsonValue = {
+TWO_AGENTS: JsonValue = {
     "original_text": "what's the error handling behavior in the payment module",
     "responses": [
         {
@@ -151,7 +151,7 @@ ASKED = (
         path="/query",
         body={"query": "refunds", "top_k": 0, "domain": "code"},
     ),
-    Asked(name="fuse", summary="What two agents said", method="post", path="/fuse", body=PIPELINE),
+    Asked(name="fuse", summary="What two agents said", method="post", path="/fuse", body=TWO_AGENTS),
     Asked(name="agents", summary="Who is there", path="/agents"),
     Asked(
         name="recall",

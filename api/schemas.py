@@ -1,4 +1,4 @@
-"""What comes in and what goes out (contract §4): names and shapes here are fixed, fields may be added.
+"""What comes in and what goes out: names and shapes here are fixed, fields may be added.
 
 Bodies are checked strictly: nothing is converted, ``"10"`` and ``true`` are no numbers. Answers are ``TypedDict``s: the
 type checker holds what is sent against what ``/openapi.json`` says.
@@ -14,13 +14,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
+from api.arrival import Arrival
 from api.query_body import MAX_TIMEOUT_MS, MAX_TOP_K
 from api.values import PlainJson, QuestionText
-from nornweave.recall.records import (
-    AgentState,
-    RecallRequest,
-    Switch,
-)
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import AgentState, Switch
 from nornweave.types import Domain
 
 
@@ -44,15 +42,19 @@ class RecallBody(BaseModel):
     ] = 5000
     explain: Annotated[bool, Field(description="Say how each score came about.")] = False
 
-    def request(self) -> RecallRequest:
+    def question(self, domain: Domain, arrival: Arrival) -> Question:
         """Return it as the query path takes it."""
-        return RecallRequest(
+        return Question(
             text=self.query_text,
+            now=arrival.now,
+            query_id=arrival.query_id,
+            trace_id=arrival.trace_id,
+            domains=(domain,),
             top_k=self.top_k,
-            filters=self.filters,
+            filters={domain: self.filters},
             expand=self.expand,
             rerank=self.rerank,
-            timeout_ms=self.timeout_ms,
+            deadline=arrival.deadline,
             explain=self.explain,
         )
 
@@ -81,11 +83,19 @@ class LivenessDocument(TypedDict):
 
 
 class DomainReadiness(TypedDict):
-    """Whether a domain answers, and why not, or not as it should."""
+    """Whether a domain answers, from what, and why not, or not as it should.
+
+    ``generation`` answers; ``published`` is the one that should. ``age_s`` is how long ago the one that answers was
+    built, ``behind_s`` for how long the other has been published without answering (0 when they are the same).
+    """
 
     ready: bool
     state: AgentState
     generation: str | None
+    published: str | None
+    indexed_at: str | None
+    age_s: float | None
+    behind_s: float
     reason: str | None
 
 

@@ -32,6 +32,7 @@ class Serving:
         engine: of this process.
         token: that clients send; ``None`` asks for none.
         alone: the one domain that is served, also at the root; ``None`` serves all.
+        timeout_ms: of questions that set none.
         admission: how many recalls run and wait.
         questions: how many questions to all domains do.
         fusions: how many fusions of given answers do; apart, for large ones take seconds.
@@ -43,6 +44,7 @@ class Serving:
     engine: EnginePort
     token: str | None
     alone: Domain | None
+    timeout_ms: int
     admission: Admission = field(default_factory=Admission)
     questions: Admission = field(default_factory=lambda: Admission(QUESTIONS))
     fusions: Admission = field(default_factory=lambda: Admission(waiting=WAITING_TO_FUSE))
@@ -52,7 +54,7 @@ class Serving:
 
     @property
     def in_threads(self) -> int:
-        """Return how much runs right now, what nobody waits for any more included."""
+        """Return how much runs right now, including what no client waits for any more."""
         gates = (self.admission, self.questions, self.fusions, self.writing, self.judging, self.lookups)
         return sum(gate.in_threads for gate in gates)
 
@@ -72,7 +74,7 @@ class Serving:
         Raises:
             ProblemError: 404, the domain is not served here.
         """
-        served = {one.domain.value: one for one in self.agents}
+        served = {agent.domain.value: agent for agent in self.agents}
         if domain not in served:
             raise ProblemError(404, f"no domain {domain!r} is served here; served: {', '.join(served) or 'none'}")
         return served[domain]

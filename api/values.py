@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
+from nornweave.text.dates import utc
 from nornweave.types import JsonValue
 
 MAX_QUERY_CHARACTERS = 4096
@@ -19,7 +20,7 @@ MAX_LINE_CHARACTERS = 4096
 # Of dates that Python's reader takes; longer ones are none.
 MAX_DATE_CHARACTERS = 64
 
-# What a reader may take for the names of domains: PIPELINE's own shorthands.
+# Short names that other agents use for our domains.
 DOMAIN_SHORTHANDS = {"docs": "documentation", "convo": "conversations"}
 _DOMAIN = r"^[A-Za-z0-9_-]{1,64}$"
 
@@ -87,7 +88,7 @@ def moment(value: object) -> object:
         raise ValueError(expected)
     try:
         read = datetime.fromisoformat(value)
-        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+        return utc(read)
     except (ValueError, OverflowError):
         raise ValueError(expected) from None
 

@@ -1,32 +1,41 @@
-"""More processes on the port: a question is computation under Python's lock, so one process keeps one CPU busy.
+"""Several serving processes on one socket: a question is computation under Python's lock, so one keeps one CPU busy.
 
-All of them accept from one socket, which a worker inherits (``accepting``). A worker ends when its standard input does:
-with the process that started it, however that ends.
+All of them accept from one socket, which each inherits (``worker.py``). The process that starts them serves nothing
+itself: it replaces those that die. The socket stays open meanwhile, so that what waits to be accepted is not lost.
 """
 
 from __future__ import annotations
 
+import logging
 import os
+import selectors
 import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from api.limits import cpu_count
 from nornweave.settings import Settings
 from nornweave.types import Domain
-from nornweave.workspace import store_of
+
+log = logging.getLogger(__name__)
 
 MOST_BY_ITSELF = 4
 # Every worker holds what a query touches; of larger indexes one process has enough unless somebody says otherwise.
 SMALL_INDEX_BYTES = 512 << 20
 STOP_WITHIN_S = 7.0
 HAS_WORKERS = os.name == "posix"  # elsewhere processes do not inherit sockets
+POLL_S = 0.2
+# A process that dies is replaced at once. If the next one lasts for less than a minute, replacing it waits for 1 s,
+# then 2, 4 … 30 s: what kills each process (memory, a damaged library) is not made worse by starting them without end.
+LASTING_S = 60.0
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
+
+Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
 def usual_workers(settings: Settings) -> int:
@@ -36,63 +45,155 @@ def usual_workers(settings: Settings) -> int:
 
 
 def _published_bytes(settings: Settings, domain: Domain) -> int:
+    from nornweave.wiring import store_of  # DuckDB and more, which who watches over others does not need
+
     store = store_of(settings, domain)
     current = store.current()
     file = store.files.path(current) if current else None
     return file.stat().st_size if file and file.is_file() else 0
 
 
-@contextmanager
-def running(config: Path, host: str, listener: socket.socket, agent: Domain | None, count: int) -> Iterator[None]:
-    """Run ``count`` more processes that accept from the socket, for as long as the context lasts."""
+def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None) -> Start:
+    """Return what starts a serving process that accepts from ``listener``."""
     shared = listener.fileno()
-    command = [sys.executable, "-m", "api.workers", str(config), host, str(shared), *([agent.value] if agent else [])]
-    workers = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, pass_fds=[shared])
-        for _ in range(count)
-    ]
+    command = [sys.executable, "-m", "api.worker", str(config), host, str(shared), *([agent.value] if agent else [])]
+    return lambda: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[shared])
+
+
+def supervise(start: Start, count: int, announce: Callable[[], None], received: Sequence[int]) -> int:
+    """Keep ``count`` serving processes running until a signal comes, then let them end.
+
+    Args:
+        start: starts one; it writes to its standard output once it serves, and ends when its standard input does.
+        count: of processes.
+        announce: called when the first of them serves.
+        received: the signals so far.
+
+    Returns:
+        The exit code: 1 when a process failed while it ended or before any of them served, otherwise 0.
+    """
+    places = [Place(start) for _ in range(count)]
+    is_serving = False
     try:
-        yield
+        while not received:
+            for place in places:
+                place.fill()
+            if _wait(places) and not is_serving:
+                is_serving = True
+                announce()
+            died = [place for place in places if place.has_died and not received]
+            if not is_serving and any(place.has_failed for place in died):  # it has said why
+                break
+            for place in died:
+                place.take_note()
     finally:
-        for worker in workers:
-            if worker.stdin:
-                worker.stdin.close()
-        for worker in workers:
-            _end(worker)
+        _stop(places)
+    return max(place.code for place in places)
 
 
-def _end(worker: subprocess.Popen[bytes]) -> None:
+@dataclass(slots=True, eq=False)
+class Place:
+    """A place for a serving process, and when the next one may take it.
+
+    Attributes:
+        start: starts one.
+        process: the one that has the place, if any.
+        now: the clock, in seconds.
+    """
+
+    start: Start
+    process: subprocess.Popen[bytes] | None = None
+    now: Callable[[], float] = time.monotonic
+    _started_at: float = 0.0
+    _not_before: float = 0.0
+    _pause_s: float = 0.0
+
+    @property
+    def has_died(self) -> bool:
+        """Tell whether the process that has the place has ended."""
+        return self.process is not None and self.process.poll() is not None
+
+    @property
+    def has_failed(self) -> bool:
+        """Tell whether the process ended by itself with an exit code other than 0."""
+        return self.process is not None and (self.process.poll() or 0) > 0
+
+    @property
+    def code(self) -> int:
+        """Return the exit code of a process that was let end: 0 also where the signal came before it was handled."""
+        code = self.process.poll() if self.process else 0
+        return 0 if code in {None, 0, -signal.SIGTERM, -signal.SIGINT} else 1
+
+    def fill(self) -> None:
+        """Start a process if none has the place and its time has come."""
+        if self.process is None and self.now() >= self._not_before:
+            try:
+                self.process = self.start()
+            except OSError as error:  # no memory, no descriptors
+                log.error("no serving process can be started: %s", error)
+                self._wait_longer()
+            else:
+                self._started_at = self.now()
+                log.info("serving process %d started", self.process.pid)
+
+    def take_note(self) -> None:
+        """Log how the process ended and let another one take its place, the later the more often that happened."""
+        if self.process is None:
+            return
+        lasted_s = self.now() - self._started_at
+        if lasted_s >= LASTING_S:
+            self._pause_s = 0.0
+        said = f"serving process {self.process.pid} {_ending(self.process.returncode)} after {lasted_s:.0f} s"
+        _close(self.process)
+        self.process = None
+        pause_s = self._pause_s
+        self._wait_longer()
+        log.error("%s; another one takes its place %s", said, f"in {pause_s:g} s" if pause_s else "now")
+
+    def _wait_longer(self) -> None:
+        self._not_before = self.now() + self._pause_s
+        self._pause_s = min(max(2 * self._pause_s, FIRST_PAUSE_S), LONGEST_PAUSE_S)
+
+
+def _ending(code: int) -> str:
+    """Return how a process ended, for people."""
+    if code >= 0:
+        return f"ended with exit code {code}"
     try:
-        worker.wait(STOP_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        worker.kill()
-        worker.wait()
+        return f"was ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"was ended by signal {-code}"
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Be a worker: accept from the socket that is told, say nothing, end with the process that started this one."""
-    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
-    from api.serving import serve  # takes seconds, in which the parent may end
-    from nornweave.settings import load_settings
-
-    config, host, descriptor, *agent = arguments
-    return serve(
-        load_settings(Path(config)),
-        host,
-        agent=Domain(agent[0]) if agent else None,
-        listener=socket.socket(fileno=int(descriptor)),
-        announce=lambda _: None,
-    )
+def _wait(places: Sequence[Place]) -> bool:
+    """Wait a moment, less when a process says or ends something; return whether one said that it serves."""
+    said = False
+    with selectors.DefaultSelector() as selector:
+        for place in places:
+            if place.process and place.process.stdout:
+                selector.register(place.process.stdout, selectors.EVENT_READ)
+        for key, _ in selector.select(POLL_S):
+            said = bool(os.read(key.fd, 1024)) or said
+    return said
 
 
-def _end_with_parent() -> None:
-    # Not through sys.stdin: its lock is held while it is read, and the interpreter aborts when it cannot close it.
-    while os.read(sys.stdin.fileno(), 1024):
-        pass
-    while True:  # there are moments in which nobody handles it
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(1)
+def _stop(places: Sequence[Place]) -> None:
+    """Let all processes end, and end those that do not."""
+    processes = [place.process for place in places if place.process]
+    for process in processes:
+        if process.stdin:
+            process.stdin.close()
+    deadline = time.monotonic() + STOP_WITHIN_S
+    for process in processes:
+        try:
+            process.wait(max(0.0, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        _close(process)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def _close(process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+        if pipe:
+            pipe.close()

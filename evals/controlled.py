@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from evals.controls import Control, MeaninglessEncoder, chance_recall, control_of
-from evals.hits import Hits
 from evals.judgments import JudgedSet
+from evals.matches import Hits
 from evals.measures import measure
 from evals.results import Scope, SetResult
 from evals.runs import DOCUMENT_DEPTHS, locate
 from nornweave.engine import Engine
 from nornweave.errors import QueryError
-from nornweave.recall.records import RecallRequest
+from nornweave.retrieval.question import Question
+from nornweave.types import present
 
 MOST_QUERIES = 50
 """Enough to tell chance from meaning."""
@@ -37,8 +38,14 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
         relevant = target.relevant[query.id]
         hits = Hits(relevant, target.domain, target.held)
         try:
-            asked = RecallRequest(text=query.text, top_k=DOCUMENT_DEPTHS[0], filters=query.filters, trace=True)
-            found = [one.citation for one in blind.recall(asked).stages.get(STAGE, ())]
+            question = Question(
+                text=query.text,
+                now=present(),
+                top_k=DOCUMENT_DEPTHS[0],
+                filters={result.domain: query.filters},
+                trace=True,
+            )
+            found = [item.citation for item in blind.recall(question).stages.get(STAGE, ())]
         except QueryError:  # it has no answer in the evaluation either
             found = []
         places[query.id] = hits.places(found, by_document=hits.whole_documents)

@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from evals.hits import Hits
 from evals.judgments import Judgment
+from evals.matches import Hits
 from evals.measures import DEEPEST, Metric, measure, metric_of
-from nornweave.embedding import Encoder, Progress, Vectors
-from nornweave.recall.records import Citation
+from nornweave.models.encoders import Encoder, Progress, Vectors
+from nornweave.retrieval.records import Citation
 from nornweave.types import Domain
 
 if TYPE_CHECKING:

@@ -17,10 +17,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nornweave.embedding import Vectors, load_encoder
-from nornweave.fusion.deduplicate import deduplicate
+from nornweave.fusion.deduplication.merge import deduplicate
 from nornweave.fusion.records import DedupedItems, NormalizedItems, TaggedItem
-from nornweave.recall.records import Citation, RecallItem
+from nornweave.models.conversion import machine_cache
+from nornweave.models.encoders import Vectors, load_encoder
+from nornweave.models.encoders.precision import Wanted
+from nornweave.retrieval.records import Citation, RecallItem
 from nornweave.types import ChunkId
 
 LABELLED = Path(__file__).with_name("labelled") / "duplicates.jsonl"
@@ -125,9 +127,9 @@ def measure(judged: Sequence[Judged]) -> Measured:
     )
 
 
-def embed(pairs: Sequence[LabelledPair], cache_dir: Path) -> list[tuple[Vectors, Vectors]]:
+def embed(pairs: Sequence[LabelledPair], precision: Wanted = "auto") -> list[tuple[Vectors, Vectors]]:
     """Embed both texts of each pair with the default model."""
-    encoder = load_encoder(MODEL, cache_dir=cache_dir)
+    encoder = load_encoder(MODEL, cache_dir=machine_cache(Path("var/models")), precision=precision)
     vectors = encoder.encode([side.text for pair in pairs for side in (pair.a, pair.b)])
     return [(vectors[place], vectors[place + 1]) for place in range(0, len(vectors), 2)]
 
@@ -150,13 +152,12 @@ def _tagged(name: str, side: Side, score: float, vector: Vectors | None) -> Tagg
 def main(
     errors: Annotated[bool, typer.Option(help="Print the pairs that came out wrong.")] = False,
     split: Annotated[str, typer.Option(help="Errors of this split only: dev or test.")] = "",
-    cache_dir: Annotated[Path, typer.Option(help="Where converted models are kept.")] = Path("var/models"),
 ) -> None:
     """Print precision, recall and F1 of deduplication on the labelled pairs."""
     pairs = read_pairs()
     console = Console(width=120)
     plain = [judge(pair) for pair in pairs]
-    embedded = [judge(pair, vectors) for pair, vectors in zip(pairs, embed(pairs, cache_dir), strict=True)]
+    embedded = [judge(pair, vectors) for pair, vectors in zip(pairs, embed(pairs), strict=True)]
     console.print(_table({"words alone": plain, "words and vectors": embedded}))
     if errors:
         _print_errors(console, [one for one in embedded if split in {"", one.pair.split}])

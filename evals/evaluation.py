@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from evals.controlled import embeddings_off
 from evals.controls import Control
 from evals.gate import Finding, judge, refusals
+from evals.history import Baseline, Subject, baseline, kept
 from evals.judgments import JudgedSet, JudgmentError
-from evals.keeping import Baseline, Subject, baseline, kept
 from evals.results import Scope, SetResult
 from evals.runs import Progress, SetToRun, evaluate, evaluate_all
 from evals.sets import USUAL_GENERATED, generated_from, read_domain_sets, read_sets, sets_of
-from nornweave import analysis
-from nornweave.comparison import Comparison
 from nornweave.engine import Engine
-from nornweave.errors import StoreError
-from nornweave.evaluations import LAST_STAGE, Verdict
-from nornweave.recall.agent import Agent
+from nornweave.errors import ConfirmationError, StoreError
+from nornweave.models.encoders.port import same_space
+from nornweave.quality.comparison import Comparison
+from nornweave.quality.records import LAST_STAGE, Verdict
+from nornweave.retrieval.agent import Agent
 from nornweave.settings import EvaluationSettings, Settings
 from nornweave.store.history import EvaluationHistory
 from nornweave.store.port import Candidate
+from nornweave.text import analyzer
 from nornweave.types import Domain
-from nornweave.workspace import history_of
+from nornweave.wiring import history_of
 
 KNOWN_ENOUGH = 0.8
 """Share of a set's queries that must be comparable; below it what is published is measured anew."""
@@ -159,7 +160,7 @@ def evaluate_candidate(
     candidate: Candidate,
     *,
     run_id: str,
-    accepted: bool = False,
+    accept: Callable[[], bool] = lambda: False,
     progress: Progress | None = None,
 ) -> CandidateReport | None:
     """Measure a candidate with its domain's judged sets and compare it with what is published.
@@ -172,7 +173,8 @@ def evaluate_candidate(
         domain: of the candidate.
         candidate: built, not published.
         run_id: noted in the history.
-        accepted: whether a person has asked for publication whatever is found.
+        accept: called when something speaks against publication; tells whether a person has asked for it all the same.
+            A ``ConfirmationError`` that it raises is one more problem.
         progress: told after each query.
 
     Returns:
@@ -206,8 +208,10 @@ def evaluate_candidate(
         ),
         findings=findings,
         problems=(*problems, *unrun),
-        accepted=accepted,
+        accepted=False,
     )
+    if report.reasons:
+        report = _asked(report, accept)
     subject = Subject(
         run_id=run_id,
         generation=candidate.generation,
@@ -216,6 +220,14 @@ def evaluate_candidate(
     )
     history.record([kept(one, run, subject) for one in results for run in one.scopes])
     return report
+
+
+def _asked(report: CandidateReport, accept: Callable[[], bool]) -> CandidateReport:
+    """Return what was found out about a candidate with what a person says to it."""
+    try:
+        return replace(report, accepted=accept())
+    except ConfirmationError as error:
+        return replace(report, problems=(*report.problems, str(error)))
 
 
 def _opened(settings: Settings, domain: Domain, candidate: Candidate | None) -> Engine:
@@ -287,8 +299,8 @@ def _known_share(before: Baseline | None, result: SetResult) -> float:
 def _answers_as_built(agent: Agent) -> bool:
     """Return whether a generation is read by the analyzer and the encoder that it was built with."""
     meta, memo = agent.generation.meta, agent.encoder()
-    same_encoder = memo is not None and memo.encoder.version == meta.get("encoder")
-    return same_encoder and meta.get("analyzer") == analysis.VERSION
+    readable = memo is not None and same_space(memo.encoder.version, meta.get("encoder"))
+    return readable and meta.get("analyzer") == analyzer.VERSION
 
 
 def _recorded(history: EvaluationHistory, engine: Engine, result: SetResult, run_id: str) -> Evaluated:

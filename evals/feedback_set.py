@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from evals.judgments import JudgedSet, Judgment, Origin, Query, parse_place
-from nornweave.feedback import FeedbackBook
-from nornweave.feedback_records import JudgedAnswer, ShownItem
+from nornweave.feedback.book import FeedbackBook
+from nornweave.feedback.records import JudgedAnswer, ShownItem
 from nornweave.types import Domain, canonical_json, digest, freeze
 
 NAME = "feedback"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from evals.history import Baseline
 from evals.judgments import Origin
-from evals.keeping import Baseline
 from evals.results import Scope, ScopeResult, SetResult
-from nornweave.comparison import Comparison
-from nornweave.evaluations import LAST_STAGE
+from nornweave.quality.comparison import Comparison
+from nornweave.quality.records import LAST_STAGE
 from nornweave.settings import EvaluationSettings
 
 MEASURES = ("Recall@10", "RR@10")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from evals.code_version import code_version
 from evals.results import ITEMS, Scope, ScopeResult, SetResult
-from nornweave.code_version import code_version
-from nornweave.comparison import Comparison, compare
-from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Values, Verdict
+from nornweave.quality.comparison import Comparison, compare
+from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Values, Verdict
 from nornweave.store.history import EvaluationHistory
 
 

@@ -1,4 +1,4 @@
-"""Judged sets as files (contract §3, ``eval``).
+"""Read judged sets from files.
 
 A folder holds ``queries.jsonl`` (``{"id", "text"}``, optional ``"filters"``, ``"kind"``, ``"answerable"``, ``"hide"``)
 and ``qrels.tsv`` (header line, then ``query_id``, ``doc_id``, ``grade``); ``set.yaml`` beside them may say where the

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from nornweave.recall.records import Citation, HiddenPlace
+from nornweave.retrieval.records import Citation, HiddenPlace
 from nornweave.types import NO_METADATA, Metadata, Span
 
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.ASCII)

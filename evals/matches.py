@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evals.judgments import Judgment
 from evals.measures import DEEPEST
-from nornweave.recall.records import Citation
+from nornweave.retrieval.records import Citation
 from nornweave.types import Domain
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -14,9 +13,10 @@ from evals.controls import Control, controls_json
 from evals.evaluation import Evaluated
 from evals.measures import MEASURES
 from evals.results import ITEMS, KindResult, Scope, ScopeResult, SetResult, StageResult
-from nornweave.comparison import Comparison
-from nornweave.evaluation_report import set_title
-from nornweave.evaluations import LAST_STAGE
+from nornweave.quality.comparison import Comparison
+from nornweave.quality.records import LAST_STAGE
+from nornweave.text.terminal import Terminal
+from nornweave.views.evaluations import set_title
 
 SHOWN_NAMES = 20
 WITH_INTERVAL = ("Recall@10", "RR@10")
@@ -36,7 +36,7 @@ def as_json(evaluated: Sequence[Evaluated]) -> dict[str, Any]:
     return document
 
 
-def eval_failed(console: Console, evaluated: Sequence[Evaluated]) -> bool:
+def eval_failed(console: Terminal, evaluated: Sequence[Evaluated]) -> bool:
     """Say on stderr what the measures do not show; return whether a run got no answer to any query."""
     failed = False
     for result in (one.result for one in evaluated):
@@ -53,7 +53,7 @@ def eval_failed(console: Console, evaluated: Sequence[Evaluated]) -> bool:
     return failed
 
 
-def print_results(console: Console, evaluated: Sequence[Evaluated]) -> None:
+def print_results(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
     """Print a table for each scope of each set, a row for each stage."""
     for one in evaluated:
         result = one.result
@@ -64,11 +64,11 @@ def print_results(console: Console, evaluated: Sequence[Evaluated]) -> None:
         for run in result.scopes:
             console.print(_table(one, run))
             for line in _footnotes(one, run):
-                console.print(line, style="dim", markup=False, highlight=False)
+                console.print(line, style="dim")
             console.print()
 
 
-def print_summary(console: Console, evaluated: Sequence[Evaluated]) -> None:
+def print_summary(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
     """Print one row for each set and scope: what is served, with intervals, against the last time."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("set", overflow="fold")  # a long name takes a second line, not the digits' room
@@ -266,5 +266,5 @@ def _listed(what: str, names: Sequence[str]) -> str:
     return f"{what} ({len(names):,}): {', '.join(names[:SHOWN_NAMES])}{more}"
 
 
-def _say(console: Console, line: str, style: str) -> None:
-    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+def _say(console: Terminal, line: str, style: str) -> None:
+    console.print(line, style=style, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""What comes of running judged sets: per set, scope and stage."""
+"""Results of running judged sets: per set, scope and stage."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from evals.confidence import Confidence
 from evals.controls import Control
 from evals.judgments import Origin
 from evals.measures import Metric
-from nornweave.evaluations import ALL_DOMAINS
+from nornweave.quality.records import ALL_DOMAINS
 from nornweave.types import Domain
 
 ITEMS = "Recall@10 items"

@@ -17,14 +17,14 @@ import numpy as np
 
 from evals.confidence import TopScore, confidence_of
 from evals.controls import Control, control_of, shuffled
-from evals.hits import Hits
 from evals.judgments import JudgedSet, Judgment, JudgmentError, Query
+from evals.matches import Hits
 from evals.measures import DEEPEST, Ranking, measure
 from evals.results import ITEMS, KindResult, QueryFailure, Scope, ScopeResult, SetResult, StageResult
+from nornweave.answer.trace import Rankings
 from nornweave.errors import QueryError, StoreError
-from nornweave.evaluations import LAST_STAGE
-from nornweave.recall.records import Citation, Filters, HiddenPlace
-from nornweave.tracing import Rankings
+from nornweave.quality.records import LAST_STAGE
+from nornweave.retrieval.records import Citation, Filters, HiddenPlace
 from nornweave.types import Domain, digest
 
 # The query path's order; other stages follow in the order in which they are first seen.

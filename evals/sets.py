@@ -10,7 +10,7 @@ from evals.generated import generate
 from evals.generated.sets import NAME as GENERATED_NAME
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet, JudgmentError
-from nornweave.recall.agent import Agent
+from nornweave.retrieval.agent import Agent
 from nornweave.settings import EvaluationSettings
 from nornweave.store.generation import Generation
 from nornweave.store.samples import indexed_documents

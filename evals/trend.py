@@ -10,9 +10,11 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from html import escape
 from typing import NamedTuple
+
+from nornweave.text.dates import utc
 
 LAST = 60
 """Evaluations shown, the newest ones."""
@@ -142,7 +144,7 @@ def _newest(points: Sequence[TrendPoint]) -> list[TrendPoint]:
     for point in points:
         if not all(0 <= value <= 1 for value in (*point.recall, *point.mrr)):
             raise ValueError(f"{point.generation}: recall {point.recall}, MRR {point.mrr}; expected figures in [0, 1]")
-    return sorted(points, key=lambda one: (_utc(one.at), one.generation, one.recall, one.mrr, one.refused))[-LAST:]
+    return sorted(points, key=lambda one: (utc(one.at), one.generation, one.recall, one.mrr, one.refused))[-LAST:]
 
 
 def _small(points: Sequence[TrendPoint]) -> bytes:
@@ -208,7 +210,7 @@ def _labels(points: Sequence[TrendPoint], frame: _Frame) -> list[str]:
         red = f' style="fill:{_RED}"' if point.refused else ""
         drawn.append(f'<path d="M{x:.1f} {_BOTTOM}v4" stroke="{_GREY}"/>')
         drawn.append(_text(x, _BOTTOM + 20, name, "middle", red))
-        drawn.append(_text(x, _BOTTOM + 36, f"{_utc(point.at):%Y-%m-%d %H:%M}", "middle"))
+        drawn.append(_text(x, _BOTTOM + 36, f"{utc(point.at):%Y-%m-%d %H:%M}", "middle"))
     return drawn
 
 
@@ -242,7 +244,3 @@ def _cross(x: float, y: float, colour: str) -> str:
 def _text(x: float, y: float, text: str, anchor: str = "start", extra: str = "") -> str:
     shown = escape(_NOT_XML.sub("�", text))
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{extra}>{shown}</text>'
-
-
-def _utc(at: datetime) -> datetime:
-    return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""``make demo``: ingest the example corpus and this project, ask three questions, and measure the answers."""
+"""``make demo``: ingest the example corpus and some of this project, ask three questions, and measure the answers."""
 
 from __future__ import annotations
 

@@ -14,42 +14,48 @@ from typing import Self
 
 from threadpoolctl import threadpool_limits
 
-from nornweave.answer import Answer, Question, answer, fuse_answers
-from nornweave.cross_encoder import RerankerSlot
-from nornweave.documents import (
+from nornweave.answer.fan_out import choose_agents, recall_everywhere
+from nornweave.answer.pipeline import answer, answer_from
+from nornweave.answer.synthesis.synthesizer import Synthesizer
+from nornweave.answer.text_renderer import render_answer
+from nornweave.answer.trace import Rankings, trace
+from nornweave.errors import StoreError
+from nornweave.feedback.book import FeedbackDocument, feedback_of
+from nornweave.fusion.records import Answer, Recalled
+from nornweave.inbox.deposits import deposit
+from nornweave.ledger.file import LineBook, load_ledger, published
+from nornweave.models.encoders.batching import BatchedQueries
+from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.encoders.openvino import OpenVinoEncoder
+from nornweave.models.rerankers import RerankerSlot
+from nornweave.plans.active import plan_in_force, ranking_in_force
+from nornweave.retrieval.agent import Agent
+from nornweave.retrieval.question import NOTHING_HIDDEN, Question
+from nornweave.retrieval.records import Filters, HiddenPlace, RecallResponse
+from nornweave.settings import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
+from nornweave.store.publish import CandidateFiles, GenerationFiles
+from nornweave.store.serving import ServedGeneration
+from nornweave.types import Domain, GenerationId, present
+from nornweave.views import (
     ChunkDocument,
     Deposit,
     DepositDocument,
     DocumentDocument,
     FusionResult,
     LedgerDocument,
+    answer_document,
     chunk_document,
     document_document,
 )
-from nornweave.embedding.memo import QueryMemo
-from nornweave.errors import StoreError
-from nornweave.evaluation_documents import (
+from nornweave.views.evaluations import (
     ComparisonDocument,
     EvaluationsDocument,
     EvaluationsQuery,
     comparison_document,
     evaluations_document,
 )
-from nornweave.feedback import FeedbackDocument
-from nornweave.fusion.records import FuseRequest
-from nornweave.gathering import NOTHING_HIDDEN, asked_agents, recall_everywhere
-from nornweave.ingest.inbox import deposit
-from nornweave.ledger_book import ledger_document, load_ledger
-from nornweave.plans import plan_in_force, ranking_in_force
-from nornweave.recall.agent import Agent
-from nornweave.recall.records import Filters, HiddenPlace, RecallResponse
-from nornweave.settings import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
-from nornweave.store.publish import CandidateFiles, GenerationFiles
-from nornweave.store.serving import ServedGeneration
-from nornweave.synthesis import Synthesizer
-from nornweave.tracing import Rankings, trace
-from nornweave.types import Domain, GenerationId
-from nornweave.workspace import encoder_of, feedback_of, history_of, store_of
+from nornweave.views.ledger import ledger_document
+from nornweave.wiring import encoder_of, history_of, model_cache, store_of
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +79,7 @@ class Engine:
         candidates: Mapping[Domain, GenerationId] = NO_CANDIDATES,
         watch: bool = True,
     ) -> None:
-        """Take note of what to serve; nothing is loaded before ``start``.
+        """Store what to serve; nothing is loaded before ``start``.
 
         Args:
             settings: of the workspace.
@@ -85,17 +91,21 @@ class Engine:
         self._candidates = candidates
         self._watches = watch
         served = domains or settings.served_domains
-        self._domains = {one: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=one.value) for one in served}
+        self._domains = {
+            domain: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=domain.value) for domain in served
+        }
         self._synthesizer = Synthesizer(settings.fusion)
         self._follow_ranking()
         self._feedback = feedback_of(settings)
+        self._lines = LineBook(settings)
         self._sources = ThreadPoolExecutor(SOURCE_THREADS, thread_name_prefix="source")
-        self._rerankers: dict[str | None, RerankerSlot] = {}
+        self._rerankers: dict[tuple[str | None, str], RerankerSlot] = {}
         self._memos: dict[EmbeddingSettings, QueryMemo] = {}
         self._loading = threading.Lock()
         self._stopping = threading.Event()
         self._limits = ExitStack()
         self._watching: threading.Thread | None = None
+        self._watch_problems: dict[str, str] = {}
         self.agents: Mapping[Domain, Agent] = {domain: self._agent(domain) for domain in served}
 
     def __enter__(self) -> Self:
@@ -123,8 +133,8 @@ class Engine:
         # Not threads to be joined: to Python 3.11 one has ended when Ctrl-C comes while it is joined (bpo-45274), and a
         # process that ends while a thread is in compiled code is aborted.
         loading = [self._domains[domain].submit(agent.start) for domain, agent in self.agents.items()]
-        for one in loading:
-            one.add_done_callback(_say_failure)
+        for future in loading:
+            future.add_done_callback(_log_failure)
         if watch:
             self._watching = threading.Thread(target=self._watch, name="watch-generations", daemon=True)
             self._watching.start()
@@ -138,7 +148,7 @@ class Engine:
             agent.close()
         if self._watching:
             self._watching.join()
-        # Not `cancel_futures`: who waits for a cancelled future is not told. The agents are closed, the queue ends.
+        # Not `cancel_futures`: a thread that waits for a cancelled future is never woken. The agents are closed.
         for executor in self._domains.values():
             executor.shutdown(wait=True)
         self._sources.shutdown(wait=True)
@@ -148,29 +158,29 @@ class Engine:
         self._limits.close()
 
     def answer(self, question: Question) -> Answer:
-        """Answer a question; ``query`` and ``query_text`` write it down."""
+        """Answer a question; ``query`` and ``query_text`` return the same as JSON and as text.
+
+        Raises:
+            QueryError: the question asks for something that cannot be.
+            StoreError: the engine is closed.
+        """
         try:
-            return answer(question, self.agents, self._domains, self.fusion, self._synthesizer)
+            return answer(question, self.agents, self._domains, self.fusion, self._synthesizer, self._lines.origins())
         except RuntimeError as error:  # of the pools, once they are closed
             if not self._stopping.is_set():
                 raise
             raise StoreError("is shutting down; ask again later") from error
 
     def query(self, question: Question) -> FusionResult:
-        """Answer a question; see ``answer.answer``.
-
-        Raises:
-            QueryError: the question asks for something that cannot be.
-            StoreError: the engine is closed.
-        """
-        return self.answer(question).document()
+        """Answer a question as JSON; raises what ``answer`` raises."""
+        return answer_document(self.answer(question))
 
     def query_text(self, question: Question) -> str:
-        """Answer a question as text, a section a domain; raises what ``query`` raises."""
-        return self.answer(question).text(self._settings.fusion.fusion_max_chars_per_source)
+        """Answer a question as text, a section a domain; raises what ``answer`` raises."""
+        return render_answer(self.answer(question), self._settings.fusion.fusion_max_chars_per_source)
 
     def remember(self, question: Question, document: FusionResult) -> None:
-        """Take note of what an answer showed, so that it can be judged; neither fails nor waits."""
+        """Keep what an answer showed, so that it can be judged; never fails or waits."""
         self._feedback.shown(question, document)
 
     def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
@@ -201,9 +211,9 @@ class Engine:
         """
         return comparison_document(history_of(self._settings), domain, before, after, set_name)
 
-    def fuse(self, request: FuseRequest) -> FusionResult:
-        """Fuse any agents' answers; nothing is searched."""
-        return fuse_answers(request, self.fusion, self._synthesizer).document()
+    def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
+        """Fuse any agents' answers to a question; nothing is searched."""
+        return answer_document(answer_from(question, recalled, self.fusion, self._synthesizer, self._lines.origins()))
 
     def chunk(self, chunk_id: str) -> ChunkDocument | None:
         """Return the text behind a citation, from whichever served domain has it."""
@@ -230,7 +240,7 @@ class Engine:
 
     def conflicts(self) -> LedgerDocument:
         """Return the conflict ledger as the last publication left it."""
-        return ledger_document(self._settings, load_ledger(self._settings))
+        return ledger_document(load_ledger(self._settings), published(self._settings))
 
     def deposit(self, domain: Domain, documents: Sequence[Deposit]) -> list[DepositDocument]:
         """Put documents into a domain's inbox; what is accepted is on disk when this returns.
@@ -239,12 +249,15 @@ class Engine:
             SourceUnavailableError: the inbox cannot be written.
         """
         receipts = deposit(self._settings.inbox(domain), documents)
-        return [{"source_path": one.source_path, "status": one.status.value, "reason": one.reason} for one in receipts]
+        return [
+            {"source_path": receipt.source_path, "status": receipt.status.value, "reason": receipt.reason}
+            for receipt in receipts
+        ]
 
     def recall(self, question: Question) -> tuple[RecallResponse, ...]:
-        """Return what every domain that is asked answers, before fusion; who gives no answer is left out."""
-        asked = asked_agents(question, self.agents, self._settings.fusion.fusion_max_sources)
-        responses, _ = recall_everywhere(question, asked, self._domains)
+        """Return what every domain that is asked answers, before fusion; domains without an answer are left out."""
+        chosen = choose_agents(question, self.agents, self._settings.fusion.fusion_max_sources)
+        responses, _ = recall_everywhere(question, chosen, self._domains)
         return tuple(responses.values())
 
     def rankings(
@@ -256,7 +269,7 @@ class Engine:
         depth: int,
         hidden: Mapping[Domain, HiddenPlace] = NOTHING_HIDDEN,
     ) -> Rankings:
-        """Return what every stage found over the domains asked, and the answer as it is served; see ``tracing.trace``.
+        """Return what every stage ranked over the domains asked, and the answer as it is served; see ``answer.trace``.
 
         Args:
             text: the query.
@@ -271,10 +284,10 @@ class Engine:
         """
         question = Question(
             text=text,
+            now=present(),
             domains=None if domains is None else tuple(domains),
             top_k=depth,
             filters=filters,
-            timeout_ms=None,
             trace=True,
             hidden=hidden,
         )
@@ -283,17 +296,17 @@ class Engine:
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
         """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
         wanted = set(paths)
-        found: dict[str, Domain] = {}
+        domains: dict[str, Domain] = {}
         for domain, agent in self.agents.items():
             try:
-                found |= dict.fromkeys(wanted.intersection(agent.paths()), domain)
+                domains |= dict.fromkeys(wanted.intersection(agent.paths()), domain)
             except StoreError as error:
                 log.warning("%s: %s", domain.value, error)
-        return found
+        return domains
 
     @contextmanager
     def _readable(self, domain: Domain) -> Iterator[None]:
-        """Let a domain that cannot be read be no reason not to look into the next."""
+        """Log an unreadable domain and continue with the next."""
         try:
             yield
         except StoreError as error:
@@ -321,15 +334,17 @@ class Engine:
         """Return the memo of an encoder, one for all domains that use it."""
         with self._loading:
             if configured.embedding not in self._memos:
-                self._memos[configured.embedding] = QueryMemo(encoder_of(self._settings, configured))
+                encoder = encoder_of(self._settings, configured)
+                local = isinstance(encoder, OpenVinoEncoder)
+                self._memos[configured.embedding] = QueryMemo(BatchedQueries(encoder) if local else encoder)
             return self._memos[configured.embedding]
 
     def _reranker(self, configured: RerankingSettings) -> RerankerSlot:
         """Return the slot of a cross-encoder, one for all domains that use it."""
-        if configured.model not in self._rerankers:
-            cache_dir = self._settings.data_dir / "models"
-            self._rerankers[configured.model] = RerankerSlot(configured.model, cache_dir=cache_dir)
-        return self._rerankers[configured.model]
+        model, device = configured.model, configured.device
+        if (model, device) not in self._rerankers:
+            self._rerankers[model, device] = RerankerSlot(model, device=device, cache_dir=model_cache(self._settings))
+        return self._rerankers[model, device]
 
     def _follow_ranking(self) -> None:
         """Rank answers of several domains by the weights that are in force."""
@@ -339,11 +354,25 @@ class Engine:
         while not self._stopping.wait(REFRESH_S):
             self._feedback.tidy()
             for domain, agent in self.agents.items():
-                agent.refresh()
-                agent.follow(plan_in_force(self._settings, domain))
-            self._follow_ranking()
+                with self._watching_on(domain.value):
+                    agent.refresh()
+                    agent.follow(plan_in_force(self._settings, domain))
+            with self._watching_on("ranking"):
+                self._follow_ranking()
+
+    @contextmanager
+    def _watching_on(self, subject: str) -> Iterator[None]:
+        """Log what goes wrong, once until it is over, and look again later: a thread that ends is never replaced."""
+        try:
+            yield
+        except Exception as error:  # no file descriptors left, as a rule
+            if self._watch_problems.get(subject) != str(error):
+                log.exception("%s: what was published cannot be looked at; it is tried again", subject)
+            self._watch_problems[subject] = str(error)
+        else:
+            self._watch_problems.pop(subject, None)
 
 
-def _say_failure(loading: Future[None]) -> None:
+def _log_failure(loading: Future[None]) -> None:
     if error := loading.exception():
         log.error("a domain could not be loaded", exc_info=error)

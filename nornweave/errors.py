@@ -7,15 +7,18 @@
     ├── SourceUnavailableError a whole source cannot be listed (missing path, broken export, API refuses)
     ├── DocumentError          one document cannot be ingested; the others go on
     │   ├── DocumentSkipped    nothing to ingest there by design (binary, generated, vendored, empty code file)
+    │   ├── ReaderLostError    reading it took too much time or memory, or ended the process that did
     │   └── TransientDocumentError   may pass by itself (permission, I/O, rate limit): tried again at every sync
     ├── EncoderError           a model cannot be loaded or answers with the wrong shape
     ├── StoreError             the working file or a generation cannot be read or written
+    │   ├── DiskFullError      no space is left; the message says on which disk and what to do
     │   ├── DomainBusyError    another process is writing this domain
     │   └── NoGenerationError  nothing is published yet
     ├── QueryError             a query is wrong: field, value, what is allowed (HTTP: 422)
     ├── RerankerError          a cross-encoder cannot be loaded or fails; the combined order stands
     ├── ReconciliationError    an invariant of the store does not hold; nothing is published
-    └── QualityError           a candidate answers worse than what is published
+    ├── QualityError           a candidate answers worse than what is published
+    └── ConfirmationError      what a person confirmed cannot be written, or does not count
 
 Foreign errors are translated where they enter, ``from error``. A message says what was found, what was expected, where,
 and what to do.
@@ -42,6 +45,10 @@ class DocumentSkipped(DocumentError):  # noqa: N818 - not a failure: the documen
     """A document is left out by design; it counts as not listed."""
 
 
+class ReaderLostError(DocumentError):
+    """Reading a document took more time or memory than it may, or ended the process that read it."""
+
+
 class TransientDocumentError(DocumentError):
     """A document cannot be read now, though nothing says that it will stay so; every sync tries again."""
 
@@ -52,6 +59,10 @@ class EncoderError(NornWeaveError):
 
 class StoreError(NornWeaveError):
     """The working file or a generation cannot be read or written."""
+
+
+class DiskFullError(StoreError):
+    """No space is left on a disk that is written to."""
 
 
 class DomainBusyError(StoreError):
@@ -81,3 +92,7 @@ class ReconciliationError(NornWeaveError):
 
 class QualityError(NornWeaveError):
     """A candidate answers worse than what is published; the message says on which judged sets."""
+
+
+class ConfirmationError(NornWeaveError):
+    """A confirmation cannot be written, or is forged, used, too old or about something else."""

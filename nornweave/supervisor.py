@@ -36,7 +36,7 @@ Say = Callable[[str], None]
 
 
 class PortInUseError(NornWeaveError):
-    """Something else listens where a child is to listen."""
+    """The port of a child is in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -61,7 +61,7 @@ class Child:
 
     @property
     def url(self) -> str:
-        """Return where people find it."""
+        """Return the address for people."""
         return f"http://{self.host}:{self.port}"
 
 
@@ -70,7 +70,7 @@ def up(settings: Settings, *, host: str = LOOPBACK, port: int = 8082, dagster_po
 
     Args:
         settings: what they serve.
-        host: where the API listens. The Dagster UI has no authentication and always listens on this machine only.
+        host: where the API listens. The Dagster UI always listens on this machine only.
         port: of the API.
         dagster_port: of the Dagster UI.
 
@@ -84,11 +84,11 @@ def up(settings: Settings, *, host: str = LOOPBACK, port: int = 8082, dagster_po
 
 
 def children_of(settings: Settings, *, host: str, port: int, dagster_port: int) -> tuple[Child, ...]:
-    """Return what ``up`` starts."""
+    """Return the programs that ``up`` starts."""
     config = str(settings.file)
     dagster = Child(
         name="Dagster UI",
-        command=(sys.executable, "-m", "orchestration", "--host", LOOPBACK, "--port", str(dagster_port)),
+        command=(sys.executable, "-m", "orchestration", "--port", str(dagster_port)),
         host=LOOPBACK,
         port=dagster_port,
         environment={"NORNWEAVE_CONFIG": config},
@@ -110,7 +110,7 @@ def supervise(children: Sequence[Child], say: Say) -> int:
     for child in children:
         _require_free_port(child)
     running: dict[Child, subprocess.Popen[bytes]] = {}
-    with _signals() as received:
+    with signals_received() as received:
         try:
             for child in children:
                 running[child] = _start(child)
@@ -200,7 +200,7 @@ def _signal_group(group: int, number: int) -> bool:
 
 
 @contextmanager
-def _signals() -> Iterator[list[int]]:
+def signals_received() -> Iterator[list[int]]:
     """Collect SIGINT, SIGTERM and SIGHUP instead of dying from them; put the handlers back at the end."""
     received: list[int] = []
 

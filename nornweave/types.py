@@ -209,43 +209,105 @@ class Chunk:
         return f"{self.context}\n{self.content}" if self.context else self.content
 
 
-ClaimKind: TypeAlias = Literal["number", "version", "date", "http_status", "default", "switch", "support", "owner"]
-"""What a claim's value is: a number with or without a unit, a version, a calendar day or weekday, a status code, the
-value of a constant or a default, on or off, supported or removed, who owns something."""
+Attribute: TypeAlias = Literal[
+    "default",
+    "value",
+    "setting",
+    "minimum",
+    "maximum",
+    "type",
+    "choices",
+    "status",
+    "requires",
+]
+"""Which property of the named thing a fact states: its value when nobody sets it; the value of a constant; the value
+that a configuration sets; the least and the greatest that is allowed; its type; what it may be; the HTTP status that
+it answers; the version it needs."""
 
-Mood: TypeAlias = Literal["stated", "history", "planned", "example", "range", "other"]
-"""How a claim is meant: as a fact about now, or as something that was, is proposed, is made up to show, is a span of
-values, or is somebody else's. Only stated claims can contradict each other."""
+ValueKind: TypeAlias = Literal[
+    "number", "boolean", "none", "unlimited", "string", "list", "version", "type", "status", "symbol"
+]
+"""What a value is; a ``symbol`` is a name or an expression of which the value is not known."""
+
+Side: TypeAlias = Literal["code", "configuration", "documentation", "conversation", "research"]
+"""Who speaks: a program, its configuration, its documentation (comments and docstrings are documentation), people in a
+thread, a paper."""
+
+Form: TypeAlias = Literal[
+    "definition",
+    "option",
+    "fallback",
+    "signature",
+    "manifest",
+    "setting",
+    "table",
+    "heading",
+    "list",
+    "field",
+    "sentence",
+    "topic",
+]
+"""How a fact is written: a definition (constant, field, parameter), a declared option, a fallback (``x or 30``); in
+documentation a signature (source code that a page shows), a row of a table, a line below an option's heading, an entry
+of a list, a field of a docstring, a sentence about a name, or a sentence whose heading has to say what it is about."""
+
+Qualifier: TypeAlias = Literal[
+    "hedged", "question", "proposal", "history", "example", "conditional", "reported", "relative", "local"
+]
+"""Why a statement may not be meant as a fact about now and about everybody: a guess, a question, a plan, something that
+was, something made up to show, true under a condition only, what somebody else says, compared with something else, a
+value of one's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
-    """A checkable statement of a document: this attribute of this entity has this value.
+class Fact:
+    """A checkable statement of a document about a named thing.
 
     Attributes:
-        entity: what it is about, lower-case words separated by blanks, identifiers split (``webhook``, ``handle payment
-            error``); empty when only the topics say.
-        attribute: which property, a name of ``claims/vocabulary.py`` (``timeout``, ``http_status``) or the words of the
-            identifier or phrase that has the value.
-        value: canonical: claims of equal attribute and unit agree exactly if their values are equal strings. Numbers
-            are in base units (``10`` seconds), versions without ``v``, days ISO 8601, names lower case.
-        unit: of a number, its base unit (``s``, ``byte``, ``percent``, a currency, a counted noun such as ``request``,
-            or a rate such as ``request/s``); ``None`` without one.
+        name: of the thing, in canonical form (``facts/names.py``): lower-case words, one blank between them, no unit.
+        owner: what the thing belongs to, lower-case words, outermost first: module, class, function, heading path,
+            section of a configuration; empty if unknown.
+        kind, value, unit: the value in canonical form (``facts/values.py``); numbers of time are in seconds (``s``), of
+            sizes in bytes (``byte``); lists are JSON arrays of canonical values.
+        negated: the statement denies the value.
         span: where it stands in ``Document.text``.
-        statement: the line or sentence that says it, as it stands, blank space collapsed, at most 240 characters.
-        topics: stems of what it is about, sorted, distinct: the words of the entity, the heading path, the file's name
-            and the statement, without function words, units and the attribute's own words.
+        line: of its start in the text it was read from, from 0.
+        statement: the line or sentence that says it, blank space collapsed, at most 240 characters.
     """
 
-    kind: ClaimKind
-    entity: str
-    attribute: str
+    name: str
+    owner: str
+    attribute: Attribute
+    kind: ValueKind
     value: str
-    unit: str | None
+    unit: str | None = None
+    side: Side
+    form: Form
+    qualifiers: tuple[Qualifier, ...] = ()
+    negated: bool = False
     span: Span
-    statement: str
-    topics: tuple[str, ...]
-    mood: Mood = "stated"
+    line: int = 0
+    statement: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who wrote a line, by ``git blame``.
+
+    Attributes:
+        revision: abbreviated commit; empty for a line that is not committed yet.
+        author: a name, without address.
+        written_at: when it was authored, UTC; ``None`` for a line that is not committed yet.
+    """
+
+    revision: str = ""
+    author: str = ""
+    written_at: datetime | None = None
+
+    @property
+    def is_committed(self) -> bool:
+        """Tell whether a commit has the line as it is."""
+        return bool(self.revision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from nornweave.embedding import Encoder, load_encoder
-from nornweave.feedback import FeedbackBook
+from nornweave.models.conversion import machine_cache
+from nornweave.models.encoders import Encoder, load_encoder
 from nornweave.settings import DomainSettings, EmbeddingSettings, Settings
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.history import EvaluationHistory
@@ -28,22 +28,31 @@ def history_of(settings: Settings) -> EvaluationHistory:
     return EvaluationHistory(settings.data_dir / "evaluations")
 
 
-def feedback_of(settings: Settings) -> FeedbackBook:
-    """Return what users said of answers."""
-    return FeedbackBook(settings.data_dir / "feedback", keep_queries=settings.feedback.keep_queries)
+def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | None = None) -> Encoder:
+    """Return the domain's encoder, loaded once per process.
+
+    Args:
+        settings: of the workspace.
+        configured: of the domain.
+        like: version of the vectors that the encoder's are to join; queries, which search vectors of any precision,
+            leave it out and take the fastest.
+    """
+    return _load(configured.embedding, model_cache(settings), like)
 
 
-def encoder_of(settings: Settings, configured: DomainSettings) -> Encoder:
-    """Return the domain's encoder, loaded once per process."""
-    return _load(configured.embedding, settings.data_dir / "models")
+def model_cache(settings: Settings) -> Path:
+    """Return where converted models are kept: once per user and machine, if its cache folder can be written."""
+    return machine_cache(settings.data_dir / "models")
 
 
 @lru_cache(maxsize=8)
-def _load(embedding: EmbeddingSettings, cache_dir: Path) -> Encoder:
+def _load(embedding: EmbeddingSettings, cache_dir: Path, like: str | None) -> Encoder:
     return load_encoder(
         embedding.model,
         dimensions=embedding.dimensions,
         device=embedding.device,
         batch_size=embedding.batch_size,
         cache_dir=cache_dir,
+        precision=embedding.precision,
+        like=like,
     )

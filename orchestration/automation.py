@@ -14,11 +14,11 @@ from functools import partial
 import dagster as dg
 
 from nornweave.errors import ConfigError, NornWeaveError
-from nornweave.ingest.inbox import InboxSource
-from nornweave.ingest.opening import open_source
-from nornweave.ingest.source import Source
-from nornweave.parts import INBOX
 from nornweave.settings import Settings
+from nornweave.sources.inbox import InboxSource
+from nornweave.sources.opening import open_source
+from nornweave.sources.protocol import Source
+from nornweave.sync.wiring import INBOX
 from nornweave.types import Domain, digest
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY

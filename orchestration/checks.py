@@ -1,4 +1,4 @@
-"""Asset checks: one per invariant that reconciliation knows, and quality; each blocks publication within its run."""
+"""Asset checks: one per invariant, and quality. A check that fails blocks publication within its run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from evals.evaluation import CandidateReport
-from nornweave.reconcile import INVARIANTS, Invariant
+from nornweave.sync.invariants import INVARIANTS, Invariant
 from orchestration.quality import findings_metadata
 
 MEANINGS = {
@@ -36,17 +36,20 @@ def quality_check(asset: dg.AssetKey) -> dg.AssetCheckSpec:
 
 
 def quality_result(asset: dg.AssetKey, report: CandidateReport | None) -> dg.AssetCheckResult:
-    """Return whether a candidate may be published, and which queries got worse; it may where nothing is judged."""
+    """Return whether a candidate may be published, and which queries got worse.
+
+    Without a report the check passes: there is no candidate, or the domain is not measured.
+    """
     if report is None:
         untested = "nothing to hold back: no candidate was built, or the domain names no judged set"
         return dg.AssetCheckResult(passed=True, asset_key=asset, check_name=QUALITY, description=untested)
-    said = "; ".join(report.reasons) or "no measure dropped beyond chance and its margin"
+    reasons = "; ".join(report.reasons) or "no measure dropped beyond chance and its margin"
     accepted = "a person has asked for it: " if report.reasons and report.accepted else ""
     return dg.AssetCheckResult(
         passed=not report.refused,
         asset_key=asset,
         check_name=QUALITY,
-        description=accepted + said,
+        description=accepted + reasons,
         metadata=findings_metadata(report),
     )
 
@@ -60,9 +63,9 @@ def invariant_checks(asset: dg.AssetKey) -> list[dg.AssetCheckSpec]:
 
 
 def check_results(asset: dg.AssetKey, invariants: Sequence[Invariant]) -> list[dg.AssetCheckResult]:
-    """Return a result for every check; an invariant of the candidate holds where there is no candidate."""
-    found = {invariant.name: invariant for invariant in invariants}
-    return [_result(asset, name, found.get(name)) for name in INVARIANTS]
+    """Return a result for every check; without a candidate its invariants pass."""
+    by_name = {invariant.name: invariant for invariant in invariants}
+    return [_result(asset, name, by_name.get(name)) for name in INVARIANTS]
 
 
 def _result(asset: dg.AssetKey, name: str, invariant: Invariant | None) -> dg.AssetCheckResult:

@@ -1,4 +1,4 @@
-"""Everything that Dagster shows: built from settings, for the UI, the command line and the tests alike."""
+"""The Dagster definitions, built from settings: the same for the UI, the command line and the tests."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from pathlib import Path
 import dagster as dg
 
 from nornweave.errors import ConfigError
+from nornweave.files.private_folder import keep_private
 from nornweave.settings import Settings, load_settings
-from nornweave.sync import Progress
+from nornweave.sync.records import Progress
 from nornweave.types import Domain
 from orchestration.assets import evaluation, ledger, tuning
 from orchestration.assets.domain import asset_key, domain_assets
@@ -39,10 +40,10 @@ def build_definitions(
         progress: see ``resources.domain_syncs``.
         outcomes: see ``resources.domain_syncs``.
         refresh_cron: when every domain is synced, changed or not.
-        evaluation_cron: when what is published is measured.
+        evaluation_cron: when the published generations are measured.
 
     Raises:
-        ConfigError: one of the two is no cron expression.
+        ConfigError: a cron expression is not valid.
     """
     domains = settings.served_domains if domains is None else domains
     job = dg.define_asset_job(
@@ -82,15 +83,19 @@ def build_definitions(
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> Settings:
     """Read the configuration file that ``NORNWEAVE_CONFIG`` names (``./nornweave.yaml`` without it).
 
+    Files that the process writes from now on can be read by this user only.
+
     Raises:
-        ConfigError: it is missing or wrong; without the trace of what found that out.
+        ConfigError: the file is missing or wrong; the error has no cause, so that its trace stays short.
     """
     environment = os.environ if environment is None else environment
     file = Path(environment.get(CONFIG_VARIABLE) or "nornweave.yaml")
     try:
-        return load_settings(file, environment)
+        settings = load_settings(file, environment)
     except ConfigError as error:
         raise ConfigError(f"{error}\n({CONFIG_VARIABLE} names the file: {file.absolute()})") from None
+    keep_private(settings.data_dir, settings.file)
+    return settings
 
 
 @dg.definitions

@@ -9,6 +9,7 @@ import dagster as dg
 
 from evals.judgments import JudgmentError
 from nornweave.errors import NornWeaveError
+from nornweave.files.full_disk import full_disk
 
 QUERY_INTERRUPTED = "Query interrupted"
 """What DuckDB (1.5) makes of Ctrl-C in a query: a ``RuntimeError``."""
@@ -19,5 +20,8 @@ def translated() -> Iterator[None]:
     """Let a wrong judged set or a damaged file be a failure with its message, not a defect with a trace."""
     try:
         yield
-    except (JudgmentError, NornWeaveError) as error:
-        raise dg.Failure(str(error), allow_retries=False) from error
+    except (JudgmentError, NornWeaveError, OSError) as error:
+        reason = full_disk(error)
+        if reason is None and isinstance(error, OSError):
+            raise
+        raise dg.Failure(reason or str(error), allow_retries=False) from error

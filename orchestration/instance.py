@@ -18,6 +18,7 @@ import yaml
 from dagster._core.instance.ref import InstanceRef
 
 from nornweave.errors import ConfigError
+from nornweave.files.bundled import bundled_folder
 from nornweave.settings import Settings
 
 POSTGRES_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
@@ -27,8 +28,17 @@ PROCESS_TAG = ".dagster/nornweave-process"
 """Process id, host and start time of the process that executes a run; the UI hides tags that begin like this."""
 
 # What workspace.yaml at the top of the repository says; an installed package has no such file beside it.
+# Dagster puts the working directory first on the path of the code location: it must not be the user's.
 WORKSPACE = {
-    "load_from": [{"python_module": {"module_name": "orchestration.definitions", "location_name": "nornweave"}}]
+    "load_from": [
+        {
+            "python_module": {
+                "module_name": "orchestration.definitions",
+                "location_name": "nornweave",
+                "working_directory": str(bundled_folder()),
+            }
+        }
+    ]
 }
 # SQLite serves two writers well; PostgreSQL is for more.
 MAX_CONCURRENT_RUNS = 2

@@ -1,4 +1,4 @@
-"""What the assets say of themselves: numbers, which the UI plots over time, and tables for people."""
+"""Metadata of the assets: numbers, which the UI plots over time, and tables for people."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TypeAlias
 
 import dagster as dg
 
-from nornweave.ingest.changes import Changes
-from nornweave.ledger import Ledger, LedgerSide
+from nornweave.conflicts import LocatedFact
+from nornweave.facts.values import show
+from nornweave.ledger.entries import Ledger
 from nornweave.store.port import Candidate, Publication
-from nornweave.sync import SyncReport
+from nornweave.sync.diff import Changes
+from nornweave.sync.records import SyncReport
 from nornweave.types import Failure
 
 Metadata: TypeAlias = Mapping[str, int | float | str | bool | dg.MarkdownMetadataValue | dg.TextMetadataValue]
@@ -28,13 +30,14 @@ def documents_metadata(changes: Changes, seconds: float) -> Metadata:
         "to_read": len(changes.looks),
         "to_remove": len(changes.removed),
         "unchanged": changes.unchanged,
-        "held_removals": sum(len(one.paths) for one in changes.held),
+        "held_removals": sum(len(held.paths) for held in changes.held),
         "unavailable_sources": len(changes.unavailable),
         "seconds": seconds,
     }
     tables = {
         "held removals (confirm: nornweave sync --confirm-deletes)": table(
-            ("source", "removals", "why"), [(one.source_id, str(len(one.paths)), one.reason) for one in changes.held]
+            ("source", "removals", "why"),
+            [(held.source_id, str(len(held.paths)), held.reason) for held in changes.held],
         ),
         "unavailable sources (their documents stay)": table(("source", "why"), sorted(changes.unavailable.items())),
     }
@@ -69,10 +72,13 @@ def embeddings_metadata(embedded: int, seconds: float) -> Metadata:
 
 
 def ledger_metadata(ledger: Ledger) -> Metadata:
-    """Describe what disagrees, newest first."""
+    """Describe the open conflicts, newest first."""
     new = [entry for entry in ledger.open if entry.first_seen == ledger.made_at]
     settled = [entry for entry in ledger.settled if entry.settled == ledger.made_at]
-    rows = [(entry.entity, entry.attribute, *map(_said, entry.sides), entry.reason) for entry in ledger.open[:SHOWN]]
+    rows = [
+        (entry.entity, entry.attribute, *map(_value_and_place, entry.sides), entry.reason)
+        for entry in ledger.open[:SHOWN]
+    ]
     return {
         "open": len(ledger.open),
         "new": len(new),
@@ -81,8 +87,8 @@ def ledger_metadata(ledger: Ledger) -> Metadata:
     }
 
 
-def _said(side: LedgerSide) -> str:
-    return f"{side.claim.value} {side.claim.unit or ''} ({side.domain}: {side.located.path})"
+def _value_and_place(side: LocatedFact) -> str:
+    return f"{show(side.fact.kind, side.fact.value, side.fact.unit)} ({side.domain}: {side.path})"
 
 
 def index_metadata(candidate: Candidate | None, seconds: float) -> Metadata:
@@ -131,7 +137,10 @@ def generation_metadata(publication: Publication | None, report: SyncReport) -> 
 
 def failures_table(failures: Sequence[Failure]) -> str:
     """Return the failed documents with their reasons."""
-    rows = [(f"{one.source_id}/{one.path}", one.reason, "yes" if one.stale else "no") for one in failures]
+    rows = [
+        (f"{failure.source_id}/{failure.path}", failure.reason, "yes" if failure.stale else "no")
+        for failure in failures
+    ]
     return table(("document", "why", "older version answers"), rows)
 
 
@@ -151,11 +160,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _cell(text: str) -> str:
-    """Keep what a document says about itself from breaking out of its cell."""
+    """Escape text of documents for a cell, and shorten it."""
     line = " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").replace("`", "\\`")
     return line if len(line) <= CELL_CHARACTERS else line[: CELL_CHARACTERS - 1] + "…"
 
 
 def filled(tables: Mapping[str, str]) -> Metadata:
-    """Return the texts that say something, as Markdown."""
+    """Return the tables that are not empty, as Markdown."""
     return {name: dg.MetadataValue.md(text) for name, text in tables.items() if text}

@@ -20,6 +20,8 @@ from dagster._core.storage.event_log.polling_event_watcher import SqlPollingEven
 from dagster._core.storage.runs import SqliteRunStorage
 from dagster._serdes import ConfigurableClassData
 
+from nornweave.files.full_disk import disk_full_said
+
 # The webserver, the daemon and a run write the same files; each write takes milliseconds.
 BUSY_TIMEOUT_S = 30
 
@@ -33,14 +35,14 @@ class KeptEventLogStorage(ConsolidatedSqliteEventLogStorage):
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         # Dagster's class creates its tables without a lock, and several processes start together.
-        with _exclusive(Path(base_dir)):
+        with disk_full_said(Path(base_dir)), _exclusive(Path(base_dir)):
             super().__init__(base_dir, inst_data)
 
     @contextmanager
     def _connect(self) -> Iterator[sa.Connection]:
         if self._engine is None:
             self._engine = _open(self._conn_string)
-        with self._engine.begin() as connection:
+        with disk_full_said(Path(self._base_dir)), self._engine.begin() as connection:
             yield connection
 
     def has_table(self, table_name: str) -> bool:
@@ -78,7 +80,7 @@ class KeptRunStorage(SqliteRunStorage):
     def from_config_value(cls, inst_data: ConfigurableClassData | None, config_value: Mapping[str, Any]) -> Self:
         """Open the storage; Dagster's class always makes one of its own kind."""
         folder = Path(config_value["base_dir"])
-        with _exclusive(folder):
+        with disk_full_said(folder), _exclusive(folder):
             return cls.from_local(str(folder), inst_data=inst_data)
 
     @contextmanager
@@ -86,7 +88,8 @@ class KeptRunStorage(SqliteRunStorage):
         """Open a transaction."""
         if self._engine is None:
             self._engine = _open(self._conn_string)
-        with self._engine.begin() as connection:
+        folder = Path(self._engine.url.database or "/").parent
+        with disk_full_said(folder), self._engine.begin() as connection:
             yield connection
 
     def dispose(self) -> None:

@@ -11,9 +11,17 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Literal, Self
 
+import pytest
+
 Kind = Literal["answers", "hangs", "hangs_after_headers", "dribbles", "fails", "malformed", "no_choices", "dies"]
 PACE_S = 0.02
 LONGEST_S = 60.0
+LITELLM_WARNINGS = [
+    # LiteLLM and what it imports, at import and while it parses answers; which come depends on what is loaded already.
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class:UserWarning"),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from nornweave.fusion.records import RankedItem, TaggedItem
-from nornweave.recall.records import Citation, RecallItem
+from nornweave.retrieval.records import Citation, RecallItem
 from nornweave.types import ChunkId, freeze
 
 NO_SIGNALS = MappingProxyType({"score": 0.5})

@@ -9,17 +9,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from nornweave.cross_encoder import RerankerSlot
-from nornweave.embedding import Encoder
-from nornweave.embedding.memo import QueryMemo
-from nornweave.parts import domain_parts
-from nornweave.recall.agent import Agent
+import duckdb
+
+from nornweave.models.encoders import Encoder
+from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.rerankers import RerankerSlot
+from nornweave.retrieval.agent import Agent
 from nornweave.settings import PlanSettings, Settings, load_settings
+from nornweave.store.checksums import checksum_file
 from nornweave.store.generation import Generation
 from nornweave.store.serving import ServedGeneration
-from nornweave.sync import SyncOptions, run
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
 from nornweave.types import Domain
-from nornweave.workspace import encoder_of, store_of
+from nornweave.wiring import encoder_of, store_of
 
 HANDLERS = '''"""Turn acquirer failures into answers."""
 
@@ -152,6 +156,14 @@ def current_file(settings: Settings, domain: Domain) -> Path:
     name = files.current()
     assert name is not None
     return files.path(name)
+
+
+def change_generation(settings: Settings, domain: Domain, statement: str) -> None:
+    """Change the published generation by an SQL statement; its checksum, which would not hold any more, goes."""
+    file = current_file(settings, domain)
+    with duckdb.connect(str(file)) as connection:
+        connection.execute(statement)
+    checksum_file(file).unlink()
 
 
 def opened(settings: Settings, domain: Domain) -> Generation:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from nornweave.documents import FusionResult
-from nornweave.feedback import FILE
+from nornweave.feedback.book import FILE
+from nornweave.views import FusionResult
 
 Lines = tuple[int, int] | None
 

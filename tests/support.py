@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from nornweave import analysis
 from nornweave.chunking.chunker import Chunker
-from nornweave.embedding import Encoder
-from nornweave.embedding.hashing import HashEncoder
 from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
+from nornweave.models.encoders import Encoder
+from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.settings import StorageSettings
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.generation import Generation
-from nornweave.store.hits import found
-from nornweave.sync import DomainParts, SyncOptions, SyncReport, run
+from nornweave.store.ranked_chunks import found
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import DomainParts, SyncOptions, SyncReport
+from nornweave.text import analyzer
 from nornweave.types import ContentHash, Document, Domain, Entry, Listing, SourceId, digest, document_id
 
 BROKEN = "\0broken"
@@ -101,5 +102,5 @@ def published_texts(parts: DomainParts) -> dict[str, str]:
 def found_by_words(parts: DomainParts, words: str) -> set[str]:
     """Return the paths whose chunks hold any of ``words``, as BM25 finds them."""
     with Generation(parts.store.files.path(parts.store.current())) as generation:
-        scores = generation.sparse(dict.fromkeys(analysis.query_terms(words), 1.0))
+        scores = generation.sparse(dict.fromkeys(analyzer.query_terms(words), 1.0))
         return {chunk.path for chunk in generation.chunks(found(scores, 1000).numbers).values()}

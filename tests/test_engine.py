@@ -13,13 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from questions import question_of
 from recall_workspace import configure, current_file, publish, write_workspace
 
-from nornweave.answer import Question
 from nornweave.engine import DOMAIN_THREADS, Engine
 from nornweave.errors import NornWeaveError, QueryError, StoreError
-from nornweave.recall.records import AgentState
-from nornweave.settings import Settings
+from nornweave.retrieval.records import AgentState
+from nornweave.settings import RerankingSettings, Settings
 from nornweave.types import Domain, present
 
 QUERIES = ("payment error", "the", "handle_payment_error", "422 instead of 400", "zzz 🙂", '"shard 4"')
@@ -65,7 +65,7 @@ def test_from_starting_to_offline(settings: Settings) -> None:
     assert states(engine) == {AgentState.OFFLINE}
     assert since(before) == []
     with pytest.raises(StoreError, match="shutting down"):
-        engine.query(Question(text="payment"))
+        engine.query(question_of("payment"))
     engine.close()
 
 
@@ -96,9 +96,9 @@ def test_ctrl_c_while_it_starts_closes_it(settings: Settings) -> None:
 def test_one_domain_alone(settings: Settings) -> None:
     with Engine(settings, [Domain.RESEARCH]) as engine:
         assert list(engine.agents) == [Domain.RESEARCH]
-        assert engine.query(Question(text="jitter"))["domains_queried"] == ["research"]
+        assert engine.query(question_of("jitter"))["domains_queried"] == ["research"]
         with pytest.raises(QueryError, match="'code' is not served; there are: research"):
-            engine.query(Question(text="jitter", domains=(Domain.CODE,)))
+            engine.query(question_of("jitter", domains=(Domain.CODE,)))
 
 
 def test_domains_with_one_encoder_share_it(engine: Engine) -> None:
@@ -106,24 +106,31 @@ def test_domains_with_one_encoder_share_it(engine: Engine) -> None:
     assert len(encoders) == 1
 
 
+def test_cross_encoders_are_shared_by_model_and_device(engine: Engine) -> None:
+    models = [RerankingSettings(model="m", device=device) for device in ("cpu", "cuda", "cuda")]
+    cpu, cuda, again = (engine._reranker(model) for model in models)
+    assert cuda is again is not cpu
+    assert (cpu._device, cuda._device) == ("cpu", "cuda")
+
+
 def test_a_publication_answers_within_seconds(tmp_path: Path) -> None:
     settings = write_workspace(tmp_path)
     with Engine(settings) as engine:
         assert states(engine) == {AgentState.DEGRADED}
-        gaps = engine.query(Question(text="zebra"))["coverage_gaps"]
+        gaps = engine.query(question_of("zebra"))["coverage_gaps"]
         assert {gap["domain_id"] for gap in gaps} == {domain.value for domain in Domain}
         publish(settings, Domain.DOCUMENTATION)
         until(lambda: engine.agents[Domain.DOCUMENTATION].state is AgentState.READY)
         (tmp_path / "docs" / "zebra.md").write_text("# Zebra\n\nThe zebra endpoint returns 418.\n")
         publish(settings, Domain.DOCUMENTATION)
         until(lambda: engine.agents[Domain.DOCUMENTATION].health()["generation"] == "gen-000002")
-        result = engine.query(Question(text="zebra endpoint"))
+        result = engine.query(question_of("zebra endpoint"))
         assert result["items"][0]["citation"]["source_path"] == "zebra.md"
         assert result["coverage"]["documentation"]["generation"] == "gen-000002"
         (tmp_path / "docs" / "zebra.md").unlink()
         publish(settings, Domain.DOCUMENTATION)
         until(lambda: engine.agents[Domain.DOCUMENTATION].health()["generation"] == "gen-000003")
-        found = engine.query(Question(text="zebra endpoint"))["items"]
+        found = engine.query(question_of("zebra endpoint"))["items"]
         assert "zebra.md" not in {item["citation"]["source_path"] for item in found}, "what was deleted is gone"
 
 
@@ -139,7 +146,7 @@ def test_a_damaged_publication_is_survived_and_named(tmp_path: Path) -> None:
     started_later.start()
     for engine in (running, started_later):
         assert states(engine) == {AgentState.DEGRADED}
-        result = engine.query(Question(text="post_entry"))
+        result = engine.query(question_of("post_entry"))
         assert result["items"][0]["citation"]["title"] == "post_entry"
         assert "gen-000001 answers instead" in str(result["coverage"]["code"]["notices"])
         engine.close()
@@ -152,7 +159,7 @@ def test_closing_ends_what_is_running_and_waiting(settings: Settings) -> None:
 
     def ask(number: int) -> bool:
         try:
-            result = engine.query(Question(text=f"payment error {number}", timeout_ms=None))
+            result = engine.query(question_of(f"payment error {number}"))
         except NornWeaveError as error:
             return "shutting down" in str(error)
         return bool(result["items"]) or bool(result["coverage_gaps"])
@@ -168,7 +175,7 @@ def test_closing_ends_what_is_running_and_waiting(settings: Settings) -> None:
 
 def test_many_clients_get_what_one_gets(engine: Engine) -> None:
     # What is asked at the same moment: an answer that comes later is older by the time between.
-    questions = {text: Question(text=text, timeout_ms=None) for text in QUERIES}
+    questions = {text: question_of(text) for text in QUERIES}
     expected = {text: engine.query(question)["items"] for text, question in questions.items()}
     with ThreadPoolExecutor(24) as pool:
         asked = [(text, pool.submit(engine.query, questions[text])) for text in QUERIES * 10]
@@ -180,7 +187,7 @@ def test_what_is_measured_is_what_is_served(engine: Engine) -> None:
     for text in QUERIES:
         rankings = engine.rankings(text, domains=None, filters={}, depth=10)
         stages = rankings.stages
-        served = engine.query(Question(text=text, timeout_ms=None))["items"]
+        served = engine.query(question_of(text))["items"]
         measured = [(one.source_path, one.char_range) for one in stages["fused"]]
         assert rankings.confidence == pytest.approx(served[0]["score"]["value"], abs=1e-4)
         assert measured == [(one["citation"]["source_path"], tuple(one["citation"]["char_range"])) for one in served]
@@ -211,7 +218,7 @@ def test_an_encoder_that_is_not_there_leaves_three_sources(settings: Settings) -
     changed = configure(settings.file.parent, {"code": {"embedding": {"model": "hash:nonsense"}}})
     with Engine(changed) as engine:
         assert engine.agents[Domain.CODE].state is AgentState.DEGRADED
-        result = engine.query(Question(text="payment error"))
+        result = engine.query(question_of("payment error"))
     configure(settings.file.parent)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "failed"
     assert "hash:nonsense" in str(result["coverage"]["code"]["notices"])
@@ -222,13 +229,13 @@ PROCESS = """
 import json, sys
 from datetime import datetime
 from pathlib import Path
-from nornweave.answer import Question
 from nornweave.engine import Engine
+from nornweave.retrieval.question import Question
 from nornweave.settings import load_settings
 with Engine(load_settings(Path(sys.argv[1]), {})) as engine:
     for text in json.loads(sys.argv[2]):
         now = datetime.fromisoformat(sys.argv[3])
-        result = engine.query(Question(text=text, top_k=100, expand="on", explain=True, timeout_ms=None, now=now))
+        result = engine.query(Question(text=text, top_k=100, expand="on", explain=True, now=now))
         print(json.dumps([result["items"], result["domains_queried"], list(result["coverage"])]))
 assert "torch" not in sys.modules and "dagster" not in sys.modules
 """

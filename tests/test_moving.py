@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.parts import domain_parts
 from nornweave.settings import load_settings
-from nornweave.sync import SyncOptions, run
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
 from nornweave.types import Domain
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "payments"

@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 import pytest
+from command_line import HASHED, nornweave
 
 CODE = '''"""Deliver webhooks to merchants."""
 
@@ -34,13 +35,9 @@ QUESTION = {"query": "what is the webhook timeout", "domains": ["code", "documen
 START_S = SWAP_S = 60.0
 
 
-def command(workspace: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "nornweave.cli", "--config", str(workspace / "nornweave.yaml"), *arguments]
-
-
 def run(workspace: Path, *arguments: str) -> dict[str, Any]:
-    done = subprocess.run(command(workspace, *arguments, "--json"), capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
+    done = nornweave(workspace, *arguments, "--json")
+    assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
 
 
@@ -49,13 +46,12 @@ def workspace(tmp_path: Path) -> Path:
     for path, text in (("code/webhooks.py", CODE), ("docs/webhooks.md", PAGE.format(seconds=30))):
         (tmp_path / path).parent.mkdir()
         (tmp_path / path).write_text(text, encoding="utf-8")
-    hashed = {"embedding": {"model": "hash:64", "dimensions": 64}}
     configured = {
         "sources": [
             {"id": "service", "domain": "code", "type": "files", "path": "code"},
             {"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"},
         ],
-        "domains": {"code": hashed, "documentation": hashed},
+        "domains": {"code": HASHED, "documentation": HASHED},
     }
     (tmp_path / "nornweave.yaml").write_text(json.dumps(configured), encoding="utf-8")
     return tmp_path
@@ -70,9 +66,9 @@ def client(workspace: Path) -> Iterator[Callable[[], httpx.Client]]:
         out = workspace / "serve.out"
         with out.open("wb") as writing:
             variables = {name: value for name, value in os.environ.items() if name != "NORNWEAVE_SERVICE_TOKEN"}
-            servers.append(
-                subprocess.Popen(command(workspace, "serve", "--port", "0", "--json"), stdout=writing, env=variables)
-            )
+            config = ("--config", str(workspace / "nornweave.yaml"))
+            command = [sys.executable, "-m", "nornweave.cli", *config, "serve", "--port", "0", "--json"]
+            servers.append(subprocess.Popen(command, stdout=writing, env=variables))
         deadline = time.monotonic() + START_S
         while not out.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
@@ -130,9 +126,9 @@ def printed(workspace: Path, *arguments: str) -> tuple[str, str]:
     variables = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
     # Nobody listens there: the fallback is refused at once.
     variables |= {"COLUMNS": "160", "OLLAMA_API_BASE": "http://127.0.0.1:9"}
-    done = subprocess.run(command(workspace, *arguments), capture_output=True, check=False, env=variables)
-    assert done.returncode == 0, done.stderr.decode()
-    return done.stdout.decode(), done.stderr.decode()
+    done = nornweave(workspace, *arguments, variables=variables)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
 
 
 @pytest.mark.slow

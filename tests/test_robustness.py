@@ -16,44 +16,47 @@ from pathlib import Path
 import pytest
 from support import MemorySource, found_by_words, memory_parts, published_texts, sync
 
-from nornweave import analysis
 from nornweave.errors import DomainBusyError, StoreError
 from nornweave.store.generation import Generation
+from nornweave.text import analyzer
 
+# Enough that a sync of them takes longer than the longest delay before it is killed.
+DOCUMENTS = 150
 PROGRAM = textwrap.dedent(
     """
     import sys
     sys.path.insert(0, {tests!r})
     from pathlib import Path
-    from support import MemorySource, memory_parts, sync
-    source = MemorySource()
-    for number in range({documents}):
-        source.write(f"{{number:04}}.txt", f"{word} document {{number}} " + "filler words to cut into chunks " * 20)
-    source.revisions = dict.fromkeys(source.documents, {revision})
+    from support import memory_parts, sync
+    from test_robustness import corpus
+    source = corpus({word!r})
     print("started", flush=True)
     print(sync(memory_parts(Path({folder!r}), source)).generation, flush=True)
     """
 )
 
 
-def writer_program(folder: Path, word: str, documents: int = 400) -> list[str]:
+def corpus(word: str, documents: int = DOCUMENTS) -> MemorySource:
+    """Return documents which all say ``word``; other words are other revisions of them."""
+    source = MemorySource()
+    for number in range(documents):
+        source.write(f"{number:04}.txt", f"{word} document {number} " + "filler words to cut into chunks " * 20)
+    source.revisions = dict.fromkeys(source.documents, sum(map(ord, word)))
+    return source
+
+
+def writer_program(folder: Path, word: str) -> list[str]:
     """Return a command that syncs documents which all say ``word``."""
-    code = PROGRAM.format(
-        tests=str(Path(__file__).parent),
-        folder=str(folder),
-        word=word,
-        documents=documents,
-        revision=sum(map(ord, word)),
-    )
+    code = PROGRAM.format(tests=str(Path(__file__).parent), folder=str(folder), word=word)
     return [sys.executable, "-c", code]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delay", [0.02, 0.15, 0.3, 0.5, 0.8, 1.2])
+@pytest.mark.parametrize("delay", [0.02, 0.3, 0.8])
 def test_kill_minus_nine_leaves_the_published_generation_and_the_next_sync_finishes(
     tmp_path: Path, delay: float
 ) -> None:
-    subprocess.run(writer_program(tmp_path, "alpha", 50), check=True, capture_output=True, timeout=120)
+    sync(memory_parts(tmp_path, corpus("alpha", 50)))
     parts = memory_parts(tmp_path, MemorySource())
     before = published_texts(parts)
 
@@ -63,16 +66,16 @@ def test_kill_minus_nine_leaves_the_published_generation_and_the_next_sync_finis
         time.sleep(delay)
         process.send_signal(signal.SIGKILL)
     published = published_texts(parts)
-    assert published == before or len(published) == 400, "either the old generation or the complete new one"
+    assert published == before or len(published) == DOCUMENTS, "either the old generation or the complete new one"
 
-    subprocess.run(writer_program(tmp_path, "omega"), check=True, capture_output=True, timeout=120)
-    assert found_by_words(parts, "omega") == {f"{number:04}.txt" for number in range(400)}
+    sync(memory_parts(tmp_path, corpus("omega")))
+    assert found_by_words(parts, "omega") == {f"{number:04}.txt" for number in range(DOCUMENTS)}
     assert found_by_words(parts, "alpha") == set()
     assert not list(tmp_path.rglob(".build-*")), "what the killed builder left is cleaned up"
 
 
 def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
-    subprocess.run(writer_program(tmp_path, "alpha", 50), check=True, capture_output=True, timeout=120)
+    sync(memory_parts(tmp_path, corpus("alpha", 50)))
     parts = memory_parts(tmp_path, MemorySource())
     limit = (tmp_path / "working.duckdb").stat().st_size + 4096
 
@@ -86,8 +89,8 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path: Path) -> None:
     assert "StoreError" in full.stderr
     assert len(found_by_words(parts, "alpha")) == 50
 
-    subprocess.run(writer_program(tmp_path, "omega"), check=True, capture_output=True, timeout=120)
-    assert len(found_by_words(parts, "omega")) == 400
+    sync(memory_parts(tmp_path, corpus("omega")))
+    assert len(found_by_words(parts, "omega")) == DOCUMENTS
 
 
 def test_a_second_writer_waits_or_is_told_who_writes(tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def _read_until(folder: str, stop: multiprocessing.Event, failures: multiprocess
     while not stop.is_set():
         try:
             with Generation(parts.store.files.path(parts.store.current())) as generation:
-                if len(generation.chunks(generation.holding(analysis.query_terms("version")))) != 1:
+                if len(generation.chunks(generation.holding(analyzer.query_terms("version")))) != 1:
                     failures.put("a published document was not found")
             reads += 1
         except StoreError as error:
@@ -127,7 +130,7 @@ def test_readers_never_fail_while_generations_are_published(tmp_path: Path) -> N
     reader = context.Process(target=_read_until, args=(str(tmp_path), stop, failures))
     reader.start()
     try:
-        for number in range(1, 31):
+        for number in range(1, 11):  # generations go after the third
             source.write("a.txt", f"version {number} " + "more " * number)
             assert sync(parts).published
             time.sleep(0.05)

@@ -1,1 +1,1 @@
-"""The routes, one module per part of contract §4."""
+"""The routes, one module per part of the API."""

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Response
 
-from api.deadline import Deadline
+from api.arrival import arrive
 from api.limits import Admission
 from api.openapi import PROBLEMS
 from api.ports import AgentPort
 from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_response
+from api.starting import wait_for_start
 from api.state import Served
-from nornweave.documents import RecallDocument, recall_document
 from nornweave.errors import QueryError
-from nornweave.recall.records import RecallRequest
+from nornweave.retrieval.question import Question
 from nornweave.types import Domain
+from nornweave.views import RecallDocument, recall_document
 
 router = APIRouter(tags=["agents"], responses=PROBLEMS)
 alone = APIRouter(tags=["agent"], responses=PROBLEMS)
 
 DomainName = Annotated[
     str,
-    Path(description="A served domain.", examples=["code"], json_schema_extra={"enum": [one.value for one in Domain]}),
+    Path(
+        description="A served domain.",
+        examples=["code"],
+        json_schema_extra={"enum": [domain.value for domain in Domain]},
+    ),
 ]
 
 
@@ -65,15 +69,16 @@ def describe_alone(serving: Served) -> Response:
 
 
 async def _recall(agent: AgentPort, body: RecallBody, admission: Admission) -> Response:
-    deadline = Deadline(body.timeout_ms)
-    await deadline.wait_for_start([agent])
-    return await admission.run(lambda: _answer(agent, body.request(), deadline), deadline.left_s)
+    arrival = arrive(body.timeout_ms)
+    await wait_for_start([agent], arrival.deadline)
+    question = body.question(agent.domain, arrival)
+    return await admission.run(lambda: _answer(agent, question), arrival.left_s)
 
 
-def _answer(agent: AgentPort, request: RecallRequest, deadline: Deadline) -> Response:
+def _answer(agent: AgentPort, question: Question) -> Response:
     """Recall and write the answer down, both in the thread: the event loop stays free for who asks next."""
     try:
-        return json_response(recall_document(agent.recall(replace(request, timeout_ms=deadline.left_ms))))
+        return json_response(recall_document(agent.recall(question)))
     except QueryError as error:
         raise QueryError(_in_body(error.field, agent.domain), error.problem) from error
 

@@ -10,7 +10,7 @@ from api.openapi import PROBLEMS
 from api.ports import EnginePort
 from api.schemas import json_response
 from api.state import Served
-from nornweave.feedback import REMEMBERED_DAYS, FeedbackDocument
+from nornweave.feedback.book import REMEMBERED_DAYS, FeedbackDocument
 
 router = APIRouter(tags=["feedback"], responses=PROBLEMS)
 

@@ -13,7 +13,7 @@ from api.openapi import OPEN_OPERATION, problem_responses
 from api.ports import AgentPort
 from api.schemas import DomainReadiness, LivenessDocument, ReadinessDocument, json_response
 from api.state import Served
-from nornweave.recall.records import AgentState
+from nornweave.retrieval.records import AgentState
 from nornweave.types import JsonValue
 
 router = APIRouter(tags=["health"], responses=problem_responses(421, 500))
@@ -45,14 +45,24 @@ def ready(serving: Served) -> Response:
 
 def _readiness(agent: AgentPort) -> DomainReadiness:
     health = agent.health()
-    state, generation = agent.state, health.get("generation")
+    state, generation = agent.state, _text(health, "generation")
     answers = state in {AgentState.READY, AgentState.DEGRADED} and generation is not None
+    age_s, behind_s = health.get("age_s"), health.get("behind_s")
     return {
         "ready": answers,
         "state": state,
-        "generation": str(generation) if generation is not None else None,
+        "generation": generation,
+        "published": _text(health, "published"),
+        "indexed_at": _text(health, "indexed_at"),
+        "age_s": age_s if isinstance(age_s, float) else None,
+        "behind_s": behind_s if isinstance(behind_s, float) else 0.0,
         "reason": _reason(state, health) or (None if answers else f"the agent is {state.value}"),
     }
+
+
+def _text(health: Mapping[str, JsonValue], name: str) -> str | None:
+    value = health.get(name)
+    return None if value is None else str(value)
 
 
 def _reason(state: AgentState, health: Mapping[str, JsonValue]) -> str:

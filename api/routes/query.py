@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from api.deadline import Deadline
+from api.arrival import arrive
 from api.errors import ProblemError
 from api.fuse_body import FuseBody
 from api.openapi import problem_responses
 from api.ports import EnginePort
 from api.query_body import QueryBody
 from api.schemas import json_response
+from api.starting import wait_for_start
 from api.state import Served
-from nornweave.documents import FusionResult
 from nornweave.errors import QueryError
-from nornweave.fusion.records import FuseRequest
-from nornweave.gathering import Question
+from nornweave.fusion.records import Recalled
+from nornweave.retrieval.question import Question
+from nornweave.views import FusionResult
 
 EVENTS = "text/event-stream"
 TEXT: dict[int | str, dict[str, Any]] = {
@@ -38,13 +38,13 @@ async def query(body: QueryBody, serving: Served, request: Request) -> Response:
 
     A domain that is late, fails or has nothing published is a coverage gap: the others answer.
     """
-    deadline = Deadline(body.timeout_ms)
+    arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms)
     _check_accept(request.headers.get("accept", ""))
-    question = body.question(serving.domains)
-    asked = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
-    await deadline.wait_for_start(asked)
+    question = body.question(serving.domains, arrival)
+    agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
+    await wait_for_start(agents, arrival.deadline)
     answer = _text if body.format == "text" else _document
-    return await serving.questions.run(lambda: answer(serving.engine, question, deadline), deadline.left_s)
+    return await serving.questions.run(lambda: answer(serving.engine, question), arrival.left_s)
 
 
 @router.post("/fuse", response_model=FusionResult)
@@ -53,29 +53,29 @@ async def fuse(body: FuseBody, serving: Served) -> Response:
 
     Agents may know less than ours: of an item `chunk_id`, `content` and `score` are enough.
     """
-    deadline = Deadline(body.timeout_ms)
-    return await serving.fusions.run(lambda: _fused(serving.engine, body, deadline), deadline.left_s)
+    arrival = arrive(body.timeout_ms)
+    question = body.question(arrival)
+    return await serving.fusions.run(lambda: _fused(serving.engine, question, body.recalled()), arrival.left_s)
 
 
-def _document(engine: EnginePort, question: Question, deadline: Deadline) -> Response:
+def _document(engine: EnginePort, question: Question) -> Response:
     """Answer and write the answer down, both in the thread: the event loop stays free for who asks next.
 
     It can be judged as soon as it is read: it is remembered before it is sent.
     """
-    document = engine.query(replace(question, timeout_ms=deadline.left_ms))
+    document = engine.query(question)
     response = json_response(document)
     engine.remember(question, document)
     return response
 
 
-def _text(engine: EnginePort, question: Question, deadline: Deadline) -> Response:
-    return PlainTextResponse(engine.query_text(replace(question, timeout_ms=deadline.left_ms)))
+def _text(engine: EnginePort, question: Question) -> Response:
+    return PlainTextResponse(engine.query_text(question))
 
 
-def _fused(engine: EnginePort, body: FuseBody, deadline: Deadline) -> Response:
-    request: FuseRequest = replace(body.request(), timeout_ms=deadline.left_ms)
+def _fused(engine: EnginePort, question: Question, recalled: Recalled) -> Response:
     try:
-        return json_response(engine.fuse(request))
+        return json_response(engine.fuse(question, recalled))
     except QueryError as error:
         field = "original_text" if error.field in {"query", "text"} else error.field
         raise QueryError(field, error.problem) from error

@@ -1,4 +1,4 @@
-"""``make bench``: every table of the README, on whatever real documents are there."""
+"""``make bench``: print the tables of ``docs/figures.md``, on whatever real documents are there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from evals.bench import encoding, evaluating, fusing, ranking, recalling, syncing, tuning
+from evals.bench import encoding, evaluating, fusing, precision, ranking, reading, recalling, syncing, tuning
+from nornweave.models.conversion import machine_cache
 
 
 def main(
@@ -17,7 +18,8 @@ def main(
     only: Annotated[
         str,
         typer.Option(
-            help="encoding, sync, memory, fusion, ranking, evaluation, recall; only if named: tuning, hnsw, large."
+            help="encoding, reading, sync, memory, fusion, ranking, evaluation, recall; "
+            "only if named: precision, tuning, hnsw, large."
         ),
     ] = "",
     copies: Annotated[int, typer.Option(help="How many times 100,000 chunks `large` has.")] = 10,
@@ -26,6 +28,8 @@ def main(
     """Print the benchmark tables; takes about 30 minutes on two cores, recall at a million chunks an hour more."""
     if only in {"", "encoding"}:
         encoding.print_encoding()
+    if only in {"", "reading"}:
+        reading.print_reading(shared)
     with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as folder:
         if only in {"", "sync"}:
             syncing.print_syncs(shared, Path(folder), documents)
@@ -37,6 +41,8 @@ def main(
             ranking.print_ranking(shared, (keep or Path(folder)) / "fusion")
         if only in {"", "evaluation"}:
             evaluating.print_evaluating(shared, (keep or Path(folder)) / "fusion")
+        if only == "precision":
+            precision.print_precision(shared, machine_cache(Path(folder)))
         if only == "tuning":
             tuning.print_tuning(shared, (keep or Path(folder)) / "fusion")
         if only in {"", "recall", "large"}:

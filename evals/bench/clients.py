@@ -28,7 +28,8 @@ def main(url: str, clients: int) -> None:
         thread.join()
     elapsed = time.perf_counter() - started
     p50, p95 = np.percentile(latencies, (50, 95))
-    json.dump({"p50_ms": p50, "p95_ms": p95, "queries_per_s": len(texts) / elapsed, "failed": len(failed)}, sys.stdout)
+    measured = {"p50_ms": p50, "p95_ms": p95, "queries_per_s": len(texts) / elapsed, "failed": len(failed)}
+    json.dump({**measured, "latencies_ms": latencies}, sys.stdout)
 
 
 def _ask(url: str, texts: Sequence[str], latencies: list[float], failed: list[int]) -> None:

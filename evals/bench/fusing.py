@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,14 +22,15 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.bench.corpora import messages_corpus
-from nornweave.answer import Question
+from nornweave.conflicts.origins import NO_ORIGINS
 from nornweave.engine import Engine
-from nornweave.fusion.pipeline import fuse
-from nornweave.fusion.records import FuseRequest
-from nornweave.fusion_settings import FusionSettings
-from nornweave.recall.records import RecallResponse
+from nornweave.fusion.pipeline import Stopwatch, fuse
+from nornweave.fusion.records import Recalled
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import RecallResponse
 from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.settings.fusion import FusionSettings
+from nornweave.types import Domain, present
 
 # Judged set → source; the conversations among them make 751 chunks, the docstrings of the packages the rest.
 SOURCES = {
@@ -51,41 +52,45 @@ def print_fusion(shared: Path, work: Path) -> None:
     if not all((shared / name).is_dir() for name in SOURCES):
         console.print(f"fusion: no judged sets in {shared}, nothing to measure on")
         return
-    config = _talking(shared, work)
-    texts = _queries(shared)
+    config = four_domains(shared, work)
+    texts = judged_questions(shared)
     console.print(_stages(config, texts))
     console.print(_served(config, texts))
 
 
 def workspace(shared: Path, work: Path) -> Path:
     """Index the judged sets as four domains of one workspace and return its configuration; what is there is kept."""
-    return _synced(work / "judged", _sources(shared))
+    return synced(work / "judged", judged_sources(shared))
 
 
-def _talking(shared: Path, work: Path) -> Path:
-    """Return the same with more conversations, so that every domain has 5,000 chunks."""
+def four_domains(shared: Path, work: Path) -> Path:
+    """Index the same with more conversations, so that every domain has 5,000 chunks, and return its configuration."""
     folder = work / "talking"
     if not folder.exists():
         messages_corpus(folder / "talk", _TALK)
         judged = workspace(shared, work).parent / "var"
         shutil.copytree(judged, folder / "var", ignore=shutil.ignore_patterns("dagster"))
     talk = {"id": "talk", "path": "talk", "domain": "conversations", "type": "messages"}
-    return _synced(folder, [talk, *_sources(shared)])
+    return synced(folder, [talk, *judged_sources(shared)])
 
 
-def _sources(shared: Path) -> list[dict[str, str]]:
+def judged_sources(shared: Path) -> list[dict[str, str]]:
+    """Return the texts of the judged sets as sources, one for each domain."""
     return [{"id": name, "path": str((shared / name / "native").resolve()), **kind} for name, kind in SOURCES.items()]
 
 
-def _synced(folder: Path, sources: Sequence[dict[str, str]]) -> Path:
+def synced(folder: Path, sources: Sequence[Mapping[str, Any]], *options: str, stdout: int | None = None) -> Path:
+    """Index sources with ``nornweave sync`` and its options; return the configuration."""
     config = folder / "nornweave.yaml"
     folder.mkdir(parents=True, exist_ok=True)
-    config.write_text(json.dumps({"data_dir": "./var", "sources": sources}), encoding="utf-8")
-    subprocess.run([sys.executable, "-m", "nornweave.cli", "--config", str(config), "sync"], check=True)
+    config.write_text(json.dumps({"data_dir": "./var", "sources": list(sources)}), encoding="utf-8")
+    command = [sys.executable, "-m", "nornweave.cli", "--config", str(config), "sync", *options]
+    subprocess.run(command, check=True, stdout=stdout)
     return config
 
 
-def _queries(shared: Path) -> list[str]:
+def judged_questions(shared: Path) -> list[str]:
+    """Return questions of all judged sets, mixed, the same ones every time."""
     lines = [line for name in SOURCES for line in _judged(shared / name / "native")]
     return random.Random(7).sample(lines, min(len(lines), 2 * _QUERIES))
 
@@ -98,17 +103,16 @@ def _judged(folder: Path) -> Iterator[str]:
 
 def _stages(config: Path, texts: Sequence[str]) -> Table:
     """Time the stages over what the domains really answer, with the claims that they have stored."""
-    requests: dict[str, list[FuseRequest]] = {"80": [], "1,000": []}
+    questions: dict[str, list[tuple[Question, Recalled]]] = {"80": [], "1,000": []}
     with Engine(load_settings(config)) as engine:
         for text in texts[:_STAGED]:
-            responses = engine.recall(Question(text=text, timeout_ms=None, top_k=10))
-            requests["80"].append(FuseRequest(text=text, responses=responses))
+            question = Question(text=text, now=present(), top_k=10)
+            questions["80"].append((question, _recalled(engine.recall(question))))
         for text in texts[: _STAGED // 4]:
-            requests["1,000"].append(FuseRequest(text=text, responses=_many(engine, texts, text)))
+            question = Question(text=text, now=present())
+            questions["1,000"].append((question, _recalled(_many(engine, texts, text))))
         # While the engine is open, as it is where answers are served: then BLAS has one thread.
-        timed = {
-            name: [fuse(one, FusionSettings()).stage_latency_ms for one in some] for name, some in requests.items()
-        }
+        timed = {name: [_timed(*asked) for asked in some] for name, some in questions.items()}
     table = Table(title="fusion, stages 1 to 5, ms", title_justify="left")
     stages = ("collect", "normalize", "deduplicate", "conflicts", "rank")
     for name in ("items", "requests", *stages, "p50", "p95"):
@@ -121,6 +125,16 @@ def _stages(config: Path, texts: Sequence[str]) -> Table:
     return table
 
 
+def _recalled(responses: tuple[RecallResponse, ...]) -> Recalled:
+    return Recalled(asked={}, responses=responses)
+
+
+def _timed(question: Question, recalled: Recalled) -> Mapping[str, float]:
+    clock = Stopwatch()
+    fuse(question, recalled, FusionSettings(), origins=NO_ORIGINS, clock=clock)
+    return clock.milliseconds
+
+
 def _many(engine: Engine, texts: Sequence[str], first: str) -> tuple[RecallResponse, ...]:
     """Return 250 items of each domain: those of as many questions as it takes, each once."""
     items: dict[Domain, dict[str, Any]] = {domain: {} for domain in engine.agents}
@@ -129,7 +143,7 @@ def _many(engine: Engine, texts: Sequence[str], first: str) -> tuple[RecallRespo
     for text in (*texts[start:], *texts[:start]):
         if all(len(found) >= 250 for found in items.values()):
             break
-        for response in engine.recall(Question(text=text, timeout_ms=None, top_k=90)):
+        for response in engine.recall(Question(text=text, now=present(), top_k=90)):
             domain = Domain(response.domain_id)
             answered[domain] = response
             items[domain].update({item.chunk_id: item for item in response.items})
@@ -140,10 +154,10 @@ def _served(config: Path, texts: Sequence[str]) -> Table:
     table = Table(title="POST /query over HTTP, four domains, 2 cores", title_justify="left")
     for name in ("clients", "queries", "p50 ms", "p95 ms", "q/s", "failed"):
         table.add_column(name, justify="right")
-    with _server(config) as url:
-        _asked(url, texts[:20], 2)
+    with server(config) as (url, _):
+        asked(url, texts[:20], 2)
         for clients, part in ((1, texts[20 : 20 + _QUERIES // 2]), (CLIENTS, texts[20 + _QUERIES // 2 :])):
-            measured = _asked(url, part, clients)
+            measured = asked(url, part, clients)
             table.add_row(
                 str(clients),
                 str(len(part)),
@@ -155,7 +169,7 @@ def _served(config: Path, texts: Sequence[str]) -> Table:
     return table
 
 
-def _asked(url: str, texts: Sequence[str], clients: int) -> dict[str, Any]:
+def asked(url: str, texts: Sequence[str], clients: int) -> dict[str, Any]:
     """Ask from a process of its own, so that client and server do not share an interpreter."""
     command = [sys.executable, "-m", "evals.bench.clients", url, str(clients)]
     done = subprocess.run(command, check=True, input=json.dumps(list(texts)).encode(), stdout=subprocess.PIPE)
@@ -163,17 +177,20 @@ def _asked(url: str, texts: Sequence[str], clients: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _server(config: Path) -> Iterator[str]:
+def server(config: Path, checkout: Path | None = None) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Serve an index on a free port, by the code of another checkout if one is named; yield the URL and the process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "nornweave.cli", "--config", str(config), "serve", "--port", str(port)]
     environment = {name: value for name, value in os.environ.items() if name != "NORNWEAVE_SERVICE_TOKEN"}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
+    if checkout is not None:
+        environment["PYTHONPATH"] = str(checkout)
+    with subprocess.Popen(command, env=environment, cwd=checkout, stdout=subprocess.DEVNULL) as process:
         try:
             url = f"http://127.0.0.1:{port}"
             _wait_until_ready(f"{url}/ready")
-            yield url
+            yield url, process
         finally:
             process.terminate()
 

@@ -12,7 +12,7 @@ from nornweave.settings import StorageSettings, load_settings
 from nornweave.store.build import index_vectors
 from nornweave.store.connection import Connection, attach, connect_memory, quote
 from nornweave.types import Domain, GenerationId
-from nornweave.workspace import store_of
+from nornweave.wiring import store_of
 
 # Of a vector's length: copies are neighbours, as chunks of a real corpus are.
 _NOISE = 0.5
@@ -46,7 +46,6 @@ def build_large(config: Path, work: Path, copies: int) -> Path:
         raise RuntimeError(f"{config}: nothing is published")
     work.mkdir(parents=True, exist_ok=True)
     (work / "var").mkdir(exist_ok=True)
-    (work / "var" / "models").symlink_to(settings.data_dir / "models")
     source = {"id": "copies", "domain": "code", "type": "files", "path": "."}
     configured = json.dumps({"data_dir": "./var", "sources": [source]})
     draft = work / "draft.yaml"

@@ -10,17 +10,18 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.bench.fusing import SOURCES, workspace
-from evals.hits import Hits
 from evals.judged_files import read_judgments
+from evals.matches import Hits
 from evals.measures import Metric, measure
 from evals.runs import Target, locate
-from nornweave.answer import Question, fuse_responses
+from nornweave.answer.fan_out import merge_items
+from nornweave.answer.pipeline import answer_from, to_recalled
 from nornweave.engine import Engine
-from nornweave.fusion_settings import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
-from nornweave.gathering import merge_items
-from nornweave.recall.records import Citation, RecallResponse
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import Citation, RecallResponse
 from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.settings.fusion import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
+from nornweave.types import Domain, present
 
 _QUERIES = 250
 MEASURES = ("Recall@10", "RR@10")
@@ -52,11 +53,11 @@ ROWS: Mapping[str, FusionSettings] = {
     "+ domain .02": _one("domain", 0.02),
     "+ length .01": _one("length", 0.01),
     "calibrated defaults": _weights(CALIBRATED_WEIGHTS),
-    "half of PIPELINE's signals": _weights(
+    "half of the weights for min-max": _weights(
         RankWeights(score=0.75, corroboration=0.075, recency=0.075, domain=0.05, length=0.05)
     ),
-    "PIPELINE's weights": _weights(STRETCHED_WEIGHTS),
-    "PIPELINE's, min-max": FusionSettings(normalization="minmax"),
+    "weights for min-max": _weights(STRETCHED_WEIGHTS),
+    "weights for min-max, and min-max": FusionSettings(normalization="minmax"),
     "no merging (threshold 1)": FusionSettings(dedup_similarity_threshold=1.0),
     "losers not demoted": FusionSettings(conflict_demotion_penalty=0.0),
 }
@@ -86,7 +87,7 @@ def _recalled(engine: Engine, target: Target) -> list[_Asked]:
     step = max(1, len(target.queries) // _QUERIES)
     asked = []
     for query in target.queries[::step]:
-        question = Question(text=query.text, timeout_ms=None)
+        question = Question(text=query.text, now=present())
         responses = {Domain(one.domain_id): one for one in engine.recall(question)}
         asked.append(_Asked(query.id, question, responses))
     return asked
@@ -107,5 +108,5 @@ def _ranking(asked: _Asked, settings: FusionSettings | None) -> Iterable[Citatio
     if settings is None:
         items = merge_items([response.items for response in asked.responses.values()], asked.question.top_k)
         return [item.citation for item in items]
-    fused = fuse_responses(asked.question, asked.responses, (), settings).fused
-    return [ranked.tagged.item.citation for ranked in fused.items]
+    answered = answer_from(asked.question, to_recalled(asked.question, {}, asked.responses), settings)
+    return [ranked.tagged.item.citation for ranked in answered.items]

@@ -17,7 +17,7 @@ from evals.bench.large import build_large
 from nornweave.settings import load_settings
 from nornweave.store.generation import Generation
 from nornweave.types import Domain
-from nornweave.workspace import store_of
+from nornweave.wiring import store_of
 
 # 101,853 chunks of library code, installed with torch and scikit-learn.
 PACKAGES = ("sympy", "scipy", "numpy")

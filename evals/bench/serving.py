@@ -15,10 +15,10 @@ import numpy as np
 import psutil
 
 from nornweave.engine import Engine
-from nornweave.recall.agent import Agent
-from nornweave.recall.query import read_query
-from nornweave.recall.records import RecallRequest
-from nornweave.recall.sources import (
+from nornweave.retrieval.agent import Agent
+from nornweave.retrieval.query import read_query
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.retrievers import (
     search_dense,
     search_fulltext,
     search_sparse,
@@ -27,7 +27,7 @@ from nornweave.recall.sources import (
 )
 from nornweave.settings import load_settings
 from nornweave.store.generation import Generation
-from nornweave.types import Domain
+from nornweave.types import Domain, present
 
 CLIENTS = 2
 _CANDIDATES = 200
@@ -68,12 +68,12 @@ def _queries(generation: Generation, count: int) -> list[str]:
 
 def _latencies(agent: Agent, queries: Sequence[str]) -> dict[str, float]:
     for query in queries[:_WARM_UP]:
-        agent.recall(RecallRequest(text=query))
-    alone = _timed(lambda query: agent.recall(RecallRequest(text=query)), queries[_WARM_UP:])
+        agent.recall(Question(text=query, now=present()))
+    alone = _timed(lambda query: agent.recall(Question(text=query, now=present())), queries[_WARM_UP:])
     # New words, or the vectors of the first round would be remembered.
     halves = [[f"{query} again" for query in queries[_WARM_UP + client :: CLIENTS]] for client in range(CLIENTS)]
     threads = [
-        threading.Thread(target=lambda part=part: [agent.recall(RecallRequest(text=query)) for query in part])
+        threading.Thread(target=lambda part=part: [agent.recall(Question(text=query, now=present())) for query in part])
         for part in halves
     ]
     started = time.perf_counter()

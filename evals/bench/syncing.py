@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,9 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.bench.corpora import Corpus, functions_corpus, judged_sets, packages_corpus
-from nornweave.embedding import load_encoder
+from nornweave.models.conversion import machine_cache
+from nornweave.models.encoders import load_encoder
+from nornweave.models.folders import MINILM
 
 CHANGED_SHARE = 0.01
 
@@ -39,17 +40,14 @@ class Run:
         return float(self.report["step_seconds"].get(name, 0.0))
 
 
-def bench_corpus(corpus: Corpus, folder: Path, models: Path) -> tuple[Run, Run, Run]:
+def bench_corpus(corpus: Corpus, folder: Path) -> tuple[Run, Run, Run]:
     """Return a cold sync, one without changes, and one after 1 % of the documents changed.
 
     Args:
         corpus: what is synced.
         folder: where the index goes.
-        models: converted encoders. Converting happens once per installation, in a process of its own that needs more
-            memory than any sync; it would hide what a sync needs.
     """
     config = folder / "nornweave.yaml"
-    shutil.copytree(models, folder / "var" / "models")
     config.write_text(
         json.dumps(
             {
@@ -65,9 +63,9 @@ def bench_corpus(corpus: Corpus, folder: Path, models: Path) -> tuple[Run, Run, 
     return cold, same, _sync(config, corpus)
 
 
-def _models(work: Path) -> Path:
-    load_encoder("sentence-transformers/all-MiniLM-L6-v2", cache_dir=work / "models")
-    return work / "models"
+def _convert_model(work: Path) -> None:
+    """Convert the encoder: once per machine, in a process that needs more memory than a sync and would hide its own."""
+    load_encoder(MINILM, cache_dir=machine_cache(work / "models"))
 
 
 def _sync(config: Path, corpus: Corpus) -> Run:
@@ -111,10 +109,10 @@ def print_syncs(shared: Path, work: Path, documents: int) -> None:
     for name in ("corpus", "documents", "chunks", "cold s", "encoder share", "rest, chunks/s", "same again s",
                  "1 % changed / cold", "peak MB"):  # fmt: skip
         table.add_column(name, justify="left" if name == "corpus" else "right")
-    models = _models(work)
+    _convert_model(work)
     corpora = [*judged_sets(shared, work), packages_corpus(work, documents)]
     for corpus in corpora:
-        cold, same, changed = bench_corpus(corpus, work / f"{corpus.name}-index", models)
+        cold, same, changed = bench_corpus(corpus, work / f"{corpus.name}-index")
         table.add_row(corpus.name, *_figures(cold, same, changed))
     Console(width=140).print(table)
 
@@ -135,14 +133,14 @@ def _figures(cold: Run, same: Run, changed: Run) -> tuple[str, ...]:
 
 def print_memory(work: Path) -> None:
     """Print the table of peak memory by number of documents."""
-    models = _models(work)
+    _convert_model(work)
     table = Table(title="peak memory of a cold sync", title_justify="left")
     for name in ("documents", "chunks", "peak MB", "ratio"):
         table.add_column(name, justify="right")
     smaller: float | None = None
     for documents in (5_000, 20_000):
         corpus = functions_corpus(work, documents)
-        cold, _, _ = bench_corpus(corpus, work / f"memory-{documents}", models)
+        cold, _, _ = bench_corpus(corpus, work / f"memory-{documents}")
         smaller = smaller or cold.peak_mb
         table.add_row(
             f"{documents:,}", f"{cold.report['chunks']:,}", f"{cold.peak_mb:,.0f}", f"{cold.peak_mb / smaller:.2f}"

@@ -18,11 +18,10 @@ from evals.judgments import JudgedSet
 from evals.runs import SetToRun, locate
 from evals.tuning import MAX_QUERIES, tune, tune_ranking
 from evals.tuning.cases import cases_of
-from evals.tuning.fused import Everywhere
+from evals.tuning.objective import AllDomains, domain_ranking, scored
 from evals.tuning.results import Change, TuningResult, differing
-from evals.tuning.scores import PlanScores
 from nornweave.engine import Engine
-from nornweave.plans import read_plan, read_ranking
+from nornweave.plans.active import read_plan, read_ranking
 from nornweave.settings import PlanSettings, Settings, SourceWeights, load_settings
 from nornweave.types import Domain
 
@@ -93,7 +92,7 @@ def _tuned(
     # The other sets' halves say what becomes of all domains; the half that is tested on says nothing.
     halves = [SetToRun(half_of(one, half)) for one in sets]
     result = tune(engine, settings, domain, halves, max_queries=max_queries, deadline_s=None)
-    plans = (read_plan(result.before), read_plan(result.best))
+    plans = (read_plan(result.in_force), read_plan(result.best))
     before, after = _scored(engine, domain, half_of(judged, 1 - half), plans)
     return _row(judged.name, half, result, before, after)
 
@@ -103,18 +102,19 @@ def _scored(
 ) -> list[dict[str, float]]:
     cases = cases_of([locate(engine, judged)])
     with ThreadPoolExecutor(1) as executor:
-        values = PlanScores(engine.agents[domain], executor, cases)(list(plans), None)
+        agent = engine.agents[domain]
+        values = scored(plans, cases, lambda plan, case: domain_ranking(agent.with_plan(plan), executor, case))
     return [dict(zip((case.id for case in cases), values[plan].tolist(), strict=True)) for plan in plans]
 
 
 def _ranked(engine: Engine, settings: Settings, sets: Sequence[JudgedSet], half: int) -> list[_Row]:
     result = tune_ranking(engine, settings, [SetToRun(half_of(one, half)) for one in sets], deadline_s=None)
-    weights = (read_ranking(result.before), read_ranking(result.best))
+    weights = (read_ranking(result.in_force), read_ranking(result.best))
     rows = []
     for judged in sets:
         cases = cases_of([locate(engine, half_of(judged, 1 - half))])
         executors = {domain: ThreadPoolExecutor(1) for domain in engine.agents}
-        values = Everywhere(engine.agents, executors, settings.fusion).fused(cases)(list(weights), None)
+        values = scored(weights, cases, AllDomains(engine.agents, executors, settings.fusion).ranking_by_weights())
         ids = [case.id for case in cases]
         before, after = (dict(zip(ids, values[one].tolist(), strict=True)) for one in weights)
         rows.append(_row(judged.name, half, result, before, after))
@@ -135,13 +135,13 @@ def _print(console: Console, title: str, rows: Sequence[_Row]) -> None:
                    "p gain", "p drop", "if always kept"):  # fmt: skip
         table.add_column(column, justify="left" if column in {"fitted to", "kept"} else "right", no_wrap=True)
     for row in rows:
-        served, held_out = row.served.comparison, row.result.held_out
+        served, held_out = row.served, row.result.held_out
         table.add_row(
             f"{row.name} {'ab'[row.half]}",
             str(row.result.queries),
-            str(row.result.tried),
+            str(row.result.plans_tried),
             f"{row.result.seconds:.0f}",
-            f"{held_out.comparison.difference:+.4f} ({held_out.p_gain:.3f})",
+            f"{held_out.difference:+.4f} ({held_out.p_gain:.3f})",
             "yes" if row.result.kept else "no",
             str(served.queries),
             f"{served.before:.4f}",
@@ -149,9 +149,9 @@ def _print(console: Console, title: str, rows: Sequence[_Row]) -> None:
             f"{served.difference:+.4f}",
             f"{row.served.p_gain:.3f}",
             f"{served.p_drop:.3f}",
-            f"{row.anyway.comparison.difference:+.4f}",
+            f"{row.anyway.difference:+.4f}",
         )
-    mean = math.fsum(row.served.comparison.difference for row in rows) / max(1, len(rows))
+    mean = math.fsum(row.served.difference for row in rows) / max(1, len(rows))
     console.print(table)
     console.print(f"mean difference {mean:+.4f}; held out: cross-validated on the half that it was fitted to")
     for text in dict.fromkeys(_verdict(row) for row in rows):
@@ -160,6 +160,6 @@ def _print(console: Console, title: str, rows: Sequence[_Row]) -> None:
 
 def _verdict(row: _Row) -> str:
     """Say what was found; where all sets are fitted together, the same for all."""
-    changed = differing(row.result.best, row.result.before)
+    changed = differing(row.result.best, row.result.in_force)
     values = ", ".join(f"{key} {value:g}" for key, value in changed.items()) or "nothing"
     return f"{row.result.subject} {'ab'[row.half]}: {values}. {row.result.reason}"

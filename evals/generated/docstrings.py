@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from tree_sitter import Node
 
 from evals.generated.drafts import Candidate, Draft, lines_of
-from evals.generated.wording import first_sentence, is_askable, is_prose, without_marks
+from evals.generated.query_words import first_sentence, is_askable, is_prose, without_marks
 from evals.judgments import HiddenText
 from nornweave.chunking import parsing, syntax
 from nornweave.chunking.languages import Grammar, grammar_of
-from nornweave.fields import is_identifier
 from nornweave.store.generation import Generation
 from nornweave.store.samples import chunk_places
+from nornweave.text.index_fields import is_identifier
 from nornweave.types import Span
 
 MAX_CHARACTERS = 400_000

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from evals.generated.drafts import Candidate, Draft, by_document, lines_of
-from evals.generated.wording import (
+from evals.generated.query_words import (
     is_askable,
     is_boilerplate,
     normalised,
@@ -17,9 +17,9 @@ from evals.generated.wording import (
     words_of,
 )
 from evals.judgments import HiddenText
-from nornweave.plain import plain_line
 from nornweave.store.generation import Generation
 from nornweave.store.samples import ChunkPlace, chunk_places
+from nornweave.text.inline_markup import plain_line
 from nornweave.types import Span
 
 MAX_CHUNKS = 8

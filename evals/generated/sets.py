@@ -12,12 +12,12 @@ import numpy as np
 from evals.generated.docstrings import Docstrings
 from evals.generated.drafts import Candidate, Draft, Rule, short_hash
 from evals.generated.headings import Headings
+from evals.generated.query_words import normalised
 from evals.generated.threads import IssueAnswers, PostedAnswers, Replies
-from evals.generated.wording import normalised
 from evals.judgments import JudgedSet, Judgment, Origin, Query
-from nornweave import analysis
 from nornweave.store.generation import Generation
 from nornweave.store.samples import document_texts
+from nornweave.text import analyzer
 from nornweave.types import Domain
 
 NAME = "generated"
@@ -111,7 +111,7 @@ def _drafts(rule: Rule, generation: Generation, candidates: Sequence[Candidate])
 def _is_unique(generation: Generation, draft: Draft) -> bool:
     """Tell whether a query's words stand side by side nowhere but where it was taken from."""
     wording = f" {normalised(draft.text)} "
-    holding = generation.holding(analysis.query_terms(draft.text))[:_READ]
+    holding = generation.holding(analyzer.query_terms(draft.text))[:_READ]
     for chunk in generation.chunks(np.asarray(holding, np.int32)).values():
         own = chunk.path == draft.hidden.path and chunk.char_range[0] < draft.hidden.end
         if not (own and draft.hidden.start < chunk.char_range[1]) and wording in f" {normalised(chunk.content)} ":

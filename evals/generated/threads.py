@@ -9,7 +9,14 @@ from datetime import datetime, timedelta
 from itertools import groupby, takewhile
 
 from evals.generated.drafts import Candidate, Draft, by_document, lines_of, short_hash
-from evals.generated.wording import content_words, is_about_something, is_askable, normalised, sentences, without_marks
+from evals.generated.query_words import (
+    content_words,
+    is_about_something,
+    is_askable,
+    normalised,
+    sentences,
+    without_marks,
+)
 from evals.judgments import HiddenText
 from nornweave.store.generation import Generation
 from nornweave.store.samples import ChunkPlace, chunk_places

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from evals.hits import Hits
 from evals.judgments import JudgmentError, Origin
+from evals.matches import Hits
 from evals.runs import Target
-from nornweave.recall.records import Filters, HiddenPlace
+from nornweave.retrieval.records import Filters, HiddenPlace
 from nornweave.types import Domain
 
 FOLDS = 5
@@ -85,7 +85,7 @@ def _cases(target: Target) -> Iterable[Case]:
 
 def sample(cases: Sequence[Case], size: int) -> tuple[Case, ...]:
     """Return at most ``size`` cases, the same ones whatever else there is, by id."""
-    return tuple(sorted(sorted(cases, key=lambda case: _hash(case.id))[:size], key=lambda case: case.id))
+    return tuple(sorted(sorted(cases, key=_hash)[:size], key=lambda case: case.id))
 
 
 def folds_of(cases: Sequence[Case], folds: int = FOLDS) -> tuple[int, ...]:
@@ -98,46 +98,35 @@ def folds_of(cases: Sequence[Case], folds: int = FOLDS) -> tuple[int, ...]:
     Returns:
         The fold of each case, in their order; the same whatever that order is.
     """
-    keys: tuple[Callable[[Case], frozenset[str]], ...] = (
-        lambda case: case.documents,
-        lambda case: case.places,
-        lambda _: frozenset(),
-    )
     groups: list[list[Case]] = []
-    for key in keys:
-        groups = _groups(cases, key)
-        if len(groups) >= folds and max(map(len, groups), default=0) <= LARGEST_GROUP * len(cases):
+    for name in ("documents", "places", None):
+        groups = _groups({case: {_text(case)} | (getattr(case, name) if name else set()) for case in cases})
+        if len(groups) >= folds and max(map(len, groups)) <= LARGEST_GROUP * len(cases):
             break
-    fold_of: dict[str, int] = {}
+    fold_of: dict[Case, int] = {}
     sizes = [0] * folds
     # The largest first, each into the emptiest fold: sizes come out even, and a hash says who goes where.
-    for group in sorted(groups, key=lambda group: (-len(group), min(_hash(case.id) for case in group))):
-        emptiest = min(range(folds), key=lambda fold: (sizes[fold], fold))
+    for group in sorted(groups, key=lambda group: (-len(group), min(map(_hash, group)))):
+        emptiest = sizes.index(min(sizes))
         sizes[emptiest] += len(group)
-        fold_of |= {case.id: emptiest for case in group}
-    return tuple(fold_of[case.id] for case in cases)
+        fold_of |= dict.fromkeys(group, emptiest)
+    return tuple(fold_of[case] for case in cases)
 
 
-def _groups(cases: Sequence[Case], keys: Callable[[Case], frozenset[str]]) -> list[list[Case]]:
-    """Return the cases that hang together by a key or by their text."""
-    parents: dict[str, str] = {}
-
-    def root(key: str) -> str:
-        while (parent := parents.setdefault(key, key)) != key:
-            parents[key] = parents[parent]
-            key = parent
-        return key
-
-    for case in cases:
-        text = f"text {' '.join(case.text.casefold().split())}"
-        for key in keys(case):
-            parents[root(f"key {key}")] = root(text)
-        root(text)
-    groups: dict[str, list[Case]] = {}
-    for case in cases:
-        groups.setdefault(root(f"text {' '.join(case.text.casefold().split())}"), []).append(case)
-    return list(groups.values())
+def _groups(keys: Mapping[Case, set[str]]) -> list[list[Case]]:
+    """Return the cases that hang together by a key."""
+    groups: list[tuple[set[str], list[Case]]] = []
+    for case, its in keys.items():
+        touched = [group for group in groups if group[0] & its]
+        groups = [group for group in groups if not group[0] & its]
+        members = [one for _, group in touched for one in group]
+        groups.append((its.union(*(group for group, _ in touched)), [*members, case]))
+    return [members for _, members in groups]
 
 
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+def _text(case: Case) -> str:
+    return f"text {' '.join(case.text.casefold().split())}"
+
+
+def _hash(case: Case) -> str:
+    return hashlib.sha256(case.id.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,15 +1,16 @@
-"""What comes of tuning: the evidence for a plan, or the reason why none is kept; as JSON and as Markdown."""
+"""Results of tuning: the evidence for a plan, and whether it is kept; as JSON and as Markdown."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from nornweave.comparison import Comparison, compare
+from nornweave.quality.comparison import QueryChange, compare
 from nornweave.types import Metadata
 
 OBJECTIVE = "mean of nDCG@10, Recall@10 and RR@10"
+SIGNIFICANT = 0.05
 _WORST = 10
 
 
@@ -19,13 +20,22 @@ class Change:
 
     Attributes:
         name: of the set, or of all together.
-        comparison: of the objective, per query.
-        p_gain: one-sided: how probable so large a gain is if both plans are equally good.
+        before: the mean objective; ``after`` likewise.
+        low: lower end of the 95 % interval of the mean difference; ``high`` is the upper end.
+        p_gain: one-sided: how probable so large a gain is if both plans are equally good; ``p_drop`` of a loss.
+        worst: the ten queries that lose most, worst first.
     """
 
     name: str
-    comparison: Comparison
+    queries: int
+    before: float
+    after: float
+    difference: float
+    low: float
+    high: float
     p_gain: float
+    p_drop: float
+    worst: tuple[QueryChange, ...]
 
     @classmethod
     def of(cls, name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Self:
@@ -34,11 +44,36 @@ class Change:
         Raises:
             ValueError: there is no query.
         """
-        comparison, reverse = compare(before, after), compare(after, before)
-        if comparison is None or reverse is None:
+        found, reverse = compare(before, after), compare(after, before)
+        if found is None or reverse is None:
             raise ValueError(f"{name}: no query to compare on")
-        # A long list of queries is no part of a verdict.
-        return cls(name, replace(comparison, worse=comparison.worse[:_WORST]), reverse.p_drop)
+        return cls(
+            name=name,
+            queries=found.queries,
+            before=found.before,
+            after=found.after,
+            difference=found.difference,
+            low=found.low,
+            high=found.high,
+            p_gain=reverse.p_drop,
+            p_drop=found.p_drop,
+            worst=found.worse[:_WORST],
+        )
+
+    @property
+    def gains(self) -> bool:
+        """Whether it is better beyond chance."""
+        return self.difference > 0 and self.p_gain < SIGNIFICANT
+
+    @property
+    def drops(self) -> bool:
+        """Whether it is worse beyond chance."""
+        return self.difference < 0 and self.p_drop < SIGNIFICANT
+
+    def __str__(self) -> str:
+        p = self.p_gain if self.difference > 0 else self.p_drop
+        interval = f"[{self.low:+.4f}, {self.high:+.4f}]"
+        return f"{self.before:.4f} → {self.after:.4f} ({self.difference:+.4f} {interval}, p = {p:.4f})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,91 +97,82 @@ class TuningResult:
     Attributes:
         subject: a domain, or ``fusion``.
         base: digest of what is configured.
-        configured: complete values of the configuration.
-        before: of what is in force, which the best has to beat.
-        best: fitted to all queries.
-        kept: whether it is better beyond chance, and nothing else gets worse.
+        kept: whether the best is better beyond chance, and nothing else gets worse.
         reason: why, or why not.
+        queries: that it was fitted to.
         held_out: on queries that the plan of their fold was not fitted to.
         sets: the same for each judged set of its own.
-        everywhere: with all domains asked, none named: this domain's queries, those of the others; empty where that was
-            not looked at.
-        folds: in their order.
-        queries: that it was fitted to.
-        tried: how many plans were scored.
+        all_domains: with all domains asked, none named: this domain's queries, those of the others; empty where that
+            was not looked at.
+        folds: in their order; one without a query is left out.
+        configured: complete values of the configuration.
+        in_force: of what answers now, which the best has to beat.
+        best: fitted to all queries.
+        plans_tried: how many were scored.
         generation: what was searched.
         seconds: how long it took.
         notes: what one should know besides.
     """
 
-    subject: str
-    base: str
-    configured: Metadata
-    before: Metadata
-    best: Metadata
+    subject: str = ""
+    base: str = ""
     kept: bool
     reason: str
+    objective: str = OBJECTIVE
+    queries: int
     held_out: Change
     sets: tuple[Change, ...]
-    everywhere: tuple[Change, ...]
+    all_domains: tuple[Change, ...] = ()
     folds: tuple[FoldResult, ...]
-    queries: int
-    tried: int
-    generation: str
-    seconds: float
+    configured: Metadata
+    in_force: Metadata
+    best: Metadata
+    plans_tried: int
+    generation: str = ""
+    seconds: float = 0
     notes: tuple[str, ...] = ()
+
+
+def refusal(held_out: Change, sets: Sequence[Change], *, changed: bool) -> str:
+    """Say why a plan is not kept; nothing where it may be.
+
+    Args:
+        held_out: what the folds' plans change on queries that they were not fitted to.
+        sets: the same for each judged set.
+        changed: whether the best plan is another than the one in force.
+    """
+    if not changed:
+        return "Nothing that was tried is better by more than one standard error than the plan in force."
+    if not held_out.gains:
+        return f"On queries that it was not fitted to, {held_out}: no more than chance."
+    return drop(sets)
+
+
+def drop(changes: Sequence[Change]) -> str:
+    """Say which of these loses beyond chance; nothing where none does."""
+    return next((f"{one.name} gets worse: {one}." for one in changes if one.drops), "")
 
 
 def as_json(result: TuningResult) -> dict[str, Any]:
     """Return the result as JSON values; it is also the evidence in a plan's file."""
-    return {
-        "subject": result.subject,
-        "kept": result.kept,
-        "reason": result.reason,
-        "objective": OBJECTIVE,
-        "queries": result.queries,
-        "held_out": _change_json(result.held_out),
-        "sets": [_change_json(one) for one in result.sets],
-        "all_domains": [_change_json(one) for one in result.everywhere],
-        "folds": [
-            {"queries": one.queries, "before": one.before, "after": one.after, "values": dict(one.values)}
-            for one in result.folds
-        ],
-        "configured": dict(result.configured),
-        "in_force": dict(result.before),
-        "best": dict(result.best),
-        "plans_tried": result.tried,
-        "generation": result.generation,
-        "seconds": round(result.seconds, 1),
-        "notes": list(result.notes),
-    }
-
-
-def _change_json(change: Change) -> dict[str, Any]:
-    found = change.comparison
-    return {
-        "name": change.name,
-        "queries": found.queries,
-        "before": found.before,
-        "after": found.after,
-        "difference": found.difference,
-        "low": found.low,
-        "high": found.high,
-        "p_gain": change.p_gain,
-        "p_drop": found.p_drop,
-        "worst": [{"query": one.query, "before": one.before, "after": one.after} for one in found.worse],
-    }
+    values = asdict(result)
+    del values["base"]
+    return values
 
 
 def as_markdown(result: TuningResult) -> str:
     """Return the result as tables that people read: the verdict, what would change, what it was tested on."""
-    verdict = "kept" if result.kept else "not kept"
+    configured, in_force, best = map(flattened, (result.configured, result.in_force, result.best))
+    changed = [key for key in best if not best[key] == in_force.get(key) == configured.get(key)]
     parts = [
-        f"### Tuning {result.subject}: {verdict}\n\n{result.reason}",
-        _values_table(result),
+        f"### Tuning {result.subject}: {'kept' if result.kept else 'not kept'}\n\n{result.reason}",
+        _table(
+            ("value", "configured", "in force", "best"),
+            [(f"`{key}`", *(_number(one.get(key)) for one in (configured, in_force, best))) for key in changed],
+        ),
         _table(
             ("tested on", "queries", "before", "after", "difference [95 %]", "p gain", "p drop"),
-            [_change_row(one) for one in (result.held_out, *result.sets, *result.everywhere)],
+            [_change_row(one) for one in (result.held_out, *result.sets, *result.all_domains)],
         ),
         _table(
             ("fold", "queries", "before", "after", "fitted to the others"),
@@ -155,21 +181,11 @@ def as_markdown(result: TuningResult) -> str:
                 for number, one in enumerate(result.folds, 1)
             ],
         ),
-        f"Objective: {OBJECTIVE}; {result.queries} queries, {result.tried} plans, {result.seconds:.0f} s, "
+        f"Objective: {OBJECTIVE}; {result.queries} queries, {result.plans_tried} plans, {result.seconds:.0f} s, "
         f"{result.generation}.",
         *(f"- {note}" for note in result.notes),
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _values_table(result: TuningResult) -> str:
-    configured, before, best = (flattened(one) for one in (result.configured, result.before, result.best))
-    rows = [
-        (f"`{key}`", _number(configured.get(key)), _number(before.get(key)), _number(best[key]))
-        for key in best
-        if not best[key] == before.get(key) == configured.get(key)
-    ]
-    return _table(("value", "configured", "in force", "best"), rows) if rows else ""
 
 
 def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -187,20 +203,20 @@ def differing(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, A
 
 
 def _change_row(change: Change) -> tuple[str, ...]:
-    found = change.comparison
     return (
         change.name.replace("|", "\\|"),
-        str(found.queries),
-        f"{found.before:.4f}",
-        f"{found.after:.4f}",
-        f"{found.difference:+.4f} [{found.low:+.4f}, {found.high:+.4f}]",
+        str(change.queries),
+        f"{change.before:.4f}",
+        f"{change.after:.4f}",
+        f"{change.difference:+.4f} [{change.low:+.4f}, {change.high:+.4f}]",
         f"{change.p_gain:.4f}",
-        f"{found.p_drop:.4f}",
+        f"{change.p_drop:.4f}",
     )
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [header, ["---"] * len(header), *rows]
+    """Return a table; nothing where it has no row."""
+    lines = [header, ["---"] * len(header), *rows] if rows else []
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 

@@ -9,30 +9,31 @@ neither does anything with all domains asked, whose scores have to stay comparab
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 
+from evals.code_version import code_version
 from evals.judgments import JudgmentError, Origin
 from evals.runs import Progress, SetToRun, Target, locate
-from evals.tuning.cases import Case, cases_of, sample
-from evals.tuning.fit import TuningError, cross_validated, result_of, too_short
-from evals.tuning.fused import Everywhere
-from evals.tuning.results import Change, TuningResult, as_json
-from evals.tuning.scores import PlanScores, is_literal
-from evals.tuning.search import ROUNDS, OutOfTimeError
-from evals.tuning.space import normalised, plan_space, ranking_space
-from evals.tuning.verdict import drop
-from nornweave.code_version import code_version
+from evals.tuning.cases import Case, cases_of, folds_of, sample
+from evals.tuning.objective import AllDomains, domain_ranking, scored
+from evals.tuning.results import Change, FoldResult, TuningResult, as_json, differing, drop, refusal
+from evals.tuning.search import ROUNDS, OutOfTimeError, Score, Values, search
+from evals.tuning.space import Space, T, normalised, plan_space, ranking_space
 from nornweave.engine import Engine
-from nornweave.fusion_settings import RankWeights
-from nornweave.plan_files import PlanFile
-from nornweave.plans import FUSION, plan_digest, plan_files, ranking_digest
-from nornweave.recall.agent import Agent
-from nornweave.recall.records import RecallRequest
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.errors import NornWeaveError
+from nornweave.plans.active import FUSION, plan_digest, plan_files, ranking_digest
+from nornweave.plans.versioned_files import PlanFile
+from nornweave.retrieval.agent import Agent
+from nornweave.retrieval.query import read_query
+from nornweave.retrieval.question import Question
+from nornweave.routing.router import split_clauses
+from nornweave.settings import PlanSettings, Settings
+from nornweave.settings.fusion import RankWeights
+from nornweave.types import Domain, present
 
 MIN_QUERIES = 20
 """With fewer, hardly any difference is more than chance."""
@@ -43,6 +44,10 @@ MAX_QUERIES_EVERYWHERE = 150
 DEADLINE_S = 900.0
 SEARCH_SHARE = 0.7
 """Of the time; the rest is for asking all domains."""
+
+
+class TuningError(NornWeaveError):
+    """Nothing can be fitted: too few queries, a domain that does not answer as it should, too little time."""
 
 
 def tune(
@@ -78,31 +83,36 @@ def tune(
     started = time.monotonic()
     deadline = None if deadline_s is None else started + deadline_s
     search_until = None if deadline_s is None else started + deadline_s * SEARCH_SHARE
-    targets = [locate(engine, one.judged, one.domains) for one in judged_sets]
+    targets = _located(engine, judged_sets)
     cases, notes = _chosen(targets, domain, max_queries)
     agent = _ready(engine, domain)
-    configured, in_force = settings.domains[domain].plan, normalised(agent.settings.plan)
-    with _executors(engine) as executors, _unchanged(engine) as generation:
-        literal = sum(map(is_literal, cases)) >= MIN_QUERIES
-        space = plan_space(configured, literal=literal, reranks=_reranks(agent))
-        scores = PlanScores(agent, executors[domain], cases, progress)
-        fitted = cross_validated(space, scores, cases, in_force, search_until, rounds)
-        reason = fitted.refusal
-        everywhere: tuple[Change, ...] = ()
-        if not reason:
-            everyone = Everywhere(engine.agents, executors, engine.fusion, progress)
-            everywhere = _everywhere(everyone, agent.with_plan(fitted.found.of_all), targets, deadline)
-            reason = drop(everywhere)
-    return result_of(
-        fitted,
-        lambda plan: plan.model_dump(mode="json"),
+    literal = sum(any(read_query(part).is_literal for part in (case.text, *split_clauses(case.text))) for case in cases)
+    space = plan_space(settings.domains[domain].plan, literal=literal >= MIN_QUERIES, reranks=_reranks(agent))
+
+    with _all_domains(engine) as (everyone, generation):
+
+        def score(plans: Sequence[PlanSettings]) -> Mapping[PlanSettings, Values]:
+            return scored(
+                plans,
+                cases,
+                lambda plan, case: domain_ranking(agent.with_plan(plan), everyone.executors[domain], case),
+                name=f"tuning {domain.value}, {len(plans)} plans",
+                deadline=search_until,
+                progress=progress,
+            )
+
+        best, result = _fitted(space, score, cases, normalised(agent.settings.plan), rounds, _plan_values)
+        if result.kept:
+            changes = _over_all_domains(everyone, agent.with_plan(best), targets, deadline, progress)
+            worse = drop(changes)
+            result = replace(result, all_domains=changes, kept=not worse, reason=worse or result.reason)
+    return replace(
+        result,
         subject=domain.value,
-        base=plan_digest(configured),
-        reason=reason,
-        everywhere=everywhere,
+        base=plan_digest(settings.domains[domain].plan),
         generation=generation,
-        started=started,
-        notes=notes,
+        seconds=round(time.monotonic() - started, 1),
+        notes=(*notes, *result.notes),
     )
 
 
@@ -138,26 +148,24 @@ def tune_ranking(
         if agent.generation.name:  # who has nothing published has nothing to say
             _ready(engine, domain)
     _check_ranking(engine, settings)
-    targets = [locate(engine, one.judged, one.domains) for one in judged_sets]
-    cases = _sampled(targets, max_queries)
+    cases = _sampled(_located(engine, judged_sets), max_queries)
     _enough(len(cases), "all domains")
     configured = settings.fusion.rank_weights("calibrated")
-    in_force = engine.fusion.rank_weights("calibrated")
-    with _executors(engine) as executors, _unchanged(engine) as generation:
-        try:
-            scores = Everywhere(engine.agents, executors, engine.fusion, progress).fused(cases, deadline)
-        except OutOfTimeError as error:
-            raise too_short(len(cases)) from error
-    space = ranking_space(configured)
-    fitted = cross_validated(space, scores, cases, in_force, deadline, rounds)
-    return result_of(
-        fitted,
-        asdict,
+    with _all_domains(engine) as (everyone, generation):
+        ranking = everyone.ranking_by_weights()
+
+        def score(weights: Sequence[RankWeights]) -> Mapping[RankWeights, Values]:
+            name = f"all domains, {len(weights)} ranking weights"
+            return scored(weights, cases, ranking, name=name, deadline=deadline, progress=progress)
+
+        in_force = engine.fusion.rank_weights("calibrated")
+        _, result = _fitted(ranking_space(configured), score, cases, in_force, rounds, asdict)
+    return replace(
+        result,
         subject=FUSION,
         base=ranking_digest(configured),
-        reason=fitted.refusal,
         generation=generation,
-        started=started,
+        seconds=round(time.monotonic() - started, 1),
     )
 
 
@@ -174,6 +182,91 @@ def keep(settings: Settings, result: TuningResult) -> PlanFile | None:
     plan = files.save(result.best, base=result.base, evidence=evidence)
     files.activate(plan.number)
     return plan
+
+
+def _fitted(
+    space: Space[T],
+    score: Score[T],
+    cases: Sequence[Case],
+    in_force: T,
+    rounds: int,
+    values: Callable[[T], dict[str, Any]],
+) -> tuple[T, TuningResult]:
+    """Search in folds, and judge what is found by the queries of each fold, to which its plan was not fitted.
+
+    Args:
+        in_force: what is to be beaten; it is looked at, too.
+        values: returns a point as JSON values, complete.
+
+    Returns:
+        The best point, fitted to all cases; the result without its subject.
+
+    Raises:
+        TuningError: not even what is in force could be scored in time.
+    """
+    folds = folds_of(cases)
+    try:
+        found = search(space, score, folds, known=(in_force,), rounds=rounds)
+    except OutOfTimeError as error:
+        why = f"the time is too short to ask {len(cases)} queries even once; allow more, or fewer queries"
+        raise TuningError(why) from error
+    before = {case.id: float(found.values[in_force][at]) for at, case in enumerate(cases)}
+    after = {case.id: float(found.values[found.of_folds[folds[at]]][at]) for at, case in enumerate(cases)}
+
+    def change(name: str, tested: Iterable[Case]) -> Change:
+        ids = [case.id for case in tested]
+        return Change.of(name, {one: before[one] for one in ids}, {one: after[one] for one in ids})
+
+    held_out = change("held out", cases)
+    judged = sorted({case.judged for case in cases})
+    sets = tuple(change(name, (case for case in cases if case.judged == name)) for name in judged)
+    refused = refusal(held_out, sets, changed=found.of_all != in_force)
+    fold_results = []
+    for fold in sorted(set(folds)):
+        tested = change("fold", (case for case, its in zip(cases, folds, strict=True) if its == fold))
+        moved = differing(values(found.of_folds[fold]), values(space.configured))
+        fold_results.append(FoldResult(tested.queries, tested.before, tested.after, moved))
+    return found.of_all, TuningResult(
+        kept=not refused,
+        reason=refused or f"On queries that it was not fitted to, {held_out}: better beyond chance.",
+        queries=len(cases),
+        held_out=held_out,
+        sets=sets,
+        folds=tuple(fold_results),
+        configured=values(space.configured),
+        in_force=values(in_force),
+        best=values(found.of_all),
+        plans_tried=len(found.values),
+        notes=() if found.finished else ("the search was cut short by the deadline; more time may find more",),
+    )
+
+
+def _plan_values(plan: PlanSettings) -> dict[str, Any]:
+    return plan.model_dump(mode="json")
+
+
+def _over_all_domains(
+    everyone: AllDomains, other: Agent, targets: Sequence[Target], deadline: float | None, progress: Progress | None
+) -> tuple[Change, ...]:
+    """Return what a plan changes with all domains asked: for its own domain's queries, and for those of others."""
+    cases = _sampled(targets, MAX_QUERIES_EVERYWHERE)
+    name = f"all domains, {other.domain.value} tuned"
+    agents = (None, other)
+    try:
+        values = scored(agents, cases, lambda one, case: everyone.ranking(case, one),
+                        name=name, deadline=deadline, progress=progress)  # fmt: skip
+    except OutOfTimeError as error:
+        raise TuningError("no time was left to see what the plan does to all domains; allow more") from error
+    changes = []
+    for of, own in ((other.domain.value, True), ("others", False)):
+        if at := [number for number, case in enumerate(cases) if (case.domain is other.domain) is own]:
+            before, after = ({cases[one].id: float(values[agent][one]) for one in at} for agent in agents)
+            changes.append(Change.of(f"all domains, queries of {of}", before, after))
+    return tuple(changes)
+
+
+def _located(engine: Engine, judged_sets: Sequence[SetToRun]) -> list[Target]:
+    return [locate(engine, one.judged, one.domains) for one in judged_sets]
 
 
 def _chosen(targets: Sequence[Target], domain: Domain, max_queries: int) -> tuple[tuple[Case, ...], tuple[str, ...]]:
@@ -218,7 +311,7 @@ def _ready(engine: Engine, domain: Domain) -> Agent:
     agent = engine.agents.get(domain)
     if agent is None:
         raise TuningError(f"{domain.value} is not served; there are: {', '.join(engine.agents)}")
-    answered = agent.recall(RecallRequest(text=agent.settings.name, top_k=1))
+    answered = agent.recall(Question(text=agent.settings.name, now=present(), top_k=1))
     if failed := [source for source, state in answered.retrieval.items() if state not in {"ok", "empty"}]:
         raise TuningError(f"{domain.value} answers without {failed[0]}: {'; '.join(answered.notices)}; repair it first")
     return agent
@@ -228,26 +321,23 @@ def _reranks(agent: Agent) -> bool:
     """Return whether a cross-encoder is there; loads it if need be."""
     if agent.settings.reranking.model is None:
         return False
-    answered = agent.recall(RecallRequest(text=agent.settings.name, top_k=1, rerank="on"))
+    answered = agent.recall(Question(text=agent.settings.name, now=present(), top_k=1, rerank="on"))
     return any(item.rerank_score is not None for item in answered.items)
 
 
 @contextmanager
-def _executors(engine: Engine) -> Iterator[Mapping[Domain, Executor]]:
-    """Yield a thread for each domain: tuning waits for nobody who is served meanwhile, nor they for it."""
-    with ExitStack() as stack:
-        yield {domain: stack.enter_context(ThreadPoolExecutor(1, f"tuning-{domain}")) for domain in engine.agents}
+def _all_domains(engine: Engine) -> Iterator[tuple[AllDomains, str]]:
+    """Yield what answers, and the generations that are searched.
 
-
-@contextmanager
-def _unchanged(engine: Engine) -> Iterator[str]:
-    """Yield what is searched.
+    Each domain has a thread of its own: tuning waits for nobody who is served meanwhile, nor they for it.
 
     Raises:
-        TuningError: on leaving, when it is no longer the same: half of the figures would be another index's.
+        TuningError: on leaving, when the generations have changed: half of the figures would be another index's.
     """
     before = _generations(engine)
-    yield before
+    with ExitStack() as stack:
+        executors = {one: stack.enter_context(ThreadPoolExecutor(1, f"tuning-{one}")) for one in engine.agents}
+        yield AllDomains(engine.agents, executors, engine.fusion), before
     if (after := _generations(engine)) != before:
         raise TuningError(f"a publication came in between ({before}, then {after}); tune again")
 
@@ -264,20 +354,3 @@ def _check_ranking(engine: Engine, settings: Settings) -> None:
     if ranks or settings.fusion.normalization == "minmax":
         why = f"{ranks[0]} combines by ranks" if ranks else "the settings say normalization: minmax"
         raise TuningError(f"ranking weights are fitted to calibrated scores, and {why}")
-
-
-def _everywhere(
-    everyone: Everywhere, other: Agent, targets: Sequence[Target], deadline: float | None
-) -> tuple[Change, ...]:
-    """Return what a plan changes with all domains asked: for its own domain's queries, and for those of others."""
-    cases = _sampled(targets, MAX_QUERIES_EVERYWHERE)
-    try:
-        before, after = everyone.with_agent(other, cases, deadline)
-    except OutOfTimeError as error:
-        raise TuningError("no time was left to see what the plan does to all domains; allow more") from error
-    kinds = {f"all domains, queries of {other.domain.value}": True, "all domains, queries of others": False}
-    changes = []
-    for name, own in kinds.items():
-        if ids := [case.id for case in cases if (case.domain is other.domain) is own]:
-            changes.append(Change.of(name, {one: before[one] for one in ids}, {one: after[one] for one in ids}))
-    return tuple(changes)

@@ -9,10 +9,10 @@ from evals.feedback_set import sets_of_answers
 from evals.runs import Progress, SetToRun
 from evals.tuning import DEADLINE_S, TuningResult, keep, tune, tune_ranking
 from nornweave.engine import Engine
-from nornweave.plan_files import PlanFile
+from nornweave.feedback.book import feedback_of
+from nornweave.plans.versioned_files import PlanFile
 from nornweave.settings import Settings
 from nornweave.types import Domain
-from nornweave.workspace import feedback_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The context budget (ENGINE): what of a ranking is handed over.
+"""The context budget: what of a ranking is handed over.
 
 ``min_score → diversity → top_k → max_tokens``. Items leave in the order in which they were selected, which is the order
 of the ranking unless diversity moves another domain's item up. Tokens are those of the items' contents; citations and
@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
-from nornweave.analysis import query_terms
-from nornweave.compress import MARK, fair_share, shorten
+from nornweave.answer.snippet import MARK, fair_share, shorten
 from nornweave.fusion.records import RankedItem
+from nornweave.text.analyzer import query_terms
 from nornweave.types import Domain
 
-# ENGINE's estimate.
+# A common estimate for English text.
 CHARACTERS_PER_TOKEN = 4
-# Less of an item than this tells nobody anything.
+# A shorter part of an item is of no use to a reader.
 USEFUL_TOKENS = 40
 # A paragraph: rather fewer items than shares below this, as long as two items fit.
 SHARE_AT_LEAST = 160
@@ -69,11 +69,11 @@ def fit(
     chosen = diversified(good, top_k, diversity) if diversity else good[:top_k]
     order = _two_domains_first(chosen) if diversity else list(range(len(chosen)))
     contents = _within(chosen, order, query, max_tokens)
-    kept = tuple(_with_content(item, contents[place]) for place, item in enumerate(chosen) if place in contents)
+    shown = tuple(_with_content(item, contents[place]) for place, item in enumerate(chosen) if place in contents)
     return Budgeted(
-        items=kept,
+        items=shown,
         below_min_score=len(items) - len(good),
-        estimated_tokens=sum(estimate_tokens(item.content) for item in kept),
+        estimated_tokens=sum(estimate_tokens(item.content) for item in shown),
     )
 
 
@@ -87,7 +87,7 @@ def diversified(items: Sequence[RankedItem], top_k: int, diversity: float) -> li
     Args:
         items: ranked, best first.
         top_k: how many to select.
-        diversity: ``d`` in [0, 1]: 0 asks for scores alone, 1 takes the domains in turn; ENGINE has 0.2.
+        diversity: ``d`` in [0, 1]: 0 asks for scores alone, 1 takes the domains in turn; 0.2 is a usual value.
 
     Source: maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998) with the domain as what items have in common.
     """
@@ -131,28 +131,28 @@ def _within(items: Sequence[RankedItem], order: Sequence[int], query: str, max_t
     if max_tokens is None or sum(sizes.values()) <= max_tokens:
         return contents
     terms = query_terms(query)
-    kept = _shared_out(items, order, sizes, terms, max_tokens)
-    left = max_tokens - sum(estimate_tokens(content) for content in kept.values())
-    if kept and len(kept) < len(order) and left >= USEFUL_TOKENS:
-        # Shares were kept for items that could not use theirs: once more without those.
-        kept = _shared_out(items, [place for place in order if place in kept], sizes, terms, max_tokens)
-    return kept
+    fitting = _shared_out(items, order, sizes, terms, max_tokens)
+    left = max_tokens - sum(estimate_tokens(content) for content in fitting.values())
+    if fitting and len(fitting) < len(order) and left >= USEFUL_TOKENS:
+        # Some items could not use their shares: share out once more without those.
+        fitting = _shared_out(items, [place for place in order if place in fitting], sizes, terms, max_tokens)
+    return fitting
 
 
 def _shared_out(
     items: Sequence[RankedItem], order: Sequence[int], sizes: Mapping[int, int], terms: Sequence[str], max_tokens: int
 ) -> dict[int, str]:
-    kept: dict[int, str] = {}
+    fitting: dict[int, str] = {}
     left = max_tokens
     for number, place in enumerate(order):
-        share = _share([sizes[one] for one in order[number:]], left)
-        content = _part(items[place], terms, share, useful=USEFUL_TOKENS if kept else 1)
+        share = _share([sizes[waiting] for waiting in order[number:]], left)
+        content = _part(items[place], terms, share, useful=USEFUL_TOKENS if fitting else 1)
         if content is None and sizes[place] <= left:  # all or nothing: better the better one than those who wait
             content = items[place].tagged.item.content
         if content is not None:
-            kept[place] = content
+            fitting[place] = content
             left -= estimate_tokens(content)
-    return kept
+    return fitting
 
 
 def _share(waiting: Sequence[int], left: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from nornweave.fusion.citations import legible
+from nornweave.text.legible import legible
 
 QUOTE = "> "
 ELLIPSIS = "…"

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from nornweave.analysis import FUNCTION_TERMS, sequence
+from nornweave.text.analyzer import FUNCTION_TERMS, sequence
 
 MARK = "[…]"
 # A mark and the blanks or line breaks on both its sides.

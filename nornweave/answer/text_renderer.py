@@ -1,4 +1,4 @@
-"""An answer as text (WIKI): sections of one source each, in the order in which the sources' best items come.
+"""An answer as text: sections of one source each, in the order in which the sources' best items come.
 
 ::
 
@@ -24,11 +24,19 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nornweave.compress import cut, fair_share
-from nornweave.fusion.citations import citation_key
-from nornweave.fusion.records import ConflictRecord, ConflictSide, CoverageGap, RankedItem, Synthesis, TaggedItem
-from nornweave.quoting import ANSWER, CITED, CONFLICTS, NO_ANSWER, NOT_SEARCHED, one_line, quoted
-from nornweave.recall.records import Citation
+from nornweave.answer.escaping import ANSWER, CITED, CONFLICTS, NO_ANSWER, NOT_SEARCHED, one_line, quoted
+from nornweave.answer.snippet import cut, fair_share
+from nornweave.answer.synthesis.citations import citation_key
+from nornweave.fusion.records import (
+    Answer,
+    ConflictRecord,
+    ConflictSide,
+    CoverageGap,
+    RankedItem,
+    Synthesis,
+    TaggedItem,
+)
+from nornweave.retrieval.records import Citation
 from nornweave.types import Domain
 
 NOTHING_FOUND = "No results returned from any source in fusion query."
@@ -67,6 +75,17 @@ class _Piece:
 
     def __str__(self) -> str:
         return f"{self.citation}\n{self.text}" if self.text else self.citation
+
+
+def render_answer(answer: Answer, max_chars_per_source: int) -> str:
+    """Render an answer as text; see ``render_text``."""
+    return render_text(
+        answer.items,
+        conflicts=answer.conflicts,
+        coverage_gaps=answer.recalled.coverage_gaps,
+        synthesis=answer.synthesis,
+        max_chars_per_source=max_chars_per_source,
+    )
 
 
 def render_text(
@@ -264,10 +283,7 @@ def _conflicts(conflicts: Sequence[ConflictRecord], items: Sequence[RankedItem])
     contents = {item.tagged.item.chunk_id: item.tagged.item.content for item in items}
     lines = [CONFLICTS]
     for number, conflict in enumerate(conflicts, 1):
-        about = " ".join(part for part in (conflict.entity, conflict.attribute) if part)
-        lines.append(
-            f"{number}. {one_line(': '.join(filter(None, (about, conflict.explanation))), 2 * LINE_CHARACTERS)}"
-        )
+        lines.append(f"{number}. {one_line(conflict.explanation, 2 * LINE_CHARACTERS)}")
         lines += [f"   {_side(side, contents.get(side.chunk_id, ''))}" for side in conflict.sides]
         resolved = "because" if conflict.resolved_to else "unresolved"
         lines.append(f"   {resolved}: {one_line(conflict.reason, LINE_CHARACTERS)} ({conflict.resolution.value})")
@@ -276,7 +292,7 @@ def _conflicts(conflicts: Sequence[ConflictRecord], items: Sequence[RankedItem])
 
 def _side(side: ConflictSide, content: str) -> str:
     dated = f", {side.citation.timestamp.date().isoformat()}" if side.citation.timestamp else ""
-    said = one_line(side.claim.statement if side.claim else content, LINE_CHARACTERS)
+    said = one_line(side.fact.statement if side.fact else content, LINE_CHARACTERS)
     quote = f": “{said}”" if said else ""
     domain = one_line(side.citation.domain_id, NAME_CHARACTERS)
     return f"{side.role}: {domain}, {_place(side.citation)}{dated}{quote}"

@@ -1,4 +1,4 @@
-"""A question with everything that every stage found: what evaluations measure, out of the path that answers."""
+"""What every stage of the query path ranked for a question: what evaluations measure, on the path that answers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from nornweave.answer import fuse_responses
+from nornweave.answer.fan_out import choose_agents, merge_items, recall_everywhere
+from nornweave.answer.pipeline import answer_from, to_recalled
 from nornweave.errors import StoreError
-from nornweave.fusion_settings import FusionSettings
-from nornweave.gathering import Question, asked_agents, merge_items, recall_everywhere
-from nornweave.recall.agent import Agent
-from nornweave.recall.records import Citation, RecallResponse
+from nornweave.retrieval.agent import Agent
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import Citation, RecallResponse
+from nornweave.settings.fusion import FusionSettings
 from nornweave.types import Domain
 
 
 @dataclass(frozen=True, slots=True)
 class Rankings:
-    """What every stage found over the domains asked.
+    """What every stage ranked over the domains asked.
 
     Attributes:
         stages: by name, in the order of the query path, each best first; ``expanded`` and ``reranked`` only where that
@@ -32,11 +33,11 @@ class Rankings:
 def trace(
     question: Question, agents: Mapping[Domain, Agent], executors: Mapping[Domain, Executor], settings: FusionSettings
 ) -> Rankings:
-    """Answer a question and return what every stage found, at most ``top_k`` items of each.
+    """Answer a question and return what every stage ranked, at most ``top_k`` items of each.
 
     Args:
         question: with ``trace`` set.
-        agents: who can be asked.
+        agents: those that can be asked.
         executors: where each domain's agent works.
         settings: of fusion.
 
@@ -45,31 +46,32 @@ def trace(
         StoreError: nothing that is published can be read.
     """
     depth = question.top_k
-    asked = asked_agents(question, agents, settings.fusion_max_sources)
-    responses, gaps = recall_everywhere(question, asked, executors)
+    chosen = choose_agents(question, agents, settings.fusion_max_sources)
+    responses, gaps = recall_everywhere(question, chosen, executors)
     if not responses:
         raise StoreError("; ".join(gap.reason for gap in gaps))
     items = merge_items([response.items for response in responses.values()], depth)
     merged = tuple(item.citation for item in items)
     reranked = {"reranked": merged} if any(item.rerank_score is not None for item in items) else {}
-    fused = fuse_responses(question, responses, gaps, settings).fused
+    answered = answer_from(question, to_recalled(question, chosen, responses, gaps), settings)
     stages = {
         **_merged_stages(responses.values(), depth),
         **reranked,
         "merged": merged,
-        "fused": tuple(ranked.tagged.item.citation for ranked in fused.items),
+        "fused": tuple(ranked.tagged.item.citation for ranked in answered.items),
     }
-    return Rankings(stages, fused.items[0].score if fused.items else None)
+    return Rankings(stages, answered.items[0].score if answered.items else None)
 
 
 def _merged_stages(responses: Iterable[RecallResponse], depth: int) -> dict[str, tuple[Citation, ...]]:
+    """Merge what each stage ranked in each domain by score; ties go by domain, then by rank."""
     placed: dict[str, list[tuple[float, str, int, Citation]]] = {}
     for response in responses:
-        for stage, found in response.stages.items():
+        for stage, ranking in response.stages.items():
             placed.setdefault(stage, []).extend(
-                (-one.score, response.domain_id, place, one.citation) for place, one in enumerate(found)
+                (-item.score, response.domain_id, place, item.citation) for place, item in enumerate(ranking)
             )
     return {
-        stage: tuple(citation for *_, citation in sorted(found, key=lambda one: one[:3])[:depth])
-        for stage, found in placed.items()
+        stage: tuple(citation for *_, citation in sorted(ranking, key=lambda item: item[:3])[:depth])
+        for stage, ranking in placed.items()
     }

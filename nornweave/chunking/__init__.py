@@ -1,1 +1,1 @@
-"""Document → chunks, pure: one module per strategy; ``chunker`` chooses."""
+"""Cut documents into chunks, purely: one module per strategy; ``chunker`` chooses."""

@@ -1,4 +1,4 @@
-"""The choice between the strategies, per domain and per document."""
+"""Choose the chunking strategy of a document."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MARKUP = frozenset({"markdown", "rst", "html", "text"})
 
 @dataclass(frozen=True, slots=True)
 class Chunker:
-    """A domain's strategy with its token limit (AGENTS); falls back where a document does not have what it needs.
+    """A domain's chunking strategy with its token limit; falls back where a document lacks what the strategy needs.
 
     Attributes:
         strategy: ``SYNTAX_AWARE``, ``HIERARCHICAL_SECTIONS``, ``MESSAGE_BOUNDARY`` or ``RECURSIVE_CHARACTER``.
@@ -29,7 +29,7 @@ class Chunker:
 
     @property
     def version(self) -> str:
-        """Change when the same document may be cut otherwise."""
+        """Return a version that changes when the same document may be cut differently."""
         modules = (code, messages, papers, recursive, sections)
         settings = (self.strategy, str(self.limit), ",".join(sorted(self.grammars)))
         return "/".join((*(module.VERSION for module in modules), *settings))

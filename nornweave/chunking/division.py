@@ -1,4 +1,4 @@
-"""Cutting what is longer than a chunk: at statements, best between scopes, and only then at lines."""
+"""Divide a region that exceeds the token limit: at statements, if possible between scopes, else at lines."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Which messages belong into one chunk: small groups on one topic, turns of transcripts.
+"""Decide which messages share a chunk: small groups on one topic, turns of transcripts.
 
 - Neighbours *on one topic* join while the group stays within ``GROUP_TOKENS``: messages of one thread, or messages
   outside threads at most ``GROUP_GAP`` apart (where times are unknown, neighbours count as close).
-- A very short message ("yes, done", up to ``SHORT_TOKENS``) never stands alone beside others of its topic: nobody can
-  find it, and nobody would understand it.
-- A transcript has no topics that show, only turns and pauses: turns join up to ``GROUP_TOKENS``, are cut at cues only
-  where they are longer, and part at pauses of more than ``TRANSCRIPT_GAP``.
+- A very short message ("yes, done", up to ``SHORT_TOKENS``) joins its neighbours on the topic: alone it cannot be found
+  or understood.
+- A transcript has turns and pauses instead of topics: turns join up to ``GROUP_TOKENS``, longer ones are cut at cues,
+  and a pause of more than ``TRANSCRIPT_GAP`` separates chunks.
 """
 
 from __future__ import annotations
@@ -116,14 +116,14 @@ class _Packer:
         """Join runs that are too short to mean anything to the one before, or else to the one after."""
         kept: list[range] = []
         for run in runs:
-            is_short = bool(kept) and min(self._said(kept[-1]), self._said(run)) <= SHORT_TOKENS
+            is_short = bool(kept) and min(self._body_tokens(kept[-1]), self._body_tokens(run)) <= SHORT_TOKENS
             if is_short and self.may_join(kept[-1], run, self.group_limit):
                 kept[-1] = range(kept[-1].start, run.stop)
             else:
                 kept.append(run)
         return kept
 
-    def _said(self, run: range) -> int:
+    def _body_tokens(self, run: range) -> int:
         """Count the tokens of a run's first messages without their speakers, whose names say nothing."""
         messages = (self.messages[each] for each in run[: SHORT_TOKENS + 1])
         return sum(self.index.count(Span(each.span.end - len(each.body), each.span.end)) for each in messages)

@@ -1,4 +1,4 @@
-"""``MESSAGE_BOUNDARY``: messages, small groups of them, and turns of transcripts (AGENTS, "Conversation Memory Agent").
+"""``MESSAGE_BOUNDARY``: messages, small groups of them, and turns of transcripts.
 
 A chunk never holds a part of one message together with another message. ``message_groups`` says which messages share a
 chunk; a message above ``limit`` is cut at paragraphs, lines, sentences, and each piece carries its id.

@@ -1,4 +1,4 @@
-"""Text → syntax tree, whose byte offsets are the text's character offsets."""
+"""Parse source code into a syntax tree whose byte offsets are character offsets."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ import time
 from functools import lru_cache
 from typing import cast
 
-from tree_sitter import Language, Parser, Tree
+from tree_sitter import Language, Node, Parser, Tree
 from tree_sitter_language_pack import SupportedLanguage, get_language
 
 from nornweave.chunking.languages import Grammar
 
-# Ordinary source takes less than a second a megabyte; text that is no source of that language makes tree-sitter's error
-# recovery quadratic (600 kB of random punctuation as tsx: 11 s). CPU time, so that a busy machine gives up
-# on the same files.
-SECONDS_AT_LEAST = 4.0
-SECONDS_PER_MEGABYTE = 6.0
+# Ordinary source takes 0.1 to 0.5 s a megabyte; text that is no source of that language makes tree-sitter's error
+# recovery quadratic (8 kB of ``/* a`` as Python: 3 s). CPU time, so that a busy machine gives up on the same files.
+SECONDS_AT_LEAST = 0.5
+SECONDS_PER_MEGABYTE = 1.5
 READ_BYTES = 1 << 16
 
 # ``class TORCH_API Holder : public Base {``: tree-sitter does not expand macros and takes such a class for a function.
 _EXPORT_MACRO = re.compile(rb"\b(class|struct) ([A-Z][A-Z0-9_]{3,60})(?= \w{1,120}(?: final)?[ ]?[:{\n])")
 
 # Only a parse that reads through a callback can be given a deadline, and tree_sitter 0.26 never frees what the callback
-# returned. Error recovery is quadratic at worst; up to this size that is half a second.
-UNTIMED_BYTES = 128 * 1024
+# returned: whatever parses many files is a process that ends (``sandbox``). Up to this size, which most chunks have,
+# the worst that is known takes 0.2 s.
+UNTIMED_BYTES = 2048
+LOOSE_TOKENS = 5000
+"""Tokens right inside an error from which a grammar is lost; looking through them for anything is quadratic."""
 
 
 @lru_cache(maxsize=32)
@@ -45,10 +47,29 @@ def mask(text: str) -> bytes:
 
 
 def parse(grammar: Grammar, source: bytes) -> Tree | None:
-    """Parse ``source``; ``None`` when the grammar gets lost in it and would take out of all proportion."""
+    """Parse ``source``; ``None`` when the grammar gets lost in it and would take out of all proportion.
+
+    The last tree is kept: chunks and facts are read from the same one.
+    """
     if grammar.name == "cpp":
         source = _EXPORT_MACRO.sub(lambda match: match[1] + b" " * (len(match[0]) - len(match[1])), source)
-    parser = Parser(_language(grammar.name))
+    return _parse(grammar.name, source)
+
+
+@lru_cache(maxsize=1)
+def _parse(language: str, source: bytes) -> Tree | None:
+    tree = _parse_in_time(Parser(_language(language)), source)
+    return None if tree is None or _is_lost(tree.root_node) else tree
+
+
+def _is_lost(root: Node) -> bool:
+    if not root.has_error:
+        return False
+    errors = [root, *(child for child in root.children if child.is_error)]
+    return any(node.child_count - node.named_child_count > LOOSE_TOKENS for node in errors)
+
+
+def _parse_in_time(parser: Parser, source: bytes) -> Tree | None:
     if len(source) <= UNTIMED_BYTES:
         return parser.parse(source)
     deadline = time.thread_time() + SECONDS_AT_LEAST + SECONDS_PER_MEGABYTE * len(source) / 1e6

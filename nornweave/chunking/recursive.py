@@ -1,4 +1,4 @@
-"""``RECURSIVE_CHARACTER``: paragraphs, lines, sentences, words; for whatever no other chunker understands."""
+"""``RECURSIVE_CHARACTER``: cut at paragraphs, lines, sentences, words; the fallback of all other strategies."""
 
 from __future__ import annotations
 

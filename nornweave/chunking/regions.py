@@ -1,4 +1,4 @@
-"""Where a source file may be cut: its functions, class headers, imports and everything between, in order."""
+"""Regions of a source file, in order: its functions, class headers, imports, and the statements between them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SMALL_NESTED_CLASS = 24
 SHORT_COMMENT = 24
 """Tokens up to which a comment with blank lines around it introduces what follows; a longer one stands alone."""
 LOOKED_AT = 2000
-"""Nodes that are looked at for definitions inside a branch, before it is taken for one that has some."""
+"""Members of a branch from which it is taken for one that has definitions."""
 
 _STRICT = re.compile(r"""['"]use strict['"]""")
 _INDENT = 200
@@ -70,6 +70,26 @@ class _Frame:
 
 
 @dataclass(slots=True)
+class _Held:
+    """What lies in a branch: definitions, imports, other statements; ``members`` counts all of it."""
+
+    definitions: bool = False
+    imports: bool = False
+    others: bool = False
+    members: int = 0
+
+    @property
+    def defines(self) -> bool:
+        return self.definitions or self.members > LOOKED_AT
+
+    def add(self, inner: _Held) -> None:
+        self.definitions |= inner.definitions
+        self.imports |= inner.imports
+        self.others |= inner.others
+        self.members += inner.members
+
+
+@dataclass(slots=True)
 class Regions:
     """One walk over the upper levels of a syntax tree; what functions hold is not looked at."""
 
@@ -80,6 +100,7 @@ class Regions:
     _frames: list[_Frame] = field(default_factory=list)
     _pending: _Pending | None = None
     _end: int = 0
+    _held: dict[int, _Held] = field(default_factory=dict)
 
     def walk(self, root: Node) -> list[Region]:
         """Return the regions below ``root``, in order; the first stands for everything before it as well."""
@@ -127,7 +148,7 @@ class Regions:
             self._add(Kind.WHOLE, node, scope, symbol)
             return
         tokens = self.count(Span(node.start_byte, node.end_byte))
-        defines = self._holds(found.node)[0]
+        defines = self._holds(found.node).defines
         if tokens <= SMALL_NESTED_CLASS and not defines and self._is_class(scope):
             self._add(Kind.HEADER, node, scope)
         elif tokens <= SMALL_CLASS or not defines:
@@ -153,34 +174,48 @@ class Regions:
         self._enter(node, scope)
 
     def _branch(self, node: Node, scope: Scope) -> None:
-        defines, imports, others = self._holds(node)
-        if not defines and imports and not (node.type.startswith("preproc") and others):
+        held = self._holds(node)
+        if not held.defines and held.imports and not (node.type.startswith("preproc") and held.others):
             self._add(Kind.IMPORT, node, scope)
-        elif defines or imports or node.type == "ERROR":
+        elif held.defines or held.imports or node.type == "ERROR":
             self._add(Kind.GLUE, node, scope, opens=node)
             self._enter(node, scope)
         else:
             self._add(self._rest(scope), node, scope)
 
-    def _holds(self, node: Node) -> tuple[bool, bool, bool]:
-        """Tell whether definitions, imports, other statements lie directly in ``node`` or in branches of it."""
+    def _holds(self, node: Node) -> _Held:
+        """Tell what lies directly in ``node`` or in branches of it; each branch is looked through once."""
+        if node.id not in self._held:
+            self._look_through(node)
+        return self._held[node.id]
+
+    def _look_through(self, node: Node) -> None:
         grammar = self.grammar
-        imports = others = False
-        waiting = list(syntax.members(node, grammar))
-        looked_at = 0
-        while waiting:
-            looked_at += 1
-            member = waiting.pop()
-            if looked_at > LOOKED_AT or syntax.definition(member, grammar) is not None:
-                return True, imports, others
+        open_nodes = [(_Held(), syntax.members(node, grammar))]
+        self._held[node.id] = open_nodes[0][0]
+        while open_nodes:
+            held, members = open_nodes[-1]
+            member = next(members, None)
+            if member is None:
+                open_nodes.pop()
+                if open_nodes:
+                    open_nodes[-1][0].add(held)
+                continue
+            held.members += 1
             kind = member.type
-            if kind in grammar.branches or kind in grammar.bodies or kind in grammar.namespaces or kind == "ERROR":
-                waiting.extend(syntax.members(member, grammar))
+            if syntax.definition(member, grammar) is not None:
+                for around, _ in open_nodes:
+                    around.definitions = True
+                return
+            if member.id in self._held:
+                held.add(self._held[member.id])
+            elif kind in grammar.branches or kind in grammar.bodies or kind in grammar.namespaces or kind == "ERROR":
+                self._held[member.id] = _Held()
+                open_nodes.append((self._held[member.id], syntax.members(member, grammar)))
             elif syntax.is_import(member, grammar, self.text):
-                imports = True
+                held.imports = True
             elif kind not in grammar.comments:
-                others = True
-        return False, imports, others
+                held.others = True
 
     def _rest(self, scope: Scope) -> Kind:
         return Kind.PREAMBLE if scope.symbol is None else Kind.HEADER

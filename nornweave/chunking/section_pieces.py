@@ -1,4 +1,4 @@
-"""Parts: sections cut to their token limit, between pieces that belong together."""
+"""Cut sections into parts within the token limit, between pieces that belong together."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from nornweave.chunking.outline import Block, Kind
-from nornweave.chunking.outline_sections import Section
+from nornweave.chunking.outlines.blocks import Block, Kind
+from nornweave.chunking.outlines.sections import Section
 from nornweave.chunking.spans import LINE, SENTENCE, WORD, TokenIndex, split, strip_lines
 from nornweave.types import Span
 

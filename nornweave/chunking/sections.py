@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from nornweave.chunking.html_reader import Readable
-from nornweave.chunking.outline import Block, paragraphs
-from nornweave.chunking.outline_html import read_html
-from nornweave.chunking.outline_markdown import outline_markdown
-from nornweave.chunking.outline_rst import outline_rst
-from nornweave.chunking.outline_sections import joined, limit_of, sections_of, top_level
-from nornweave.chunking.section_parts import Part, cut_section
-from nornweave.chunking.spans import TokenIndex, strip
+from nornweave.chunking.outlines.blocks import Block, paragraphs
+from nornweave.chunking.outlines.html import read_html
+from nornweave.chunking.outlines.html_reader import Readable
+from nornweave.chunking.outlines.markdown import outline_markdown
+from nornweave.chunking.outlines.rst import outline_rst
+from nornweave.chunking.outlines.sections import joined, limit_of, sections_of, top_level
+from nornweave.chunking.section_pieces import Part, cut_section
+from nornweave.chunking.spans import KnownStarts, TokenIndex, strip
 from nornweave.types import Chunk, Document, Domain, JsonValue, Span, freeze
 
 VERSION = "sections-2"
@@ -29,20 +29,8 @@ _OUTLINES: Mapping[str, Callable[[str], Sequence[Block]]] = {
 _PASSED_ON = ("source_type", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
 
 
-class _Counted:
-    """A tokenizer that answers with token starts which are known already."""
-
-    version = ""
-
-    def __init__(self, starts: Sequence[int]) -> None:
-        self._starts = starts
-
-    def token_starts(self, text: str) -> Sequence[int]:  # noqa: ARG002 - the port's signature
-        return self._starts
-
-
 def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 1024, limit: int = 512) -> Iterator[Chunk]:
-    """Cut a document at its headings (AGENTS, ``HIERARCHICAL_SECTIONS`` and its academic form).
+    """Cut a document at its headings.
 
     Args:
         document: ``format`` is ``markdown``, ``rst``, ``html``, or anything else for plain text.
@@ -58,7 +46,7 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
     """
     if document.format == "html":
         readable = read_html(document.text)
-        index = TokenIndex(readable.text, _Counted(_token_starts(readable, index)))
+        index = TokenIndex(readable.text, KnownStarts(_token_starts(readable, index)))
         parts = _parts(document, readable.blocks, index, h1_limit, limit)
         spans = _source_spans(document.text, readable, [part.span for part in parts])
     else:

@@ -1,4 +1,4 @@
-"""What functions and classes are called where they stand: qualified names, signatures, parameters, results."""
+"""Describe functions and classes: qualified names, signatures, parameters, results."""
 
 from __future__ import annotations
 

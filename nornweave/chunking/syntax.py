@@ -1,4 +1,4 @@
-"""What one syntax node declares: a function or a class, its name, its parameters, what it returns."""
+"""Read one syntax node: the function or class that it declares, its name, parameters and return type."""
 
 from __future__ import annotations
 

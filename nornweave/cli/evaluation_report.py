@@ -1,21 +1,21 @@
-"""The history of evaluations and the tuned plans, for people."""
+"""Print the history of evaluations and the tuned plans."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 
-from nornweave.evaluation_documents import ComparisonDocument, EvaluationDocument
-from nornweave.evaluations import LAST_STAGE, Verdict
+from nornweave.quality.records import LAST_STAGE, Verdict
+from nornweave.text.terminal import Terminal
+from nornweave.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
 
 SHOWN_MEASURES = ("Recall@10", "RR@10")
 SHOWN_WORSE = 10
 
 
-def print_evaluations(console: Console, evaluations: Sequence[EvaluationDocument]) -> None:
+def print_evaluations(console: Terminal, evaluations: Sequence[EvaluationDocument]) -> None:
     """Print a row for each evaluation: what was served, with intervals."""
     if not evaluations:
         console.print("nothing was measured yet; `nornweave eval` does")
@@ -32,9 +32,9 @@ def print_evaluations(console: Console, evaluations: Sequence[EvaluationDocument
     console.print(table)
 
 
-def print_comparison(console: Console, compared: ComparisonDocument) -> None:
-    """Print what changed, largest losses first, with the queries that got worse."""
-    console.print(f"{compared['domain']}: {compared['before']} → {compared['after']}", highlight=False)
+def print_comparison(console: Terminal, compared: ComparisonDocument) -> None:
+    """Print the differences, largest losses first, with the queries that got worse."""
+    console.print(f"{compared['domain']}: {compared['before']} → {compared['after']}")
     table = _table("set", "scope", "stage", "measure")
     for name in ("queries", "before", "after", "difference 95 %", "p", "better", "worse"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -59,26 +59,19 @@ def print_comparison(console: Console, compared: ComparisonDocument) -> None:
     console.print(table)
 
 
-def print_plans(console: Console, documents: Sequence[Mapping[str, Any]]) -> None:
+def print_plans(console: Terminal, documents: Sequence[Mapping[str, Any]]) -> None:
     """Print what each subject answers with, and the plans that there are."""
     for one in documents:
-        console.print(f"{one['subject']}: {one['in_force']}", highlight=False)
+        console.print(f"{one['subject']}: {one['in_force']}")
         if one["problem"]:
-            console.print(f"  {one['problem']}", style="yellow", markup=False, highlight=False)
+            console.print(f"  {one['problem']}", style="yellow")
         for plan in one["plans"]:
             if "problem" in plan:
-                console.print(f"  {plan['plan']}: {plan['problem']}", style="yellow", markup=False, highlight=False)
+                console.print(f"  {plan['plan']}: {plan['problem']}", style="yellow")
             else:
                 console.print(
                     f"  {plan['plan']}, {plan['made_at'][:16]}, {plan['queries']} queries: {plan['reason']}",
-                    markup=False,
-                    highlight=False,
                 )
-
-
-def set_title(domain: str, set_name: str) -> str:
-    """Name a judged set: by its domain too, where its name is another."""
-    return domain if domain == set_name else f"{domain} {set_name}"
 
 
 def _table(*names: str) -> Table:

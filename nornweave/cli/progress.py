@@ -1,11 +1,10 @@
-"""Progress bars of a sync: documents, chunks per second, time left; on stderr, and only for people."""
+"""Show progress bars of a sync on stderr: documents, chunks per second, time left."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -19,6 +18,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from nornweave.text.terminal import Terminal
+
 UNITS = {"load": "model", "store": "documents", "embed": "chunks", "build": "generation"}
 
 
@@ -31,7 +32,7 @@ class _Speed(ProgressColumn):
 class ProgressBars:
     """One bar per domain and step; silent when stderr is no terminal. Callable as ``sync.Progress``."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Terminal) -> None:
         self._bars = Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),

@@ -1,4 +1,4 @@
-"""The commands about quality: measure, look back, tune."""
+"""The commands that measure, compare and tune quality."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from nornweave.cli_parts import DomainsOption, JsonOption, messages, output, print_json, settings_of
+from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.text.terminal import print_json
 from nornweave.types import Domain
 
 
@@ -35,7 +36,7 @@ def evaluate(
     count_missing: Annotated[
         bool, typer.Option(help="Count judged documents that are not published as misses.")
     ] = False,
-    summary: Annotated[bool, typer.Option(help="Only the answers as they are served, a row for each set.")] = False,
+    summary: Annotated[bool, typer.Option(help="Show only the answers as they are served, one row per set.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Measure retrieval on judged sets, against what is published and against the last time."""
@@ -43,8 +44,8 @@ def evaluate(
     from evals.evaluation import configured_sets, evaluate_published
     from evals.runs import SetToRun
     from evals.sets import read_sets
+    from nornweave.cli.progress import ProgressBars
     from nornweave.engine import Engine
-    from nornweave.progress import ProgressBars
 
     settings = settings_of(context)
     # Every domain is served, whichever are measured: else "all domains" would mean nothing.
@@ -73,15 +74,15 @@ def evaluations(
     domain: DomainsOption = None,
     compare: Annotated[
         tuple[str, str] | None,
-        typer.Option(metavar="BEFORE AFTER", help="Two generations of one domain, query by query."),
+        typer.Option(metavar="BEFORE AFTER", help="Compare two generations of one domain, query by query."),
     ] = None,
-    limit: Annotated[int, typer.Option(help="The newest so many.", min=1, max=1000)] = 20,
+    limit: Annotated[int, typer.Option(help="Show at most this many evaluations, newest first.", min=1, max=1000)] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """Look back: what was measured, newest first, or two generations beside each other."""
-    from nornweave.evaluation_documents import EvaluationsQuery, comparison_document, evaluations_document
-    from nornweave.evaluation_report import print_comparison, print_evaluations
-    from nornweave.workspace import history_of
+    from nornweave.cli.evaluation_report import print_comparison, print_evaluations
+    from nornweave.views.evaluations import EvaluationsQuery, comparison_document, evaluations_document
+    from nornweave.wiring import history_of
 
     history = history_of(settings_of(context))
     if compare:
@@ -93,7 +94,7 @@ def evaluations(
         else:
             print_comparison(output, compared)
         for notice in compared["notices"]:
-            messages.print(notice, style="yellow", markup=False, soft_wrap=True)
+            messages.print(notice, style="yellow", soft_wrap=True)
         sys.exit(0 if compared["measures"] else 1)
     names: list[str | None] = [one.value for one in domain or ()] or [None]
     found = [
@@ -111,8 +112,8 @@ def tune(
     context: typer.Context,
     domain: DomainsOption = None,
     ranking: Annotated[bool, typer.Option(help="Also fit the weights that rank across domains.")] = False,
-    dry_run: Annotated[bool, typer.Option(help="Only say what would be kept.")] = False,
-    minutes: Annotated[float, typer.Option(help="At most so long for each.", min=0.1)] = 15,
+    dry_run: Annotated[bool, typer.Option(help="Print what would be kept, and change nothing.")] = False,
+    minutes: Annotated[float, typer.Option(help="Minutes for each subject, at most.", min=0.1)] = 15,
     as_json: JsonOption = False,
 ) -> None:
     """Fit plans to what was judged, and keep one only if it is better beyond chance on queries it was not fitted to."""
@@ -121,7 +122,7 @@ def tune(
     from evals.tuning import TuningError, as_markdown
     from evals.tuning import as_json as tuning_json
     from evals.tuning.workspace import retune
-    from nornweave.progress import ProgressBars
+    from nornweave.cli.progress import ProgressBars
 
     settings = settings_of(context)
     documents, failed = [], False
@@ -132,13 +133,13 @@ def tune(
                 found = retune(settings, subject, keeps=not dry_run, deadline_s=minutes * 60, progress=bars)
         except TuningError as error:
             failed = True
-            messages.print(f"{name}: {error}", style="yellow", markup=False, soft_wrap=True)
+            messages.print(f"{name}: {error}", style="yellow", soft_wrap=True)
             continue
         kept = None if found.plan is None else found.plan.name
         documents.append({**tuning_json(found.result), "plan": kept})
         if not as_json:
             output.print(Markdown(as_markdown(found.result)))
-            output.print(f"{name}: {'nothing changes' if kept is None else f'answers by {kept} now'}", highlight=False)
+            output.print(f"{name}: {'nothing changes' if kept is None else f'answers by {kept} now'}")
     if as_json:
         print_json({"tuned": documents})
     sys.exit(1 if failed and not documents else 0)
@@ -149,12 +150,12 @@ def plan(
     subject: Annotated[
         str | None, typer.Argument(metavar="SUBJECT", help="A domain, or fusion for the weights across domains.")
     ] = None,
-    back: Annotated[bool, typer.Option(help="Go back to the plan that the present one replaced.")] = False,
+    back: Annotated[bool, typer.Option(help="Go back to the plan before the current one.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show what the domains answer with: the configured plan or a tuned one, each with its evidence."""
-    from nornweave.evaluation_report import print_plans
-    from nornweave.plan_documents import go_back, plans_document
+    from nornweave.cli.evaluation_report import print_plans
+    from nornweave.views.plans import go_back, plans_document
 
     settings = settings_of(context)
     subjects: list[Domain | None] = [*settings.served_domains, None]
@@ -170,7 +171,7 @@ def plan(
         if as_json:
             print_json(moved)
         else:
-            output.print(f"{moved['subject']}: {moved['from']} → {moved['plan']}", highlight=False)
+            output.print(f"{moved['subject']}: {moved['from']} → {moved['plan']}")
         return
     documents = [plans_document(settings, one) for one in subjects]
     if as_json:

@@ -1,20 +1,20 @@
-"""What the commands print, and the JSON documents behind ``--json``."""
+"""Print the results of commands; the JSON behind ``--json`` is made here too."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from nornweave.documents import LedgerDocument, LedgerSideDocument
 from nornweave.settings import Settings
-from nornweave.status import read_status, report_as_json
-from nornweave.sync import SyncReport
+from nornweave.sync.records import SyncReport
+from nornweave.sync.run_status import read_status, report_as_json
+from nornweave.text.terminal import Terminal
 from nornweave.types import Domain
-from nornweave.workspace import domain_folder, store_of
+from nornweave.views import LedgerDocument, LedgerSideDocument
+from nornweave.wiring import domain_folder, store_of
 
 Outcomes = Mapping[Domain, SyncReport | str]
 """Per domain the report of its sync, or the error that ended it."""
@@ -31,7 +31,7 @@ def sync_document(outcomes: Outcomes) -> dict[str, Any]:
     }
 
 
-def print_sync(console: Console, outcomes: Outcomes) -> None:
+def print_sync(console: Terminal, outcomes: Outcomes) -> None:
     """Print one row per domain."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in (
@@ -62,8 +62,8 @@ def print_sync(console: Console, outcomes: Outcomes) -> None:
         console.print(table)
 
 
-def sync_failed(console: Console, outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
-    """Say on stderr what did not go well; return whether a domain, a whole source or what comes after them failed."""
+def sync_failed(console: Terminal, outcomes: Outcomes, failed_after: Mapping[str, str]) -> bool:
+    """Print problems on stderr; return whether a domain, a whole source or a step after them failed."""
     failed = False
     for domain, outcome in outcomes.items():
         if not isinstance(outcome, SyncReport):
@@ -92,7 +92,7 @@ def sync_failed(console: Console, outcomes: Outcomes, failed_after: Mapping[str,
 
 
 def domain_status(settings: Settings, domain: Domain) -> dict[str, Any]:
-    """Return what ``status`` says of one domain."""
+    """Return the status of one domain as JSON."""
     store = store_of(settings, domain)
     recorded = read_status(domain_folder(settings, domain))
     latest = recorded.get("latest", {})
@@ -111,7 +111,7 @@ def domain_status(settings: Settings, domain: Domain) -> dict[str, Any]:
     }
 
 
-def print_status(console: Console, statuses: Mapping[str, Mapping[str, Any]]) -> None:
+def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the domains' status for people."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in (
@@ -153,7 +153,7 @@ def print_status(console: Console, statuses: Mapping[str, Mapping[str, Any]]) ->
             _say(console, f"{domain}: last run failed: {status['runs'][0]['error']}", "red")
 
 
-def print_answer(console: Console, result: Mapping[str, Any]) -> None:
+def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
     """Print the items of an answer with their citations, conflicts with both sides, and what a model wrote."""
     if result["synthesis"]:
         console.print(Text(result["synthesis"]))
@@ -179,7 +179,7 @@ def print_answer(console: Console, result: Mapping[str, Any]) -> None:
         console.print("nothing found; every domain was searched")
 
 
-def _print_conflict(console: Console, number: int, conflict: Mapping[str, Any]) -> None:
+def _print_conflict(console: Terminal, number: int, conflict: Mapping[str, Any]) -> None:
     """Print what each side says, side by side with where it says it; the one that holds first."""
     about = " ".join(part for part in (conflict["entity"], conflict["attribute"].replace("_", " ")) if part)
     console.print(Text(f"conflict {number}: {about}", style="bold yellow"))
@@ -194,7 +194,7 @@ def _print_conflict(console: Console, number: int, conflict: Mapping[str, Any]) 
     console.print(Text(f"   {conflict['resolution']}: {conflict['reason']}", style="dim"))
 
 
-def print_ledger(console: Console, document: LedgerDocument, *, settled: bool = False) -> None:
+def print_ledger(console: Terminal, document: LedgerDocument, *, settled: bool = False) -> None:
     """Print the ledger by entity, the side that probably holds first."""
     entries = document["open"] + (document["settled"] if settled else [])
     entity: str | None = None
@@ -210,7 +210,7 @@ def print_ledger(console: Console, document: LedgerDocument, *, settled: bool = 
             console.print(Text(f"    {_value(side)}  {place}", style="cyan"))
             console.print(Text(f"      {side['statement']}", style="dim"), no_wrap=True, overflow="ellipsis")
         console.print(Text(f"    {entry['reason']}", style="dim"))
-    console.print(f"{len(document['open'])} open, {len(document['settled'])} settled", highlight=False)
+    console.print(f"{len(document['open'])} open, {len(document['settled'])} settled")
 
 
 def _value(side: LedgerSideDocument) -> str:
@@ -224,7 +224,7 @@ def _value(side: LedgerSideDocument) -> str:
     return f"{value} {unit}" if unit else value
 
 
-def _print_explanations(console: Console, items: Sequence[Mapping[str, Any]]) -> None:
+def _print_explanations(console: Terminal, items: Sequence[Mapping[str, Any]]) -> None:
     """Print one row an item: of each source the rank, its score × weight, and what came on top."""
     sources = list(items[0]["explanation"]["contributions"])
     bonuses = sorted({name for item in items for name in item["explanation"]["bonuses"]})
@@ -268,5 +268,5 @@ def _where(citation: Mapping[str, Any]) -> str:
     return f"{place}  {citation['title']}" if citation["title"] else place
 
 
-def _say(console: Console, line: str, style: str) -> None:
-    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+def _say(console: Terminal, line: str, style: str) -> None:
+    console.print(line, style=style, soft_wrap=True)

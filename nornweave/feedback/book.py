@@ -1,7 +1,7 @@
-"""What users say of answers: what ``/query`` showed, and which of that was useful.
+"""Remember what answers showed, and store what users say of it.
 
-Remembering an answer belongs to its query and may cost it nothing; feedback is on disk when ``add`` returns. Texts of
-queries are kept here and nowhere else.
+Remembering an answer never delays or fails its query. Feedback is on disk when ``add`` returns. The texts of queries
+are stored here and nowhere else.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from nornweave.documents import FusionResult
 from nornweave.errors import StoreError
-from nornweave.feedback_file import forget, judge, open_file, remember, votes
-from nornweave.feedback_records import JudgedAnswer, StoredAnswer, judged_answers, stored_answer, written
-from nornweave.gathering import Question
+from nornweave.feedback.database import forget, judge, open_file, remember, votes
+from nornweave.feedback.records import JudgedAnswer, StoredAnswer, judged_answers, stored_answer, written
+from nornweave.retrieval.question import Question
+from nornweave.settings import Settings
+from nornweave.views import FusionResult
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class FeedbackDocument(TypedDict):
 
 
 class FeedbackBook:
-    """What was shown and what was said of it; every method may be called from any thread, in any number of processes.
+    """The store of feedback; every method may be called from any thread, in any number of processes.
 
     The file is made when there is something to write.
     """
@@ -70,7 +71,7 @@ class FeedbackBook:
         keep_queries: bool = True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Take note of where it is kept.
+        """Store where it is kept.
 
         Args:
             folder: of the file.
@@ -142,7 +143,7 @@ class FeedbackBook:
             raise StoreError(message) from error
 
     def tidy(self) -> None:
-        """Write what waits and forget what is past its time; once a minute, however often this is called. Never raises.
+        """Write pending answers and delete expired ones, at most once a minute. Never raises.
 
         Forgotten are answers that were not judged: after ``REMEMBERED_DAYS``, when ``REMEMBERED_ANSWERS`` came after
         them, and all of them when queries are not to be kept.
@@ -161,7 +162,7 @@ class FeedbackBook:
             self._say_once(error)
 
     def close(self) -> None:
-        """Write what waits and let go of the file; what is shown later opens it again."""
+        """Write pending answers and close the file; a later answer opens it again."""
         if self._waiting:
             self._write_waiting()
         with self._writing:
@@ -226,3 +227,8 @@ class FeedbackBook:
 
 def _is_busy(error: Exception) -> bool:
     return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+
+
+def feedback_of(settings: Settings) -> FeedbackBook:
+    """Return the feedback store of a workspace."""
+    return FeedbackBook(settings.data_dir / "feedback", keep_queries=settings.feedback.keep_queries)

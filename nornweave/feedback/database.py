@@ -1,4 +1,4 @@
-"""The file that feedback is kept in: its tables, and what is asked of them.
+"""The SQLite file of feedback: its tables and its queries.
 
 SQLite, not DuckDB: several serving processes write it at once, a row at a time.
 """
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from nornweave.errors import QueryError, StoreError
-from nornweave.feedback_records import StoredAnswer
+from nornweave.feedback.records import StoredAnswer
 
 # Deleted in one transaction, about 2 ms; what others have to write comes between two.
 BATCH, BETWEEN_S = 200, 0.01

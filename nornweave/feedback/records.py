@@ -1,18 +1,19 @@
-"""Answers as feedback sees them: what was shown where, without its text, and what was said of it."""
+"""Records of feedback: what an answer showed, without its text, and what was said of it."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
-from nornweave.documents import FusedItemDocument, FusionResult
-from nornweave.gathering import Question
+from nornweave.retrieval.question import Question
+from nornweave.text.dates import utc_text
 from nornweave.types import Metadata, canonical_json, freeze
+from nornweave.views import FusedItemDocument, FusionResult
 
 StoredAnswer: TypeAlias = Mapping[str, str]
 """An answer as it is stored: ``query_id``, ``at``; as JSON ``text``, ``filters``, ``domains``, ``items``."""
@@ -61,7 +62,7 @@ class JudgedAnswer:
 def stored_answer(question: Question, document: FusionResult, now: datetime) -> StoredAnswer:
     """Return what is remembered of an answer."""
     filters = {domain.value: json.loads(canonical_json(one)) for domain, one in question.filters.items() if one}
-    items = [asdict(_shown_item(item, rank)) for rank, item in enumerate(document["items"], 1)]
+    items = [_shown_item(item, rank) for rank, item in enumerate(document["items"], 1)]
     return {
         "query_id": document["query_id"],
         "at": written(now),
@@ -82,19 +83,19 @@ def judged_answers(votes: Iterable[Mapping[str, Any]]) -> tuple[JudgedAnswer, ..
     return tuple(_answer(list(of_one)) for _, of_one in groupby(votes, key=lambda vote: str(vote["query_id"])))
 
 
-def _shown_item(item: FusedItemDocument, rank: int) -> ShownItem:
+def _shown_item(item: FusedItemDocument, rank: int) -> dict[str, Any]:
+    """Return the fields of a ``ShownItem``; every question pays for this."""
     citation = item["citation"]
-    lines = citation["line_range"]
-    return ShownItem(
-        chunk_id=item["chunk_id"],
-        rank=rank,
-        score=item["score"]["value"],
-        domain_id=citation["domain_id"],
-        source_id=citation["source_id"],
-        source_path=citation["source_path"],
-        line_range=(lines[0], lines[1]) if lines else None,
-        message_ids=tuple(citation["message_ids"] or ()),
-    )
+    return {
+        "chunk_id": item["chunk_id"],
+        "rank": rank,
+        "score": item["score"]["value"],
+        "domain_id": citation["domain_id"],
+        "source_id": citation["source_id"],
+        "source_path": citation["source_path"],
+        "line_range": citation["line_range"],
+        "message_ids": citation["message_ids"] or (),
+    }
 
 
 def _answer(votes: Sequence[Mapping[str, Any]]) -> JudgedAnswer:
@@ -119,4 +120,4 @@ def _read_item(stored: Mapping[str, Any]) -> ShownItem:
 
 def written(moment: datetime) -> str:
     """Return a moment as text that sorts as time does."""
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return utc_text(moment, "microseconds")

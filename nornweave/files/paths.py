@@ -1,4 +1,4 @@
-"""Paths inside a source: which are safe, and which are asked for."""
+"""Check that paths stay inside a source, and filter them by include and exclude globs."""
 
 from __future__ import annotations
 

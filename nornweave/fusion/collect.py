@@ -1,31 +1,26 @@
-"""Stage 1: gather what arrived and who did not answer (PIPELINE, "Collection")."""
+"""Stage 1: gather the items of all answers, with the facts that they state."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from nornweave.claims.extract import extract_claims
-from nornweave.claims.passage import Passage
-from nornweave.fusion.records import CollectedItems, CoverageGap, TaggedItem
-from nornweave.recall.records import RecallItem, RecallResponse
-from nornweave.types import Claim
+from nornweave.facts.extract import extract_facts
+from nornweave.facts.passage import Passage
+from nornweave.fusion.records import CollectedItems, TaggedItem
+from nornweave.retrieval.records import RecallItem, RecallResponse
+from nornweave.types import Fact
 
 
-def collect(responses: Sequence[RecallResponse], coverage_gaps: Sequence[CoverageGap] = ()) -> CollectedItems:
+def collect(responses: Sequence[RecallResponse]) -> CollectedItems:
     """Gather the items of all answers, in the order of the answers, best first within each.
 
-    Items of agents that name no claims have them read from their text.
+    Items of agents that name no facts have them read from their text.
 
     Returns:
         Everything that came; no answer at all is a valid result with no items.
     """
-    return CollectedItems(
-        items=tuple(_tagged(item, response) for response in responses for item in response.items),
-        coverage_gaps=tuple(coverage_gaps),
-        agents_responded=tuple(response.agent_id for response in responses),
-        total_candidates=sum(response.total_searched for response in responses),
-    )
+    return CollectedItems(tuple(_tagged(item, response) for response in responses for item in response.items))
 
 
 def _tagged(item: RecallItem, response: RecallResponse) -> TaggedItem:
@@ -38,13 +33,13 @@ def _tagged(item: RecallItem, response: RecallResponse) -> TaggedItem:
         score=item.score if math.isfinite(item.score) else 0.0,
         calibrated=response.calibrated,
         encoder=response.encoder,
-        claims=_claims(item, response.domain_id) if item.claims is None else item.claims,
+        facts=_facts(item, response.domain_id) if item.facts is None else item.facts,
     )
 
 
-def _claims(item: RecallItem, domain: str) -> tuple[Claim, ...]:
+def _facts(item: RecallItem, domain: str) -> tuple[Fact, ...]:
     citation, language = item.citation, item.metadata.get("language")
-    return extract_claims(
+    return extract_facts(
         Passage(
             text=item.content,
             start=citation.char_range[0],

@@ -1,6 +1,7 @@
-"""Stage 4: notice contradictions between domains and settle them by a strategy (PIPELINE, "Conflict Resolution").
+"""Stage 4: settle the contradictions between domains by a strategy.
 
-``detect.py`` notices; here is what follows from it. Nothing is settled without a reason that can be read.
+``conflict_detection.py`` finds them. Every resolution carries a reason for readers, and only a contradiction that is
+nearly certain demotes an item.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-from nornweave.fusion.detect import find_disagreements
+from nornweave.conflicts import DEMOTE_FROM
+from nornweave.conflicts.origins import NO_ORIGINS, Origins, key_of
+from nornweave.fusion.conflict_detection import find_disagreements
 from nornweave.fusion.records import (
     ConflictRecord,
     ConflictSide,
-    ConflictStrategy,
     DedupedItems,
     Disagreement,
     LoserPolicy,
@@ -23,8 +25,9 @@ from nornweave.fusion.records import (
     SideRole,
     TaggedItem,
 )
-from nornweave.routing import QueryType, authority_order
-from nornweave.types import Claim
+from nornweave.retrieval.question import ConflictStrategy
+from nornweave.routing.router import QueryType, authority_order
+from nornweave.types import Fact, Origin
 
 # The files of a fresh clone are written within a minute: such an order says nothing about what is newer.
 SAME_MOMENT = timedelta(minutes=1)
@@ -41,10 +44,24 @@ class _Verdict:
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Disagreements about one attribute that share items; ``members`` by place, ascending."""
+    """Disagreements about one property of one thing that share items; ``members`` by place, ascending."""
 
     members: tuple[int, ...]
     disagreements: tuple[Disagreement, ...]
+
+    @property
+    def confidence(self) -> float:
+        """The probability of its surest disagreement."""
+        return max(one.confidence for one in self.disagreements)
+
+    @property
+    def facts(self) -> dict[int, Fact]:
+        """What each member says, of its surest disagreement."""
+        said: dict[int, Fact] = {}
+        for one in sorted(self.disagreements, key=lambda one: -one.confidence):
+            for member, fact in zip((one.first, one.second), one.facts, strict=True):
+                said.setdefault(member, fact)
+        return said
 
     def against(self, member: int) -> set[int]:
         """Return who disagrees with a member."""
@@ -61,6 +78,8 @@ def resolve_conflicts(
     tie_window_hours: float = 24,
     query_type: QueryType = QueryType.AMBIGUOUS,
     stretched: bool = True,
+    origins: Origins = NO_ORIGINS,
+    settle_from: float = DEMOTE_FROM,
 ) -> ResolvedItems:
     """Find the items that contradict each other and settle each conflict.
 
@@ -73,20 +92,27 @@ def resolve_conflicts(
         tie_window_hours: of ``RECENCY_THEN_FLAG``.
         query_type: decides the order of ``SOURCE_AUTHORITY``.
         stretched: whether scores are min-max normalised.
+        settle_from: the probability from which on a conflict is settled; a less certain one is only shown.
+        origins: who wrote which line when; recency compares lines where those of all sides are known, else documents.
 
     Returns:
         The items in their order and one record a conflict, the most confident disagreement first. An item that loses
         several conflicts is demoted once.
     """
     items = deduped.items
-    judge = _Judge(items, strategy, tie_window_hours, query_type)
+    lines = _Lines(items, origins)
+    judge = _Judge(items, strategy, tie_window_hours, query_type, lines)
     records: list[ConflictRecord] = []
     losers: set[int] = set()
     for group in _groups(find_disagreements(items)):
         verdict = judge.settle(group)
+        if group.confidence < settle_from:
+            verdict = _Verdict(
+                None, f"may disagree (confidence {group.confidence:.2f}): both sides are kept; {verdict.reason}"
+            )
         if verdict.winner is not None:
             losers |= group.against(verdict.winner)
-        records.append(_record(group, items, verdict, strategy))
+        records.append(_record(group, items, verdict, strategy, lines))
     kept = tuple(
         _demoted(tagged, penalty, stretched=stretched) if place in losers else tagged
         for place, tagged in enumerate(items)
@@ -95,13 +121,44 @@ def resolve_conflicts(
     return ResolvedItems(kept, tuple(records))
 
 
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Who wrote the lines that items state their facts in."""
+
+    items: Sequence[TaggedItem]
+    origins: Origins
+
+    def origin(self, member: int, fact: Fact | None) -> Origin | None:
+        """Return who wrote the line of a fact of an item; ``None`` if unknown."""
+        tagged = self.items[member]
+        citation = tagged.item.citation
+        place = (tagged.source_domain, citation.source_id, citation.source_path)
+        return self.origins.get(key_of(place, fact)) if fact else None
+
+    def moments(self, group: _Group) -> dict[int, datetime]:
+        """Return when each member was written: its line where that of every member is known, else its document."""
+        facts = group.facts
+        written = {member: self.origin(member, facts.get(member)) for member in group.members}
+        known = {member: one.written_at for member, one in written.items() if one and one.written_at}
+        if len(known) == len(group.members):
+            return known
+        dated = {member: _moment(self.items[member]) for member in group.members}
+        return {member: moment for member, moment in dated.items() if moment is not None}
+
+
 class _Judge:
     """Applies a strategy to the members of a group."""
 
     def __init__(
-        self, items: Sequence[TaggedItem], strategy: ConflictStrategy, tie_window_hours: float, query_type: QueryType
+        self,
+        items: Sequence[TaggedItem],
+        strategy: ConflictStrategy,
+        tie_window_hours: float,
+        query_type: QueryType,
+        lines: _Lines,
     ) -> None:
         self._items = items
+        self._lines = lines
         self._window = timedelta(hours=tie_window_hours)
         self._kind = query_type
         self._authority = {domain.value: place for place, domain in enumerate(authority_order(query_type))}
@@ -117,8 +174,7 @@ class _Judge:
         self.settle = ways[strategy]
 
     def _newest(self, group: _Group, tie: timedelta) -> _Verdict:
-        moments = {member: _moment(self._items[member]) for member in group.members}
-        dated = {member: moment for member, moment in moments.items() if moment is not None}
+        dated = self._lines.moments(group)
         if not dated:
             return _Verdict(None, "flagged: no side says when it was written")
         winner = max(dated, key=lambda member: (dated[member], self._items[member].score, -member))
@@ -153,13 +209,13 @@ class _Judge:
 
 
 def _groups(disagreements: Iterable[Disagreement]) -> list[_Group]:
-    """Join disagreements about one attribute that share an item."""
-    by_attribute: dict[str, list[Disagreement]] = defaultdict(list)
+    """Join disagreements about one property of one thing that share an item."""
+    by_property: dict[tuple[str, str], list[Disagreement]] = defaultdict(list)
     for one in disagreements:
-        by_attribute[one.attribute].append(one)
+        by_property[one.entity, one.attribute].append(one)
     groups = [_Group(tuple(sorted(members)), tuple(edges))
-              for alike in by_attribute.values() for members, edges in _components(alike)]  # fmt: skip
-    return sorted(groups, key=lambda group: (-max(one.confidence for one in group.disagreements), group.members))
+              for alike in by_property.values() for members, edges in _components(alike)]  # fmt: skip
+    return sorted(groups, key=lambda group: (-group.confidence, group.members))
 
 
 def _components(disagreements: Sequence[Disagreement]) -> list[tuple[set[int], list[Disagreement]]]:
@@ -176,13 +232,10 @@ def _components(disagreements: Sequence[Disagreement]) -> list[tuple[set[int], l
 
 
 def _record(
-    group: _Group, items: Sequence[TaggedItem], verdict: _Verdict, strategy: ConflictStrategy
+    group: _Group, items: Sequence[TaggedItem], verdict: _Verdict, strategy: ConflictStrategy, lines: _Lines
 ) -> ConflictRecord:
     leading = max(group.disagreements, key=lambda one: (one.confidence, -one.first, -one.second))
-    claims: dict[int, Claim] = {}
-    for one in sorted(group.disagreements, key=lambda one: -one.confidence):
-        for member, claim in zip((one.first, one.second), one.claims or (), strict=False):
-            claims.setdefault(member, claim)
+    facts = group.facts
     order = sorted(group.members, key=lambda member: (member != verdict.winner, -items[member].score, member))
     return ConflictRecord(
         items=tuple(items[member].item.chunk_id for member in order),
@@ -190,8 +243,9 @@ def _record(
             ConflictSide(
                 chunk_id=items[member].item.chunk_id,
                 citation=items[member].item.citation,
-                claim=claims.get(member),
+                fact=facts.get(member),
                 role=_role(member, group, verdict.winner),
+                origin=lines.origin(member, facts.get(member)),
             )
             for member in order
         ),
@@ -202,6 +256,7 @@ def _record(
         resolved_to=None if verdict.winner is None else items[verdict.winner].item.chunk_id,
         reason=verdict.reason,
         explanation=leading.explanation,
+        confidence=leading.confidence,
     )
 
 

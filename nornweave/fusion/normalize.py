@@ -1,4 +1,4 @@
-"""Stage 2: one scale for the scores of all agents (PIPELINE, "Normalization")."""
+"""Stage 2: put the scores of all agents on one scale."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 from nornweave.fusion.records import CollectedItems, Normalization, NormalizedItems, TaggedItem
 
-# Of an agent whose scores are all the same there is nothing to compare with (PIPELINE).
+# The normalised score of an agent's items when all its scores are equal: min-max is undefined there.
 NEUTRAL = 0.5
 
 

@@ -1,4 +1,4 @@
-"""The stages in their order, timed: answers → one ranked, deduplicated list with its conflicts (PIPELINE)."""
+"""Fusion's stages in their order, timed: answers of agents → one ranked, deduplicated list with its conflicts."""
 
 from __future__ import annotations
 
@@ -7,64 +7,25 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import TypeVar
 
+from nornweave.conflicts.origins import Origins
 from nornweave.fusion.collect import collect
-from nornweave.fusion.conflicts import resolve_conflicts
-from nornweave.fusion.deduplicate import deduplicate
+from nornweave.fusion.conflict_resolution import resolve_conflicts
+from nornweave.fusion.deduplication.merge import deduplicate
 from nornweave.fusion.normalize import normalize
 from nornweave.fusion.rank import rank
-from nornweave.fusion.records import ConflictStrategy, Fused, FuseRequest
-from nornweave.fusion_settings import FusionSettings
-from nornweave.routing import query_type
+from nornweave.fusion.records import Fused, Recalled
+from nornweave.retrieval.question import ConflictStrategy, Question
+from nornweave.routing.router import query_type
+from nornweave.settings.fusion import FusionSettings
 
 T = TypeVar("T")
 
 
-def fuse(request: FuseRequest, settings: FusionSettings) -> Fused:
-    """Run the stages 1 to 5.
-
-    Returns:
-        Every item that was neither merged into another nor dropped, best first; all conflicts; what was merged.
-    """
-    clock = Stopwatch()
-    collected = clock.time("collect", lambda: collect(request.responses, request.coverage_gaps))
-    normalized = clock.time("normalize", lambda: normalize(collected, settings.normalization))
-    deduped = clock.time("deduplicate", lambda: deduplicate(normalized, settings.dedup_similarity_threshold))
-    resolved = clock.time(
-        "conflicts",
-        lambda: resolve_conflicts(
-            deduped,
-            request.strategy or ConflictStrategy(settings.conflict_strategy),
-            penalty=settings.conflict_demotion_penalty,
-            policy=settings.conflict_loser_policy,
-            tie_window_hours=settings.recency_tie_window_hours,
-            query_type=query_type(request.text),
-            stretched=normalized.normalization == "minmax",
-        ),
-    )
-    ranked = clock.time(
-        "rank",
-        lambda: rank(
-            resolved,
-            weights=settings.rank_weights(normalized.normalization),
-            domain_signals=request.domain_signals,
-            now=request.now,
-        ),
-    )
-    return Fused(
-        items=ranked.items,
-        conflicts=resolved.conflicts,
-        coverage_gaps=collected.coverage_gaps,
-        merges=deduped.merges,
-        normalization=normalized.normalization,
-        statistics=MappingProxyType({"total_items": len(collected.items), "deduplicated_items": len(deduped.items)}),
-        stage_latency_ms=clock.milliseconds,
-    )
-
-
 class Stopwatch:
-    """Times steps by name."""
+    """Times steps by name; it runs from its making on."""
 
     def __init__(self) -> None:
+        self._started = time.perf_counter()
         self._milliseconds: dict[str, float] = {}
 
     def time(self, step: str, work: Callable[[], T]) -> T:
@@ -76,5 +37,60 @@ class Stopwatch:
 
     @property
     def milliseconds(self) -> MappingProxyType[str, float]:
-        """Return the time of each step."""
-        return MappingProxyType(self._milliseconds)
+        """Return the time of each step so far."""
+        return MappingProxyType(dict(self._milliseconds))
+
+    @property
+    def total_ms(self) -> float:
+        """Return the time since it was made."""
+        return (time.perf_counter() - self._started) * 1000
+
+
+def fuse(
+    question: Question, recalled: Recalled, settings: FusionSettings, *, origins: Origins, clock: Stopwatch
+) -> Fused:
+    """Collect, normalise, deduplicate, resolve conflicts, rank.
+
+    Args:
+        question: its text, its strategy for conflicts and its moment count.
+        recalled: what is fused.
+        settings: of fusion.
+        origins: who wrote the lines that contradict each other, as far as the ledger knows.
+        clock: times each stage.
+
+    Returns:
+        Every item that was neither merged into another nor dropped, best first; all conflicts; what was merged.
+    """
+    collected = clock.time("collect", lambda: collect(recalled.responses))
+    normalized = clock.time("normalize", lambda: normalize(collected, settings.normalization))
+    deduped = clock.time("deduplicate", lambda: deduplicate(normalized, settings.dedup_similarity_threshold))
+    resolved = clock.time(
+        "conflicts",
+        lambda: resolve_conflicts(
+            deduped,
+            question.strategy or ConflictStrategy(settings.conflict_strategy),
+            penalty=settings.conflict_demotion_penalty,
+            policy=settings.conflict_loser_policy,
+            tie_window_hours=settings.recency_tie_window_hours,
+            query_type=query_type(question.text),
+            stretched=normalized.normalization == "minmax",
+            origins=origins,
+        ),
+    )
+    ranked = clock.time(
+        "rank",
+        lambda: rank(
+            resolved,
+            weights=settings.rank_weights(normalized.normalization),
+            domain_signals=recalled.domain_signals,
+            now=question.now,
+        ),
+    )
+    return Fused(
+        items=ranked.items,
+        conflicts=resolved.conflicts,
+        merges=deduped.merges,
+        normalization=normalized.normalization,
+        total_items=len(collected.items),
+        deduplicated_items=len(deduped.items),
+    )

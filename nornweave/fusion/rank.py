@@ -1,4 +1,4 @@
-"""Stage 5: the final order, from weighted signals (PIPELINE, "Ranking")."""
+"""Stage 5: rank the items by weighted signals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from types import MappingProxyType
 
 from nornweave.fusion.records import ConflictRecord, RankedItem, RankedItems, ResolvedItems, TaggedItem
-from nornweave.fusion_settings import RankWeights
+from nornweave.settings.fusion import RankWeights
 from nornweave.types import aware
 
 # Days after which a source's recency has fallen to 1/e.
@@ -52,8 +52,7 @@ def rank(
 def length_signal(content: str) -> float:
     """Prefer substance: ``words / 10``, 0.2 at least, below ten words; 0.7 above 500; else 1.
 
-    PIPELINE's function says 0.2 for everything below ten words, its worked example 0.7 for a chunk of seven; only with
-    the example's figure does the example's order come out.
+    A flat 0.2 below ten words would put short exact answers last (docs/decisions/0009-ranking-signals.md).
     """
     if len(content) <= SAMPLE:
         return max(SHORTEST, min(1.0, len(content.split(None, SHORT_WORDS)) / SHORT_WORDS))

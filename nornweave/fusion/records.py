@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-from nornweave.recall.records import Citation, RecallItem, RecallResponse
-from nornweave.types import ChunkId, Claim, present
+from nornweave.retrieval.question import ConflictStrategy, Question
+from nornweave.retrieval.records import Citation, RecallItem, RecallResponse
+from nornweave.types import ChunkId, Fact, Origin
 
 LoserPolicy: TypeAlias = Literal["demote", "drop"]
 Normalization: TypeAlias = Literal["auto", "calibrated", "minmax"]
@@ -18,18 +18,8 @@ SideRole: TypeAlias = Literal["holds", "agrees", "differs", "says"]
 MergeReason: TypeAlias = Literal["same_chunk", "same_text", "contained", "same_meaning"]
 
 
-class ConflictStrategy(StrEnum):
-    """How a conflict is resolved (PIPELINE, "Conflict Resolution Strategies")."""
-
-    RECENCY = "RECENCY"
-    SOURCE_AUTHORITY = "SOURCE_AUTHORITY"
-    CONFIDENCE = "CONFIDENCE"
-    FLAG = "FLAG"
-    RECENCY_THEN_FLAG = "RECENCY_THEN_FLAG"
-
-
 class Detector(StrEnum):
-    """What noticed a conflict (PIPELINE, "``is_conflicting`` heuristics")."""
+    """What noticed a conflict."""
 
     SAME_ENTITY_DIVERGENCE = "same_entity_divergence"
     TEMPORAL_CONTRADICTION = "temporal_contradiction"
@@ -53,7 +43,7 @@ class TaggedItem:
     Attributes:
         score: comparable between agents, in [0, 1]: the agent's own until stage 2, normalised from then on, lowered
             by a lost conflict in stage 4. ``item.score`` stays the agent's.
-        claims: what the item states.
+        facts: what the item states.
         corroborated_by: citations of the items that were merged into this one.
         demoted: whether it lost a conflict.
         encoder: what made ``item.vector``.
@@ -66,7 +56,7 @@ class TaggedItem:
     score: float
     calibrated: bool = False
     encoder: str | None = None
-    claims: tuple[Claim, ...] = ()
+    facts: tuple[Fact, ...] = ()
     corroborated_by: tuple[Citation, ...] = ()
     demoted: bool = False
 
@@ -76,14 +66,11 @@ class TaggedItem:
         return any(citation.domain_id != self.source_domain for citation in self.corroborated_by)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class CollectedItems:
     """Stage 1: everything that arrived, agent by agent, best first within each."""
 
     items: tuple[TaggedItem, ...]
-    coverage_gaps: tuple[CoverageGap, ...] = ()
-    agents_responded: tuple[str, ...] = ()
-    total_candidates: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +112,7 @@ class Disagreement:
         first, second: places among the items that were looked at, ``first < second``.
         detector: what noticed it.
         entity, attribute: about what; words for people.
-        claims: the contradicting statement of each, in the order of ``first`` and ``second``; ``None`` where the
-            detector looks at texts, not at claims.
+        facts: the contradicting statement of each, in the order of ``first`` and ``second``.
         explanation: one sentence that names both values.
         confidence: in [0, 1].
     """
@@ -136,19 +122,24 @@ class Disagreement:
     detector: Detector
     entity: str
     attribute: str
-    claims: tuple[Claim, Claim] | None
+    facts: tuple[Fact, Fact]
     explanation: str
     confidence: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictSide:
-    """What one item of a conflict says, where, and what became of it; ``says`` where nothing was settled."""
+    """What one item of a conflict says, where, and what became of it; ``says`` where nothing was settled.
+
+    Attributes:
+        origin: who wrote the line that says it; ``None`` where that is not known.
+    """
 
     chunk_id: ChunkId
     citation: Citation
-    claim: Claim | None
+    fact: Fact | None
     role: SideRole
+    origin: Origin | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +152,7 @@ class ConflictRecord:
         resolved_to: the item that holds; ``None`` for a flagged conflict.
         reason: why that one holds, or why none does.
         explanation: what disagrees, with both values.
+        confidence: the probability that it is a contradiction, in [0, 1].
     """
 
     items: tuple[ChunkId, ...]
@@ -172,6 +164,7 @@ class ConflictRecord:
     resolved_to: ChunkId | None
     reason: str
     explanation: str
+    confidence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,50 +222,69 @@ class Synthesis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recalled:
+    """What agents answered to a question: those of an engine, or any that a program asked by itself.
+
+    Attributes:
+        asked: domain → agent: of all that were asked, in their order; of given answers, those that answered.
+        responses: of those that answered.
+        coverage_gaps: who gave no answer, and why.
+        domain_signals: domain → how strongly the question is about it, in [0, 1]; 0.5 for one that is missing.
+    """
+
+    asked: Mapping[str, str]
+    responses: tuple[RecallResponse, ...]
+    coverage_gaps: tuple[CoverageGap, ...] = ()
+    domain_signals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fused:
     """What the stages 1 to 5 made of the answers.
 
     Attributes:
         items: in their final order.
-        statistics: ``total_items``, ``deduplicated_items``; after the budget ``final_items``, ``estimated_tokens``.
-        stage_latency_ms: stage → time that it took.
+        conflicts: all of them; ``RankedItem.conflict`` is a place among them.
+        merges: which items went into which others.
+        normalization: how scores were made comparable.
+        total_items, deduplicated_items: how many came in, and how many were left after merging.
     """
 
     items: tuple[RankedItem, ...]
     conflicts: tuple[ConflictRecord, ...]
-    coverage_gaps: tuple[CoverageGap, ...]
     merges: tuple[Merge, ...]
-    normalization: str
-    statistics: Mapping[str, int]
-    stage_latency_ms: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    normalization: Literal["calibrated", "minmax"]
+    total_items: int
+    deduplicated_items: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FuseRequest:
-    """What is fused (PIPELINE, ``POST /fuse``).
+class Answer:
+    """One answer out of those of several agents; ``views`` makes JSON of it, ``answer/text_renderer.py`` text.
 
     Attributes:
-        text: the question that the answers belong to.
-        responses: of any agents.
-        coverage_gaps: who gave none, and why.
-        strategy: how conflicts are resolved; ``None`` takes the configured one.
-        domain_signals: domain → how strongly the question is about it, in [0, 1]; 0.5 for one that is missing.
-        now: what recency is counted from.
-        top_k: items wanted; ``None`` keeps all.
-        max_tokens, min_score, diversity: the context budget (``budget.py``).
-        synthesize: whether a model writes an answer.
-        timeout_ms: for the synthesis.
+        question: what was asked.
+        recalled: what it was made of.
+        items: those that are shown, in reading order.
+        conflicts: those of which a side is shown; ``RankedItem.conflict`` is a place among them.
+        merges: which items went into which others, shown or not.
+        normalization: how scores were made comparable.
+        synthesis: what a model made of the items; ``None`` when none was asked for.
+        total_items, deduplicated_items: how many items came in, and how many were left after merging.
+        estimated_tokens: of all contents.
+        stage_latency_ms: stage → time that it took.
+        total_latency_ms: from the question to here.
     """
 
-    text: str
-    responses: tuple[RecallResponse, ...]
-    coverage_gaps: tuple[CoverageGap, ...] = ()
-    strategy: ConflictStrategy | None = None
-    domain_signals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    now: datetime = field(default_factory=present)
-    top_k: int | None = None
-    max_tokens: int | None = None
-    min_score: float | None = None
-    diversity: float | None = None
-    synthesize: bool = False
-    timeout_ms: int | None = None
+    question: Question
+    recalled: Recalled
+    items: tuple[RankedItem, ...]
+    conflicts: tuple[ConflictRecord, ...]
+    merges: tuple[Merge, ...]
+    normalization: Literal["calibrated", "minmax"]
+    synthesis: Synthesis | None
+    total_items: int
+    deduplicated_items: int
+    estimated_tokens: int
+    stage_latency_ms: Mapping[str, float]
+    total_latency_ms: float

@@ -1,4 +1,4 @@
-"""How the inbox lies on disk: one JSON file per document, written whole or not at all.
+"""The files of an inbox: one JSON file per document, written atomically.
 
 A file is named after the digest of its ``source_path``. Its first line holds everything but the content, so that
 listing reads no further.
@@ -16,8 +16,8 @@ from datetime import datetime
 from pathlib import Path
 
 from nornweave.errors import DocumentError
-from nornweave.ingest.decode import MAX_BYTES
-from nornweave.ingest.documents import utc
+from nornweave.text.dates import utc
+from nornweave.text.decode import MAX_BYTES
 from nornweave.types import JsonValue, Metadata, digest
 
 MAX_METADATA_BYTES = 256 * 1024
@@ -48,7 +48,7 @@ def read_header(file: Path) -> Mapping[str, JsonValue]:
 
 
 def loads(raw: bytes) -> Mapping[str, JsonValue]:
-    """Read a JSON object; empty when it is none."""
+    """Read a JSON object; empty if the text is not one."""
     try:
         loaded: JsonValue = json.loads(raw)
     except (ValueError, RecursionError):
@@ -92,7 +92,7 @@ def _plain(value: object) -> object:
 
 
 def holds(file: Path, header: Mapping[str, JsonValue]) -> bool:
-    """Say whether a file holds the same content and metadata, whole; a new date alone is no news."""
+    """Tell whether a file is complete and has the same content and metadata; the date is not compared."""
     try:
         stored = read_header(file)
         is_whole = _ends_well(file)
@@ -116,7 +116,7 @@ def spell(header: Mapping[str, JsonValue], content: str) -> bytes:
 
 @contextmanager
 def locked(root: Path) -> Iterator[None]:
-    """Keep others from writing to an inbox, threads and processes alike; sweep up what a killed one left."""
+    """Lock an inbox against other threads and processes, and remove temporary files of killed ones."""
     root.mkdir(parents=True, exist_ok=True)
     with (root / _LOCK).open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -138,7 +138,7 @@ def write(root: Path, name: str, raw: bytes) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make what was moved into or out of a folder last."""
+    """Flush renames in a folder to disk."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

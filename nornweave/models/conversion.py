@@ -1,12 +1,15 @@
-"""A model converted for OpenVINO, kept in a folder: made once by a subprocess, published by a rename.
+"""Convert a model for OpenVINO in a subprocess, once, and keep the result in a folder.
 
 ::
 
     <cache_dir>/<model>-<key>/   model.xml model.bin tokenizer.json manifest.json
+                                 int8.xml int8.bin   (if there is a recipe)
 """
 
 from __future__ import annotations
 
+import fcntl
+import hashlib
 import json
 import logging
 import os
@@ -16,23 +19,28 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from nornweave.embedding.models import ModelFolder
 from nornweave.errors import EncoderError
+from nornweave.models.folders import ModelFolder
+from nornweave.models.int8 import recipe_version
 from nornweave.types import digest
 
 log = logging.getLogger(__name__)
 
-CONVERTER = "1"
+CONVERTER = "2"
 """Part of the key: raise it when a conversion comes out differently."""
-ENCODERS = "nornweave.embedding.convert"
+ENCODERS = "nornweave.models.encoders.convert"
 DEADLINE = 900.0
 """Seconds for one conversion; 15 for a model of 90 MB on two cores."""
+CONVERTING_PACKAGES = ("openvino", "sentence-transformers", "transformers")
+"""What a conversion depends on; all but the first may be missing (the extra ``torch``)."""
 UNFINISHED = ".converting-"
-MODEL, WEIGHTS, TOKENIZER, MANIFEST = "model.xml", "model.bin", "tokenizer.json", "manifest.json"
+MODEL, INT8_MODEL, TOKENIZER, MANIFEST = "model.xml", "int8.xml", "tokenizer.json", "manifest.json"
 
 
 class FastPathRefusedError(Exception):
@@ -41,14 +49,14 @@ class FastPathRefusedError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What the converter found out about a model.
+    """The result of a conversion, as kept beside the model.
 
     Attributes:
         refused: why the model must not run converted; empty when it may, and only then the rest says something.
         max_length: tokens of a text that the model sees, special tokens included.
         special_tokens: how many of them are special.
         agreement: the lowest cosine between converted and original vectors over the probes.
-        weights_size: bytes of ``model.bin``.
+        files: SHA-256 of each file beside it, by name.
     """
 
     refused: str = ""
@@ -57,21 +65,48 @@ class Manifest:
     special_tokens: int = 0
     pad_id: int = 0
     agreement: float = 0.0
-    weights_size: int = 0
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def has_int8(self) -> bool:
+        """Whether the model is there in int8, too."""
+        return INT8_MODEL in self.files
 
     def write(self, folder: Path) -> None:
-        """Write it as the last file of ``folder``."""
-        (folder / MANIFEST).write_text(json.dumps(asdict(self), indent=2) + "\n", encoding="utf-8")
+        """Write the manifest as the last file of ``folder``."""
+        whole = replace(
+            self, files={path.name: _checksum(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
+        )
+        (folder / MANIFEST).write_text(json.dumps(asdict(whole), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
     def read(cls, folder: Path) -> Manifest | None:
-        """Read it; ``None`` when the folder is not there or not whole."""
+        """Read the manifest; ``None`` if the folder is missing, incomplete or has a changed file."""
         try:
             manifest = cls(**json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
-            whole = bool(manifest.refused) or (folder / WEIGHTS).stat().st_size == manifest.weights_size
-        except (OSError, ValueError, TypeError):
+            is_whole = all(_checksum(folder / name) == expected for name, expected in manifest.files.items())
+        except (OSError, ValueError, TypeError, AttributeError):
             return None
-        return manifest if whole else None
+        return manifest if is_whole and (manifest.refused or MODEL in manifest.files) else None
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def machine_cache(fallback: Path) -> Path:
+    """Return the folder of converted models of this user on this machine; ``fallback`` where it cannot be written.
+
+    It is ``$XDG_CACHE_HOME/nornweave/models``, or below ``~/.cache``.
+    """
+    try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = home / "nornweave" / "models"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # no home, or one that cannot be written
+        return fallback
+    return folder if os.access(folder, os.W_OK | os.X_OK) else fallback
 
 
 def converted(
@@ -90,9 +125,8 @@ def converted(
         model.digest,
         converter,
         CONVERTER,
-        version("openvino"),
-        version("sentence-transformers"),
-        version("transformers"),
+        recipe_version(),
+        *(_version(package) for package in CONVERTING_PACKAGES),
     )
     folder = cache_dir / f"{re.sub(r'[^A-Za-z0-9]+', '-', model.name).strip('-')[:60]}-{key[:16]}"
     try:
@@ -107,8 +141,32 @@ def converted(
     return folder, manifest
 
 
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""
+
+
 def _convert(model: ModelFolder, folder: Path, converter: str, deadline: float) -> Manifest:
     folder.parent.mkdir(parents=True, exist_ok=True)
+    with _turn(folder):
+        return Manifest.read(folder) or _convert_now(model, folder, converter, deadline)
+
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Wait while another process converts the same model, which spares work; two at once would do no harm."""
+    lock = folder.parent / f".{folder.name}.lock"
+    with lock.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+
+
+def _convert_now(model: ModelFolder, folder: Path, converter: str, deadline: float) -> Manifest:
     _sweep(folder.parent)
     log.info("converting model %s for OpenVINO, once", model.name)
     building = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))

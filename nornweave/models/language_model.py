@@ -1,8 +1,8 @@
-"""LiteLLM for calls that can be broken off.
+"""Call a language model through LiteLLM, with calls that can be cancelled.
 
-They run on an event loop in a thread of its own: only there can a call be ended whose server sends headers and then
-nothing, or a byte now and then. LiteLLM (1.106) ties its clients to the loop that made them, so it is one loop for the
-process, for good.
+Calls run on an event loop in its own thread. Only there can a call be cancelled whose server sends headers and then
+nothing, or one byte now and then. LiteLLM (1.106) ties its clients to the loop that made them, so a process has one
+loop for its whole life.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from nornweave.embedding.runtime import import_litellm
+from nornweave.models.runtimes import import_litellm
 
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ END_S = 1.0
 
 
 class Runtime:
-    """LiteLLM and the loop that it runs on: there once a process, from when they are first needed."""
+    """LiteLLM and its event loop, created once per process on first use."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -32,7 +32,7 @@ class Runtime:
         self._loading: Future[Any] | None = None
 
     def start(self, work: Coroutine[Any, Any, T]) -> Future[T]:
-        """Run something on the loop."""
+        """Run a coroutine on the loop."""
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
@@ -45,12 +45,12 @@ class Runtime:
         self._ended.set()
 
     def end(self) -> None:
-        """Break off what runs: a thread that wakes up while the interpreter takes itself apart can hang the process."""
+        """Cancel all calls: a thread that wakes up during interpreter shutdown can hang the process."""
         self.start(_break_off())
         self._ended.wait(END_S)
 
     def litellm(self) -> Future[Any]:
-        """Return what will be LiteLLM; importing it takes seconds."""
+        """Return a future of the LiteLLM module; importing it takes seconds."""
         with self._lock:
             if self._loading is None or (self._loading.done() and self._loading.exception() is not None):
                 self._loading = self.start(_load_litellm())

@@ -1,4 +1,4 @@
-"""Why a language model is not asked, or gave no answer, in words that give away neither keys nor what was asked."""
+"""Describe errors of language models without revealing keys or prompts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import os
 import re
 from typing import Any
 
-from nornweave.embedding.litellm import SECRETS
-from nornweave.fusion.synthesize import Prompt
+from nornweave.models.encoders.litellm import SECRETS
 
 REASON_CHARS = 200
 MESSAGE_CHARS = 10_000
@@ -20,7 +19,7 @@ _LOGIN = re.compile(r"//[^/\s@]{1,200}@")
 
 
 def why_not_asked(litellm: Any, model: str) -> str | None:
-    """Say why a model need not be asked: a provider that nobody knows, or a key that is missing.
+    """Return why a model cannot be called: an unknown provider or a missing key.
 
     Of credentials other than a key (roles, profiles, tokens of a cloud) LiteLLM sees only some; those are tried.
     """
@@ -36,8 +35,8 @@ def why_not_asked(litellm: Any, model: str) -> str | None:
     return f"no key ({' or '.join(names)} is not set)"
 
 
-def why_it_failed(litellm: Any, error: BaseException, prompt: Prompt) -> str:
-    """Say what went wrong, with the server's words as far as they give nothing away."""
+def why_it_failed(litellm: Any, error: BaseException, prompt: str) -> str:
+    """Describe an error, with the server's message stripped of secrets."""
     if isinstance(error, litellm.exceptions.Timeout):
         return "did not answer in time"
     status = getattr(error, "status_code", None)
@@ -46,7 +45,7 @@ def why_it_failed(litellm: Any, error: BaseException, prompt: Prompt) -> str:
     return f"{kind}: {message}" if message else kind
 
 
-def _harmless(message: str, prompt: Prompt) -> str:
+def _harmless(message: str, prompt: str) -> str:
     """Return the first line of a message without keys; nothing of one that repeats the prompt."""
     values = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name) and len(value) >= 6}
     message = message[:MESSAGE_CHARS]
@@ -56,6 +55,6 @@ def _harmless(message: str, prompt: Prompt) -> str:
     line = line.rpartition("Exception - ")[2].removeprefix("litellm.APIConnectionError: ")
     line = _LOGIN.sub("//…@", SECRETS.sub("…", line))
     line = " ".join("…" if "**" in word else word for word in line.split())[:REASON_CHARS]
-    asked = " ".join(prompt.messages[-1]["content"].split())
+    asked = " ".join(prompt.split())
     quotes = any(line[start : start + QUOTE_CHARS] in asked for start in range(len(line) - QUOTE_CHARS + 1))
     return "its message repeats the prompt" if quotes else line

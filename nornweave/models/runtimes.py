@@ -1,11 +1,25 @@
-"""Loading third-party runtimes without what they do behind one's back."""
+"""Import third-party runtimes without their side effects."""
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import os
 import sys
 from typing import Any
+
+TORCH_PACKAGES = ("torch", "transformers", "sentence_transformers")
+
+
+def lacks_torch() -> str | None:
+    """Say what to install where the packages that run any sentence-transformers model are missing."""
+    missing = [name for name in TORCH_PACKAGES if importlib.util.find_spec(name) is None]
+    if not missing:
+        return None
+    return (
+        f"it needs the package {missing[0]}, which is not installed: install NornWeave with its extra 'torch' "
+        "(pip install 'nornweave[torch]'), or use the default embedding model on device 'cpu'"
+    )
 
 
 def import_openvino() -> Any:

@@ -1,6 +1,6 @@
-"""From raw messages to a conversation: one text, and where in it each message stands.
+"""Build the document of a conversation from raw messages.
 
-Every conversational source ends here, so that Slack days, issues, transcripts and plain message files come out alike.
+All conversational sources use it, so that Slack days, issues, transcripts and message files give the same structure.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from nornweave.errors import DocumentError
+from nornweave.text.dates import utc
 from nornweave.types import (
     ContentHash,
     Document,
@@ -57,7 +58,7 @@ class RawMessage:
 
 
 def clean(text: str) -> str:
-    """Return ``text`` as it can be stored and shown: LF line ends, no control characters, no lone surrogates."""
+    """Clean ``text``: LF line ends, no control characters, no lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)).strip()
 
@@ -186,7 +187,7 @@ def parse_time(value: object) -> datetime | None:
     try:
         if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
             moment = datetime.fromisoformat(value.strip().replace(",", ".").removesuffix(" UTC"))
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return utc(moment)
         return _from_epoch(float(value))
     except (ValueError, OverflowError, OSError):
         return None
@@ -221,12 +222,12 @@ _Value = TypeVar("_Value")
 
 
 def as_is(value: object, kind: type[_Value]) -> _Value | None:
-    """Return ``value`` when it has the type, else ``None``; for fields of exports that may hold anything."""
+    """Return ``value`` if it has the type, else ``None``; fields of exports may hold anything."""
     return value if isinstance(value, kind) else None
 
 
 def mappings(value: object) -> list[dict[str, Any]]:
-    """Return the objects of a JSON list, and nothing for whatever is no list."""
+    """Return the objects of a JSON list; empty if the value is not a list."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 

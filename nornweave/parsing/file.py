@@ -1,25 +1,24 @@
-"""The bytes of one file → ``Document``, the same for every source of files, whatever it reads them from."""
+"""Parse the bytes of one file into a ``Document``, by its domain and suffix."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import PurePosixPath
 
 from nornweave.chunking.languages import language_of
 from nornweave.errors import DocumentSkipped
-from nornweave.ingest.decode import check_size, decode
-from nornweave.ingest.markup import FORMATS, describe
-from nornweave.ingest.parsed import Parsed
-from nornweave.ingest.pdf import VERSION as PDF_VERSION
-from nornweave.ingest.pdf import parse_pdf
-from nornweave.ingest.skip import is_generated
-from nornweave.ingest.stackexchange import VERSION as STACKEXCHANGE_VERSION
-from nornweave.ingest.stackexchange import parse_stackexchange
+from nornweave.parsing.front_matter import FORMATS, describe
+from nornweave.parsing.generated import is_generated
+from nornweave.parsing.parsed import Parsed
+from nornweave.parsing.pdf.document import LIBRARY as PDF_LIBRARY
+from nornweave.parsing.pdf.document import VERSION as PDF_VERSION
+from nornweave.parsing.pdf.document import parse_pdf
+from nornweave.parsing.stackexchange import VERSION as STACKEXCHANGE_VERSION
+from nornweave.parsing.stackexchange import parse_stackexchange
+from nornweave.text.decode import check_size, decode
 from nornweave.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 
 # Raise it when the same bytes come out as another document.
-PARSE_VERSION = ",".join(("documents-1", PDF_VERSION, STACKEXCHANGE_VERSION, f"pymupdf-{version('pymupdf')}"))
+PARSE_VERSION = ",".join(("documents-1", PDF_VERSION, STACKEXCHANGE_VERSION, PDF_LIBRARY))
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
@@ -28,10 +27,10 @@ _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 def read_document(
     source_id: SourceId,
-    domain: Domain,
     entry: Entry,
     raw: bytes,
     *,
+    domain: Domain,
     is_dated: bool = False,
     is_handed_in: bool = False,
 ) -> Document:
@@ -59,7 +58,7 @@ def read_document(
 def assemble(
     source_id: SourceId, domain: Domain, entry: Entry, raw: bytes, parsed: Parsed, format_: str, *, is_dated: bool
 ) -> Document:
-    """Join what the bytes say with what the source knows; the source goes first, except for undated entries' dates."""
+    """Merge parsed values with those of the source; the source wins, except for dates of undated entries."""
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}
     dates = (entry.updated_at, parsed.updated_at) if is_dated else (parsed.updated_at, entry.updated_at)
@@ -79,11 +78,6 @@ def assemble(
         sections=parsed.sections,
         page_starts=parsed.page_starts,
     )
-
-
-def utc(moment: datetime) -> datetime:
-    """Return a moment in UTC; one without a zone is taken to be UTC already."""
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _code(raw: bytes, *, keep_generated: bool) -> Parsed:

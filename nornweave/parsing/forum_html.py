@@ -1,6 +1,6 @@
-"""The small HTML of forum posts → plain text; code keeps its lines, everything else its paragraphs.
+"""Convert the small HTML of forum posts into plain text; code keeps its lines.
 
-For the tags that Stack Exchange lets through. One pass without recursion, linear in the input whatever it holds.
+Handles the tags that Stack Exchange allows, in one pass without recursion; the time is linear in the input.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a text says about itself: title, dates, authors, …, from front matter, docinfo fields and the head of HTML."""
+"""Read the title, dates, authors and more from front matter, docinfo fields and the head of HTML."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from bs4 import BeautifulSoup
 from bs4.exceptions import ParserRejectedMarkup
 from bs4.filter import SoupStrainer
 
-from nornweave.plain import front_matter, one_line, plain_line
+from nornweave.parsing.plain_yaml import load_plain_yaml
+from nornweave.text.dates import utc
+from nornweave.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.types import NO_METADATA, JsonValue, Metadata, freeze
 
 FORMATS: Mapping[str, str] = MappingProxyType(
@@ -63,17 +65,8 @@ class MarkupFacts:
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """Reads YAML without anchors, whose nesting can make kilobytes into gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not read in front matter")
-        return super().compose_node(parent, index)
-
-
 def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of ``Document.format``
-    """Collect what the head of a text says; whatever is broken there counts as text and says nothing.
+    """Read the metadata at the head of a text; a broken header counts as text.
 
     Args:
         format: ``markdown``, ``rst``, ``html``; any other is plain text, which says nothing.
@@ -107,7 +100,7 @@ def _markdown_fields(text: str) -> dict[str, object]:
     head, _ = front_matter(text)
     loaded: object = None
     try:
-        loaded = tomllib.loads(head) if text.startswith("+++") else yaml.load(head, _PlainLoader)  # noqa: S506 - safe
+        loaded = tomllib.loads(head) if text.startswith("+++") else load_plain_yaml(head)
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
         return {}
     return {_key(str(key)): value for key, value in loaded.items()} if isinstance(loaded, dict) else {}
@@ -207,7 +200,7 @@ def _first_date(fields: Mapping[str, object], keys: tuple[str, ...]) -> datetime
 
 def _moment(value: object) -> datetime | None:
     if isinstance(value, datetime):
-        return _utc(value)
+        return utc(value)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day, tzinfo=UTC)
     if isinstance(value, int) and not isinstance(value, bool) and 1000 <= value <= 9999:
@@ -218,7 +211,7 @@ def _moment(value: object) -> datetime | None:
 def _parsed_moment(text: str) -> datetime | None:
     for parse in (datetime.fromisoformat, _in_known_format, parsedate_to_datetime):
         try:
-            return _utc(parse(text))
+            return utc(parse(text))
         except (ValueError, TypeError, IndexError, OverflowError):
             continue
     return None
@@ -231,10 +224,6 @@ def _in_known_format(text: str) -> datetime:
         except ValueError:
             continue
     raise ValueError(text)
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def _heading(text: str, format: str) -> str | None:  # noqa: A002

@@ -1,4 +1,4 @@
-"""What a parser makes of a file's bytes, before the source that read them adds where they came from."""
+"""The record of what a parser reads from bytes, before the source adds where they came from."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Slack message says, as plain text: names for ids, links in the open, attachments, blocks, titles of files."""
+"""Convert a Slack message into plain text: names for ids, links, attachments, blocks, titles of files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nornweave.ingest.conversation import as_is, clean, clean_name, mappings
+from nornweave.parsing.conversation import as_is, clean, clean_name, mappings
 
 _REFERENCE = re.compile(r"<([^<>|\n]*)(?:\|([^<>\n]*))?>")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
@@ -28,7 +28,7 @@ class Directory:
 
 
 def user_name(user: Mapping[str, Any]) -> str:
-    """Return what people see as a user's name; empty when there is none."""
+    """Return the display name of a user; empty if there is none."""
     profile = as_is(user.get("profile"), dict) or {}
     candidates = (
         profile.get("display_name"),
@@ -41,7 +41,7 @@ def user_name(user: Mapping[str, Any]) -> str:
 
 
 def speaker_of(message: Mapping[str, Any], directory: Directory) -> str:
-    """Return who said it; the id, or ``unknown``, where no name can be found."""
+    """Return the speaker's name, else the id, else ``unknown``."""
     user = as_is(message.get("user"), str) or ""
     if user in directory.people:
         return directory.people[user]

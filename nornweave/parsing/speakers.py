@@ -1,4 +1,4 @@
-"""Who says a line: ``alice: text``, ``[00:01:02] Alice Smith: text``, ``<alice> text``."""
+"""Split a line into speaker and text: ``alice: text``, ``[00:01:02] Alice Smith: text``, ``<alice> text``."""
 
 from __future__ import annotations
 

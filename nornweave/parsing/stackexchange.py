@@ -1,4 +1,4 @@
-"""Stack Exchange JSON (API answers, data-dump posts) → questions and answers as sections of one text."""
+"""Parse Stack Exchange JSON into one document with a section per question and answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
 from nornweave.errors import DocumentError
-from nornweave.ingest.parsed import Parsed
-from nornweave.ingest.stackexchange_posts import COMMENTS, Post, load_json, posts_in
+from nornweave.parsing.parsed import Parsed
+from nornweave.parsing.stackexchange_posts import COMMENTS, Post, load_json, posts_in
 from nornweave.types import JsonValue, Section, SectionKind, Span, freeze
 
 VERSION = "stackexchange-1"

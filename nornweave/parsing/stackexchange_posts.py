@@ -1,4 +1,4 @@
-"""The shapes of Stack Exchange JSON → posts: API answers, single questions, data-dump rows."""
+"""Read the posts in Stack Exchange JSON: API answers, single questions, data-dump rows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from nornweave.errors import DocumentError
-from nornweave.ingest.posthtml import text_of_html
+from nornweave.parsing.forum_html import text_of_html
+from nornweave.text.dates import utc
 
 COMMENTS = "\n\nComments:\n"
 """Stands between a post and what was commented on it."""
@@ -197,7 +198,7 @@ def _moment(item: Mapping[str, Any], key: str, where: str) -> datetime | None:
     try:
         if isinstance(value, str) and not value.isdigit():
             moment = datetime.fromisoformat(value)
-            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+            return utc(moment)
         return datetime.fromtimestamp(float(value), UTC)
     except (TypeError, ValueError, OverflowError, OSError):
         _refuse(f"{where}.{key}", value, "seconds since 1970 or an ISO 8601 date")
@@ -222,7 +223,7 @@ def _line(text: str) -> str:
 
 
 def _storable(text: str) -> str:
-    """Replace what JSON can say and UTF-8 cannot."""
+    """Replace lone surrogates, which JSON can contain and UTF-8 cannot."""
     return _UNSTORABLE.sub("\ufffd", text)
 
 

@@ -1,4 +1,4 @@
-"""Transcripts as text: WebVTT and SubRip cues, and plain files of ``Speaker: text`` lines."""
+"""Parse transcripts: WebVTT and SubRip cues, and plain files of ``Speaker: text`` lines."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from nornweave.errors import DocumentError
-from nornweave.ingest.conversation import clean, clean_name
-from nornweave.ingest.speakers import split_speaker
+from nornweave.parsing.conversation import clean, clean_name
+from nornweave.parsing.speakers import split_speaker
 
 _CLOCK = r"(?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,6})?"
 _TIMING = re.compile(rf"\s*({_CLOCK})\s*-->\s*({_CLOCK})(?:\s.*)?")

@@ -1,9 +1,8 @@
-"""Which plan each domain answers with: the configured one, or a tuned one that was fitted from it.
+"""Find the plan that each domain answers with: the configured one, or a tuned one that was fitted from it.
 
-Tuned plans lie in ``data_dir/plans/<domain>/``, what ranks across domains (``RankWeights``) in
-``data_dir/plans/fusion/``. A plan holds for the configuration that it was fitted from: when a person edits the YAML
-since, the YAML wins. Nothing that stands in these files stops serving: a plan that cannot be used is a problem that is
-told, and the configured one answers.
+Tuned plans are in ``data_dir/plans/<domain>/``, the ranking weights across domains (``RankWeights``) in
+``data_dir/plans/fusion/``. A plan is valid only for the configuration that it was fitted from: once a person edits the
+YAML, the YAML wins. A damaged plan never stops serving: it is reported, and the configured plan answers.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from nornweave.errors import StoreError
-from nornweave.fusion_settings import CALIBRATED_WEIGHTS, FusionSettings, RankWeights
-from nornweave.plan_files import CONFIGURED, PlanFile, PlanFiles
+from nornweave.plans.versioned_files import CONFIGURED, PlanFile, PlanFiles
 from nornweave.settings import PlanSettings, Settings
+from nornweave.settings.fusion import CALIBRATED_WEIGHTS, FusionSettings, RankWeights
 from nornweave.types import Domain, Metadata, canonical_json, digest
 
 FUSION = "fusion"
@@ -26,7 +25,7 @@ FUSION = "fusion"
 
 @dataclass(frozen=True, slots=True)
 class PlanInForce:
-    """What a domain answers with.
+    """The plan that a domain answers with.
 
     Attributes:
         name: ``configured`` or ``plan-3``.
@@ -40,7 +39,7 @@ class PlanInForce:
 
 @dataclass(frozen=True, slots=True)
 class RankingInForce:
-    """What calibrated scores are ranked with across domains; ``weights`` is ``None`` where the settings say it."""
+    """The ranking weights for calibrated scores; ``weights`` is ``None`` if the settings decide."""
 
     weights: RankWeights | None = None
     name: str = CONFIGURED
@@ -55,7 +54,7 @@ def plan_files(settings: Settings, domain: Domain | None) -> PlanFiles:
 
 
 def plan_digest(plan: PlanSettings) -> str:
-    """Identify a configured plan by what it says, however it is written."""
+    """Return a digest of the values of a configured plan."""
     return digest(canonical_json(plan.model_dump(mode="json")))
 
 

@@ -1,4 +1,4 @@
-"""Versioned files of tuned values, each with the evidence for it, and a pointer at the one in force.
+"""Keep versions of tuned values, each with its evidence, and a pointer to the active one.
 
 ``plan-000003.json`` is complete and never changes; ``CURRENT`` names the plan in force, or says ``configured``;
 ``LAST`` holds the highest number given, so that none is given twice. Every step is a rename: a reader sees the old
@@ -8,7 +8,6 @@ state or the new one, a killed writer leaves both files and pointer valid.
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +18,9 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 from nornweave.errors import StoreError
+from nornweave.files.atomic_write import write_whole
 from nornweave.store.lock import WriterLock
+from nornweave.text.dates import utc_text
 from nornweave.types import Metadata
 
 SCHEMA = 1
@@ -64,7 +65,7 @@ class PlanFiles:
     """The tuned plans of one subject, as files below ``folder``; safe to use from several processes."""
 
     def __init__(self, folder: Path, check: Callable[[Metadata], object]) -> None:
-        """Take note of where they lie; nothing is read or written.
+        """Store where they lie; nothing is read or written.
 
         Args:
             folder: named like the subject.
@@ -109,7 +110,7 @@ class PlanFiles:
         file = self.path(number)
         try:
             if file.stat().st_size > MAX_PLAN_BYTES:
-                raise StoreError(f"{file}: larger than {MAX_PLAN_BYTES} bytes; this is no plan")
+                raise StoreError(f"{file}: larger than {MAX_PLAN_BYTES} bytes; this is not a plan")
             stored = json.loads(file.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
         except FileNotFoundError as error:
             there = ", ".join(f"plan-{one}" for one in self.all()) or "none"
@@ -137,7 +138,7 @@ class PlanFiles:
             plan = PlanFile(
                 subject=self.subject,
                 number=number,
-                made_at=(now or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+                made_at=utc_text(now or datetime.now(UTC), "seconds"),
                 base=base,
                 replaces=self._current_or_none(),
                 values=MappingProxyType(dict(values)),
@@ -221,15 +222,9 @@ class PlanFiles:
             raise StoreError(f"{file}: cannot be read: {error}") from error
 
     def _replace(self, file: Path, text: str) -> None:
-        """Write aside, make durable, rename: a reader sees the old file or the new one."""
-        temporary = file.with_name(f".{file.name}")
+        """Replace a file in one step: a reader sees the old one or the new one."""
         try:
-            with temporary.open("w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            temporary.replace(file)
-            _sync_folder(self.folder)
+            write_whole(file, text)
         except OSError as error:
             raise StoreError(f"{file}: cannot be written: {error}") from error
 
@@ -271,12 +266,4 @@ def _as_json(plan: PlanFile) -> str:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    raise ValueError(f"{name} is not JSON")

@@ -1,4 +1,4 @@
-"""Compare two measurements query by query, and say whether the difference is more than chance."""
+"""Compare two evaluations query by query, with a test of significance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class QueryChange:
 
     @property
     def difference(self) -> float:
-        """Return what was gained; below 0 it got worse."""
+        """Return after minus before; negative means worse."""
         return self.after - self.before
 
 
@@ -62,7 +62,7 @@ class Comparison:
 
     @property
     def difference(self) -> float:
-        """Return what was gained; below 0 it got worse."""
+        """Return after minus before; negative means worse."""
         return self.after - self.before
 
 

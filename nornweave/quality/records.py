@@ -1,4 +1,4 @@
-"""Evaluations as history keeps them: which judged set was run against what, and how it went."""
+"""Records of evaluations as the history keeps them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LAST_STAGE = "fused"
 
 
 class Verdict(StrEnum):
-    """What was evaluated, and what became of it."""
+    """What was evaluated, and the decision on it."""
 
     PUBLISHED = "published"
     """A published generation was measured; nothing was decided."""
@@ -97,7 +97,7 @@ class Evaluation:
     metrics: tuple[StageMetric, ...]
 
     def metric(self, stage: str, measure: str) -> StageMetric | None:
-        """Return one measure, if it was taken."""
+        """Return one measure, or ``None`` if it was not taken."""
         return next((one for one in self.metrics if (one.stage, one.measure) == (stage, measure)), None)
 
 

@@ -8,31 +8,29 @@ import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from datetime import UTC, datetime
 
-from nornweave import analysis
-from nornweave.cross_encoder import Reranker, RerankerSlot
-from nornweave.embedding import Encoder
-from nornweave.embedding.memo import QueryMemo
 from nornweave.errors import EncoderError, QueryError, StoreError
-from nornweave.plans import PlanInForce
-from nornweave.recall.asking import ask, stages_of
-from nornweave.recall.choosing import choose
-from nornweave.recall.filters import read_filters
-from nornweave.recall.hiding import without
-from nornweave.recall.query import check_query
-from nornweave.recall.records import (
-    AgentState,
-    Filters,
-    RecallRequest,
-    RecallResponse,
-)
-from nornweave.recall.statistics import Statistics
+from nornweave.models.encoders import Encoder
+from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.encoders.port import same_space
+from nornweave.models.rerankers import Reranker, RerankerSlot
+from nornweave.plans.active import PlanInForce
+from nornweave.retrieval.expanded_search import ask, stages_of
+from nornweave.retrieval.filters import read_filters
+from nornweave.retrieval.masked_document import without
+from nornweave.retrieval.query import check_query
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import AgentState, Filters, RecallResponse
+from nornweave.retrieval.selection import choose
+from nornweave.retrieval.statistics import Statistics
 from nornweave.settings import DomainSettings, PlanSettings
 from nornweave.store.conditions import Condition
 from nornweave.store.generation import Generation
 from nornweave.store.port import Vectors
 from nornweave.store.serving import ServedGeneration
-from nornweave.types import Domain, JsonValue
+from nornweave.text import analyzer
+from nornweave.types import NO_METADATA, Domain, JsonValue, present
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +54,7 @@ class Agent:
         reranker: RerankerSlot,
         executor: Executor,
     ) -> None:
-        """Take note of the parts; nothing is loaded before ``start``.
+        """Store the parts; nothing is loaded before ``start``.
 
         Args:
             domain: whose memory it is.
@@ -103,16 +101,17 @@ class Agent:
 
     def start(self) -> None:
         """Load the encoder and the published generation; what cannot be loaded is a problem, not an error."""
-        self.encoder()
-        if self.settings.plan.rerank and not self._closing:
-            self._reranker.start()
         try:
+            self.encoder()
+            if self.settings.plan.rerank and not self._closing:
+                self._reranker.start()
             with self.generation.use() as generation:
                 # The first search of a process reads pages and compiles kernels, 30 ms that no user should wait for.
-                self._recall(RecallRequest(text=self.settings.name), (), generation, time.monotonic())
+                self._recall(Question(text=self.settings.name, now=present()), (), generation, time.monotonic())
         except StoreError as error:
             log.info("%s: %s", self.agent_id, error)
-        self._started = True
+        finally:  # whatever went wrong, a question tries again
+            self._started = True
 
     def refresh(self) -> None:
         """Swap to the published generation if it is a new one."""
@@ -120,7 +119,7 @@ class Agent:
             log.info("%s answers from %s now", self.agent_id, self.generation.name)
 
     def close(self) -> None:
-        """Refuse new requests, let the running ones end."""
+        """Refuse new questions, let the running ones end."""
         self._closing = True
         self.generation.close()
 
@@ -135,8 +134,8 @@ class Agent:
                     log.warning("%s answers without dense retrieval: %s", self.agent_id, error)
             return self._encoder
 
-    def recall(self, request: RecallRequest) -> RecallResponse:
-        """Answer from the published generation.
+    def recall(self, question: Question) -> RecallResponse:
+        """Answer from the published generation; of what is asked by domain, this one's part counts.
 
         Returns:
             At most ``top_k`` items, best first, ties by chunk number; which retrieval sources answered.
@@ -148,10 +147,10 @@ class Agent:
         """
         started = time.monotonic()
         try:
-            check_query(request.text, request.top_k)
-            conditions = self.conditions(request.filters)
+            check_query(question.text, question.top_k)
+            conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
             with self.generation.use() as generation:
-                response = self._recall(request, conditions, self._seen(request, generation), started)
+                response = self._recall(question, conditions, self._visible(question, generation), started)
         except (QueryError, StoreError):
             self.statistics.failed()
             raise
@@ -231,9 +230,21 @@ class Agent:
             "domain_id": self.domain.value,
             "state": self.state.value,
             "generation": self.generation.name,
+            "published": self.generation.published,
+            **self._freshness(),
             "checks": checks,
             "statistics": self.statistics.as_json(),
             "notices": self._problems(),
+        }
+
+    def _freshness(self) -> dict[str, JsonValue]:
+        """Say how old what answers is, and for how long something newer has been published that does not answer."""
+        built_at = self.generation.meta.get("built_at")
+        age_s = (datetime.now(UTC) - datetime.fromisoformat(built_at)).total_seconds() if built_at else None
+        return {
+            "indexed_at": built_at.replace("+00:00", "Z") if built_at else None,
+            "age_s": None if age_s is None else round(max(0.0, age_s), 1),
+            "behind_s": round(self.generation.behind_s, 1),
         }
 
     def _generation_problem(self) -> str | None:
@@ -248,25 +259,26 @@ class Agent:
 
     def _mismatch(self, meta: Mapping[str, str]) -> str | None:
         """Say why the encoder cannot search a generation, if so."""
-        if not meta or self._encoder is None or meta.get("encoder") == self._encoder.encoder.version:
+        if not meta or self._encoder is None or same_space(meta.get("encoder"), self._encoder.encoder.version):
             return None
         built_with, named = meta.get("encoder"), self._encoder.encoder.version
         return f"the generation was built with encoder {built_with}, the configuration names {named}; sync to rebuild"
 
-    def _seen(self, request: RecallRequest, generation: Generation) -> Generation:
-        """Return the generation, without what the request wants hidden."""
-        if request.hidden is None:
+    def _visible(self, question: Question, generation: Generation) -> Generation:
+        """Return the generation, without what the question wants hidden."""
+        hidden = question.hidden.get(self.domain)
+        if hidden is None:
             return generation
         memo = self.encoder()
-        return without(generation, *request.hidden, memo.encoder if memo else None, remembered=self._left)
+        return without(generation, *hidden, memo.encoder if memo else None, remembered=self._left)
 
     def _recall(
-        self, request: RecallRequest, conditions: tuple[Condition, ...], generation: Generation, started: float
+        self, question: Question, conditions: tuple[Condition, ...], generation: Generation, started: float
     ) -> RecallResponse:
-        deadline = None if request.timeout_ms is None else started + request.timeout_ms / 1000
+        deadline = question.deadline.at if question.deadline else None
         within = generation.within(conditions) if conditions else None
         asked = ask(
-            request,
+            question,
             generation,
             self.settings.plan,
             encode=lambda text: self._encode(text, generation),
@@ -275,8 +287,8 @@ class Agent:
             within=within,
             deadline=deadline,
         )
-        reranker, notices = self._model(request, deadline)
-        items, problems = choose(request, asked, generation, self.domain, self.settings, reranker, deadline)
+        reranker, notices = self._model(question, deadline)
+        items, problems = choose(question, asked, generation, self.domain, self.settings, reranker, deadline)
         first = asked.found[0]
         return RecallResponse(
             agent_id=self.agent_id,
@@ -289,7 +301,7 @@ class Agent:
             latency_ms=round((time.monotonic() - started) * 1000, 2),
             notices=(*self._notices(generation), *first.reasons.values(), *notices, *problems),
             expansions=asked.variants,
-            stages=stages_of(request, asked, generation, self.domain) if request.trace else {},
+            stages=stages_of(question, asked, generation, self.domain) if question.trace else {},
             calibrated=self.settings.plan.combine == "convex",
             encoder=generation.meta.get("encoder"),
         )
@@ -305,8 +317,8 @@ class Agent:
     def _notices(self, generation: Generation) -> list[str]:
         notices = [self.generation.problem] if self.generation.problem else []
         built_with = generation.meta.get("analyzer")
-        if built_with != analysis.VERSION:
-            notices.append(f"built with analyzer {built_with}, queries are read by {analysis.VERSION}; sync to rebuild")
+        if built_with != analyzer.VERSION:
+            notices.append(f"built with analyzer {built_with}, queries are read by {analyzer.VERSION}; sync to rebuild")
         return notices
 
     def _encode(self, text: str, generation: Generation) -> Vectors:
@@ -317,12 +329,12 @@ class Agent:
             raise EncoderError(mismatch)
         return memo.encode(text)
 
-    def _model(self, request: RecallRequest, deadline: float | None) -> tuple[Reranker | None, list[str]]:
-        """Return the cross-encoder if this request uses one, or what to say where it cannot."""
-        if request.rerank == "off" or (request.rerank == "auto" and not self.settings.plan.rerank):
+    def _model(self, question: Question, deadline: float | None) -> tuple[Reranker | None, list[str]]:
+        """Return the cross-encoder if this question uses one, or what to say where it cannot."""
+        if question.rerank == "off" or (question.rerank == "auto" and not self.settings.plan.rerank):
             return None, []
         reranker = self._reranker.reranker
-        if reranker is None and request.rerank == "on":
+        if reranker is None and question.rerank == "on":
             remaining = _MODEL_WAIT_S if deadline is None else max(0.0, deadline - time.monotonic())
             reranker = self._reranker.wait(min(remaining, _MODEL_WAIT_S))
         return reranker, [] if reranker else [f"not reranked by a model: {self._reranker.state}"]

@@ -67,12 +67,11 @@ def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mappin
 
     Source: Bruch, Gai & Ingber, TOIS 2023, arXiv:2210.11934, with theoretical maxima as well as minima.
     """
-    parts = {leg.name: weights[leg.name] * leg.scores.astype(np.float64) for leg in legs}
-    return _ranking(candidates, parts, math.fsum(weights.values()))
+    return _ranking(candidates, _parts(legs, weights))
 
 
-def on_one_scale(ranking: Ranking, common: Ranking) -> Ranking:
-    """Let each place in a domain's order be worth what it is when every domain weighs alike.
+def on_one_scale(ranking: Ranking, legs: Sequence[Leg], common: Mapping[str, float]) -> Ranking:
+    """Give each rank of a domain the score that it has under the weights that all domains share.
 
     A domain's own weights decide who comes first in it; they are no scale on which domains compare. Where words do not
     match, a score is little more than the weight of dense retrieval times a cosine: a domain that weighs it twice as
@@ -80,15 +79,17 @@ def on_one_scale(ranking: Ranking, common: Ranking) -> Ranking:
 
     Args:
         ranking: by the domain's own weights.
-        common: the same candidates by the weights that all domains share.
+        legs: that it was made from.
+        common: the weights that all domains share.
     """
-    return replace(ranking, places=common.scores)
+    scores = _summed(_parts(legs, common), len(ranking))
+    return replace(ranking, places=np.sort(scores)[::-1])
 
 
 def reciprocal_rank_fusion(
     candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], *, k: int = RRF_K
 ) -> Ranking:
-    """Combine retrieval sources by their ranks alone.
+    """Combine retrieval sources by rank (Cormack, Clarke & Büttcher, SIGIR 2009).
 
     ``score(c) = Σ weight[leg] / (k + rank[leg](c))``, ranks from 1, over ``Σ weight[leg] / (k + 1)`` so that a chunk
     that is first everywhere has 1.
@@ -99,11 +100,12 @@ def reciprocal_rank_fusion(
     Source: Cormack, Clarke & Büttcher, SIGIR 2009.
     """
     parts = {leg.name: weights[leg.name] * _reciprocal_ranks(candidates, leg.ranked, k) for leg in legs}
-    return _ranking(candidates, parts, math.fsum(weights.values()) / (k + 1))
+    bound = math.fsum(weights.values()) / (k + 1)
+    return _ranking(candidates, {name: part / bound for name, part in parts.items()})
 
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
-    """Add what other ways to put the query found: a candidate keeps its best score, the others' times ``share``.
+    """Merge the results of variants: a candidate keeps its best score, with variants' scores times ``share``.
 
     Args:
         first: of the query as it was asked.
@@ -135,12 +137,22 @@ def _reciprocal_ranks(candidates: Numbers, ranked: Numbers, k: int) -> NDArray[n
     return np.array([1 / (k + ranks[number]) if number in ranks else 0.0 for number in candidates.tolist()], np.float64)
 
 
-def _ranking(candidates: Numbers, parts: Mapping[str, NDArray[np.float64]], bound: float) -> Ranking:
-    parts = {name: part / bound for name, part in parts.items()}
+def _parts(legs: Sequence[Leg], weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
+    """Return what each leg adds to the score of each candidate; together 1 at most."""
+    bound = math.fsum(weights.values())
+    return {leg.name: weights[leg.name] * leg.scores.astype(np.float64) / bound for leg in legs}
+
+
+def _summed(parts: Mapping[str, NDArray[np.float64]], count: int) -> NDArray[np.float64]:
     # In the order of their names, so that the order of the legs cannot change the last digit.
-    scores = np.zeros(len(candidates), np.float64)
+    scores = np.zeros(count, np.float64)
     for name in sorted(parts):
         scores += parts[name]
+    return scores
+
+
+def _ranking(candidates: Numbers, parts: Mapping[str, NDArray[np.float64]]) -> Ranking:
+    scores = _summed(parts, len(candidates))
     order = np.lexsort((candidates, -scores))
     ordered = scores[order]
     return Ranking(candidates[order], ordered, {name: part[order] for name, part in parts.items()}, ordered)

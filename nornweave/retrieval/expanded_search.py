@@ -1,4 +1,4 @@
-"""A query, and other ways to put it → one ranking of a generation's chunks."""
+"""Search for a query and its variants, and merge the results into one ranking."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nornweave.recall.combine import Ranking, merge
-from nornweave.recall.expand import acronym_variants, should_expand, variants
-from nornweave.recall.items import citation_of
-from nornweave.recall.query import Query, read_query
-from nornweave.recall.records import Placed, RecallRequest, RetrievalSource
-from nornweave.recall.search import Found, search
-from nornweave.recall.sources import is_said
+from nornweave.retrieval.combine import Ranking, merge
+from nornweave.retrieval.expand import acronym_variants, should_expand, variants
+from nornweave.retrieval.items import citation_of
+from nornweave.retrieval.query import Query, read_query
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import Placed, RetrievalSource
+from nornweave.retrieval.retrievers import is_said
+from nornweave.retrieval.search import Found, search
 from nornweave.settings import PlanSettings
 from nornweave.store.generation import Generation
-from nornweave.store.hits import Hits
 from nornweave.store.port import Mask, Vectors
+from nornweave.store.ranked_chunks import Hits
 from nornweave.types import Domain
 
 # Candidates of each retrieval source, whatever is asked for: combining and reranking need more than they return, and
@@ -32,7 +33,7 @@ ACRONYM_SHARE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What came of a query.
+    """The ranking of a query, with the stages that led to it.
 
     Attributes:
         ranking: of all wordings together.
@@ -46,7 +47,7 @@ class Asked:
 
 
 def ask(
-    request: RecallRequest,
+    question: Question,
     generation: Generation,
     plan: PlanSettings,
     *,
@@ -56,10 +57,10 @@ def ask(
     within: Mask | None,
     deadline: float | None,
 ) -> Asked:
-    """Search for a query and, where the plan or the request wants it, for other ways to put it.
+    """Search for a query and, if the plan or the request asks for it, for its variants.
 
     Args:
-        request: what is asked.
+        question: what is asked.
         generation: where.
         plan: how.
         encode: returns the vector of a text, or raises ``EncoderError``.
@@ -82,10 +83,10 @@ def ask(
             deadline=deadline,
         )
 
-    asked = read_query(request.text)
+    asked = read_query(question.text)
     found = [found_by(asked)]
-    expands = _expands(request, found[0], plan)
-    others = _variants(request, asked, generation, expands=expands)
+    expands = _expands(question, found[0], plan)
+    others = _variants(question, asked, generation, expands=expands)
     found += [found_by(query) for query in others]
     ranking = found[0].ranking
     if others:
@@ -94,44 +95,44 @@ def ask(
 
 
 def stages_of(
-    request: RecallRequest, asked: Asked, generation: Generation, domain: Domain
+    question: Question, asked: Asked, generation: Generation, domain: Domain
 ) -> dict[str, tuple[Placed, ...]]:
     """Return what each source found of the query, and what came of combining and expanding it; ``top_k`` of each."""
     hits = {name: finding.hits for name, finding in asked.found[0].findings.items()}
     hits["combined"] = _hits(asked.found[0].ranking)
     if asked.variants:
         hits["expanded"] = _hits(asked.ranking)
-    numbers = np.unique(np.concatenate([one.numbers[: request.top_k] for one in hits.values()]))
+    numbers = np.unique(np.concatenate([one.numbers[: question.top_k] for one in hits.values()]))
     chunks = generation.chunks(numbers)
     return {
         stage: tuple(
             Placed(score, citation_of(domain, chunks[number]))
-            for number, score in zip(one.numbers[: request.top_k].tolist(), one.scores.tolist(), strict=False)
+            for number, score in zip(one.numbers[: question.top_k].tolist(), one.scores.tolist(), strict=False)
         )
         for stage, one in hits.items()
     }
 
 
-def _variants(request: RecallRequest, asked: Query, generation: Generation, *, expands: bool) -> list[Query]:
+def _variants(question: Question, asked: Query, generation: Generation, *, expands: bool) -> list[Query]:
     """Return other ways to put the query: those with its acronyms the other way round, or all where it ``expands``.
 
     Spelling out an acronym does not turn a quotation into a question, nor the other way round.
     """
-    if request.expand == "off":
+    if question.expand == "off":
         return []
     if expands:
-        return [read_query(variant.text) for variant in variants(asked.text)[1:]]
+        return [read_query(variant) for variant in variants(asked.text)]
     acronyms = acronym_variants(asked.text, lambda text: is_said(text, generation))
-    return [replace(read_query(variant.text), is_literal=asked.is_literal) for variant in acronyms]
+    return [replace(read_query(variant), is_literal=asked.is_literal) for variant in acronyms]
 
 
-def _expands(request: RecallRequest, found: Found, plan: PlanSettings) -> bool:
-    if request.expand == "off" or (request.expand == "auto" and not plan.expand):
+def _expands(question: Question, found: Found, plan: PlanSettings) -> bool:
+    if question.expand == "off" or (question.expand == "auto" and not plan.expand):
         return False
     # Nearest neighbours there always are: how many dense retrieval found says nothing.
     dense = RetrievalSource.DENSE.value
     candidates = {name: len(finding.hits) for name, finding in found.findings.items() if name != dense}
-    return should_expand(request.text, candidates=candidates, switch=request.expand)
+    return should_expand(question.text, candidates=candidates, switch=question.expand)
 
 
 def _hits(ranking: Ranking) -> Hits:

@@ -1,4 +1,4 @@
-"""Filters as they are asked for (contract §3, §4) → the conditions that chunks must meet."""
+"""Translate the filters of a request into the conditions that chunks must meet."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import NoReturn
 from nornweave.errors import QueryError
 from nornweave.settings import FilterSettings
 from nornweave.store.conditions import AnyName, AnyOf, Between, Condition, PathGlob, Under
+from nornweave.text.dates import utc
 from nornweave.types import Domain, JsonValue
 
 MAX_CHARACTERS = 1024
@@ -27,7 +28,7 @@ _EXPECTED = {
 def read_filters(
     declared: Sequence[FilterSettings], values: Mapping[str, JsonValue], prefix: str
 ) -> tuple[Condition, ...]:
-    """Check the filters that one domain is asked with.
+    """Translate the filters of one domain into conditions.
 
     Args:
         declared: the filters of the domain.
@@ -52,7 +53,7 @@ def read_filters(
 def parse_filter_options(
     options: Sequence[str], declared: Mapping[Domain, Sequence[FilterSettings]]
 ) -> dict[Domain, dict[str, JsonValue]]:
-    """Read what stands behind ``--filter`` on the command line.
+    """Parse the values of ``--filter`` on the command line.
 
     ``code.language=python`` · lists separated by commas, with a value in double quotes where it holds one itself, and
     repeated to add to them: ``research.authors=Vaswani,"Shazeer, N."`` · ``date_range`` as ``2026-01-01..2026-02-01``,
@@ -69,7 +70,7 @@ def parse_filter_options(
         name, equals, text = option.partition("=")
         domain_name, dot, key = name.strip().partition(".")
         if not (equals and dot):
-            raise QueryError("filters", f"{_shown(option)} is no DOMAIN.KEY=VALUE such as code.language=python")
+            raise QueryError("filters", f"{_shown(option)} is not DOMAIN.KEY=VALUE, such as code.language=python")
         domain = _domain(domain_name, declared)
         filters = parsed.setdefault(domain, {})
         where = f"filters.{domain.value}.{key}"
@@ -109,7 +110,7 @@ def _parsed(declared: FilterSettings, text: str, where: str) -> JsonValue:
     if declared.type == "date_range":
         start, dots, end = text.partition("..")
         if not dots:
-            raise QueryError(where, f"{_shown(text)} is no START..END, START.. or ..END")
+            raise QueryError(where, f"{_shown(text)} is not START..END, START.. or ..END")
         return {name: side for name, side in (("start", start.strip()), ("end", end.strip())) if side}
     return text
 
@@ -181,9 +182,9 @@ def _moment(value: JsonValue, where: str, *, is_end: bool = False) -> datetime:
         pass  # no date alone
     try:
         moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return utc(moment)
     except (ValueError, OverflowError) as error:
-        raise QueryError(where, f"{_shown(value)} is no date; expected {_EXPECTED['datetime']}") from error
+        raise QueryError(where, f"{_shown(value)} is not a date; expected {_EXPECTED['datetime']}") from error
 
 
 def _refuse(value: JsonValue, where: str, type_: str) -> NoReturn:

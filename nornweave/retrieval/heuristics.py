@@ -1,4 +1,4 @@
-"""What a candidate gains for what is known about it beside its relevance (AGENTS, "Domain heuristics").
+"""Bonuses for a candidate beside its relevance: matching symbols, recency, engagement, citations.
 
 Pure: every number comes from the domain's settings, the clock is a parameter.
 """
@@ -13,7 +13,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TypeAlias
 
-from nornweave.recall.cues import Cues, cues_of, heading_terms, path_parts
+from nornweave.retrieval.query_features import Cues, cues_of, heading_terms, path_parts
 from nornweave.settings import HeuristicSettings
 from nornweave.types import NO_METADATA, ChunkId, Domain, JsonValue, Metadata, aware
 
@@ -28,14 +28,14 @@ _NAME_SEPARATORS = re.compile(r"[.:#]+")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A chunk that may answer, as far as reranking looks at it.
+    """A chunk with everything that reranking needs of it.
 
     Attributes:
         score: combined and calibrated, in [0, 1].
         source_path: of its document, POSIX separators.
         section: the heading path as one line.
         timestamp: what recency counts from, see ``dated``; ``None`` where it is unknown.
-        metadata: of the chunk (AGENTS, per domain).
+        metadata: of the chunk; its keys depend on the domain.
     """
 
     chunk_id: ChunkId
@@ -49,7 +49,7 @@ class Candidate:
 
 
 def dated(domain: Domain, metadata: Metadata, updated_at: datetime | None) -> datetime | None:
-    """Return what a chunk's recency counts from: when it was said or published, else when its source changed.
+    """Return the date for a chunk's recency: when it was said or published, else when its source changed.
 
     Conversations and research have no other date than their own: without it there is none.
     """
@@ -88,7 +88,7 @@ def heading_match(cues: Cues, candidate: Candidate, numbers: HeuristicSettings, 
 
 
 def recency(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, now: datetime) -> float:
-    """Reward what is new: linear, ``max · (1 - days / D)``, or exponential, ``max · exp(-days / D)``.
+    """Reward recent chunks: linear, ``max · (1 - days / D)``, or exponential, ``max · exp(-days / D)``.
 
     What is dated in the future counts as of today.
     """
@@ -101,9 +101,9 @@ def recency(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, now: 
 
 
 def engagement(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _now: datetime) -> float:
-    """Reward reactions, each less than the one before: ``max · min(1, ln(1 + n) / ln(1 + full))``.
+    """Reward reactions with diminishing returns: ``max · min(1, ln(1 + n) / ln(1 + full))``.
 
-    AGENTS gives the maximum only; the logarithm is the one of its citations.
+    The logarithm is chosen as for ``citations``.
     """
     count = _count(candidate.metadata.get("reaction_count"))
     return numbers.engagement_bonus_max * min(1.0, math.log(1 + count) / math.log(1 + numbers.engagement_full_at))
@@ -152,7 +152,7 @@ NO_BONUSES: Bonuses = MappingProxyType({})
 def all_bonuses(
     candidates: Sequence[Candidate], query: str, numbers: HeuristicSettings, now: datetime
 ) -> list[Bonuses]:
-    """Return, for each candidate, what the heuristics that are on give it, by name, before any weight.
+    """Return the bonuses of each candidate by heuristic, before weights.
 
     What gives nothing is left out. Each bonus is in [0, 1] and at most what ``numbers`` says.
     """

@@ -1,4 +1,4 @@
-"""Names in capitals and the letters that may stand for them: "Web Content Accessibility Guidelines", ``WCAG``."""
+"""Match names in capitals with their initials: "Web Content Accessibility Guidelines", ``WCAG``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nornweave.analysis import FUNCTION_WORDS
+from nornweave.text.analyzer import FUNCTION_WORDS
 
 # Three words at least: two letters are said of too many things.
 _FEWEST_WORDS = 3

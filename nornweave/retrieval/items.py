@@ -1,21 +1,23 @@
-"""Chunks of a generation → items with their citations."""
+"""Build items with their citations from the chunks of a generation."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nornweave.recall.combine import Ranking
-from nornweave.recall.heuristics import Candidate, dated
-from nornweave.recall.records import Citation, Explanation, RecallItem, SourceScore
-from nornweave.recall.rerank import Ranked
-from nornweave.recall.search import Found
+import numpy as np
+
+from nornweave.retrieval.combine import Ranking
+from nornweave.retrieval.heuristics import Candidate, dated
+from nornweave.retrieval.records import Citation, Explanation, RecallItem, SourceScore
+from nornweave.retrieval.rerank import Ranked
+from nornweave.retrieval.search import Found
 from nornweave.store.generation import StoredChunk
 from nornweave.store.port import Vectors
 from nornweave.types import Domain
 
 
 def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
-    """Say where a chunk stands; messages and pages are cited by themselves, not by lines of an extracted text."""
+    """Return the citation of a chunk; messages and pages are cited instead of lines of extracted text."""
     return Citation(
         domain_id=domain,
         source_id=chunk.source_id,
@@ -34,7 +36,7 @@ def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
 
 
 def candidate_of(domain: Domain, chunk: StoredChunk, score: float) -> Candidate:
-    """Return what reranking looks at."""
+    """Return a chunk as a candidate for reranking."""
     return Candidate(
         chunk_id=chunk.chunk_id,
         score=score,
@@ -65,18 +67,17 @@ def item_of(
         rerank_score=ranked.model_score,
         metadata=chunk.metadata,
         explanation=explanation,
-        claims=chunk.claims,
+        facts=chunk.facts,
         vector=vector,
     )
 
 
 class Traces:
-    """How each chunk of a ranking was found."""
+    """The retrieval sources and wordings that found each chunk of a ranking."""
 
     def __init__(self, found: Sequence[Found], ranking: Ranking) -> None:
         self._found = found
         self._ranking = ranking
-        self._places = {number: place for place, number in enumerate(ranking.numbers.tolist())}
         self._hits = [
             (name, {number: place for place, number in enumerate(finding.hits.numbers.tolist())}, finding.hits.scores)
             for one in found
@@ -94,7 +95,7 @@ class Traces:
 
     def explain(self, number: int, ranked: Ranked) -> Explanation:
         """Say how the chunk's score came about."""
-        place = self._places[number]
+        place = int(np.flatnonzero(self._ranking.numbers == number)[0])
         return Explanation(
             weights=self._found[0].weights,
             contributions={name: float(part[place]) for name, part in self._ranking.contributions.items()},

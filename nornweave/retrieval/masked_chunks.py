@@ -1,20 +1,20 @@
-"""What is left of the chunks of a document when a stretch of it is hidden, as it would be indexed."""
+"""Rebuild the chunks of a document without a masked stretch, as they would be indexed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from nornweave import analysis
-from nornweave.fields import lookup_keys, terms_by_field
-from nornweave.recall.quoted import Quoted, words_in
+from nornweave.retrieval.quotations import Quoted, words_in
 from nornweave.store.samples import IndexedDocument
+from nornweave.text import analyzer
+from nornweave.text.index_fields import lookup_keys, terms_by_field
 from nornweave.types import Chunk, Frequencies, Span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Remains:
-    """What is left of a chunk, as it would be indexed."""
+    """A chunk without the masked text, as it would be indexed."""
 
     chunk: Chunk
     embedded_before: bool
@@ -26,12 +26,12 @@ class Remains:
 
     @property
     def is_gone(self) -> bool:
-        """Tell whether nothing is left to be found."""
+        """Tell whether nothing of the chunk is left."""
         return not words_in(self.chunk.content)
 
 
 def remains_of(indexed: IndexedDocument, hidden: Span, quoted: Quoted) -> Iterator[tuple[int, Remains]]:
-    """Yield what is left of the chunks that hold the hidden text or quote it, by number."""
+    """Yield the chunks that contain or quote the masked text, without it, by number."""
     before = indexed.document
     document = replace(before, title=quoted.cleared(before.title))
     for number, chunk in indexed.chunks:
@@ -50,7 +50,7 @@ def remains_of(indexed: IndexedDocument, hidden: Span, quoted: Quoted) -> Iterat
                     embedded_before=left.embedded_text == chunk.embedded_text,
                     title=left.title or document.title,
                     terms=terms_by_field(document, left),
-                    pairs=frozenset(map(analysis.pair_key, analysis.word_pairs(analysis.sequence(left.content)))),
+                    pairs=frozenset(map(analyzer.pair_key, analyzer.word_pairs(analyzer.sequence(left.content)))),
                     keys=frozenset(lookup_keys(document, left)),
                     hidden=hidden,
                 ),

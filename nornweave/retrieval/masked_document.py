@@ -1,4 +1,4 @@
-"""A generation as it would be without a stretch of one document: what a query was taken from cannot be found by it.
+"""Search a generation as if a stretch of one document was absent.
 
 Evaluations take queries out of the corpus (a docstring asks for its function, a heading for its section). Every index
 finds a text by its own words; what is to be measured is whether it finds the rest. So the chunks that hold the hidden
@@ -19,16 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.embedding import Encoder
 from nornweave.errors import EncoderError
-from nornweave.recall.quoted import Quoted
-from nornweave.recall.remains import Remains, remains_of
-from nornweave.settings import FieldWeights
+from nornweave.models.encoders import Encoder
+from nornweave.models.encoders.port import same_space
+from nornweave.retrieval.masked_chunks import Remains, remains_of
+from nornweave.retrieval.quotations import Quoted
+from nornweave.settings import Bm25Settings
 from nornweave.store.bm25 import saturated, saturations
 from nornweave.store.generation import Generation, StoredChunk
-from nornweave.store.hits import Hits, best
-from nornweave.store.inverted import EVEN
+from nornweave.store.inverted import DEFAULT_BM25
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
+from nornweave.store.ranked_chunks import Hits, best
 from nornweave.store.samples import indexed_documents
 from nornweave.types import FIELDS, Frequencies, Span, digest
 
@@ -84,7 +85,7 @@ def _embedded(
     vectors = {number: np.zeros(int(generation.meta["dimensions"]), np.float32) for number in kept}
     same = np.array([number for number, one in kept.items() if one.embedded_before], np.int32)
     vectors |= dict(zip(same.tolist(), generation.vectors(same), strict=True))
-    if encoder is None or encoder.version != generation.meta.get("encoder"):
+    if encoder is None or not same_space(encoder.version, generation.meta.get("encoder")):
         return vectors
     other = {one: digest(encoder.version, kept[one].chunk.embedded_text) for one in kept if one not in same}
     new = {key: kept[one].chunk.embedded_text for one, key in other.items() if key not in remembered}
@@ -128,13 +129,15 @@ class _Without(Generation):
     def vectors(self, numbers: Numbers) -> Vectors:
         return self._replaced(super().vectors(numbers), numbers, self._left)
 
-    def sparse(self, weights: Mapping[str, float], document_share: float = 0, fields: FieldWeights = EVEN) -> Scores:
-        scores = super().sparse(weights, document_share, fields)
-        half = self._saturations(fields)
+    def sparse(
+        self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
+    ) -> Scores:
+        scores = super().sparse(weights, document_share, bm25)
+        half = self._saturations(bm25)
         for numbers in self._parts:
             own = np.zeros(len(numbers))
             for term, weight in weights.items():
-                counts = self._counts(term, numbers, fields, half)
+                counts = self._counts(term, numbers, bm25, half)
                 own += weight * ((1 - document_share) * counts + document_share * counts.max(initial=0))
             scores[numbers] = own
         scores[[number for number, one in self._kept.items() if one.is_gone]] = 0
@@ -169,10 +172,10 @@ class _Without(Generation):
         one = self._kept.get(number)
         if one is None:
             return chunk
-        claims = tuple(
-            claim for claim in chunk.claims if claim.span.end <= one.hidden.start or one.hidden.end <= claim.span.start
+        facts = tuple(
+            fact for fact in chunk.facts if fact.span.end <= one.hidden.start or one.hidden.end <= fact.span.start
         )
-        return replace(chunk, content=one.chunk.content, title=one.title, section=one.chunk.section, claims=claims)
+        return replace(chunk, content=one.chunk.content, title=one.title, section=one.chunk.section, facts=facts)
 
     def _still(self, numbers: Numbers, has: Callable[[Remains], bool]) -> Numbers:
         """Return the chunks that are still found; what is gone is not."""
@@ -186,25 +189,25 @@ class _Without(Generation):
                 values[place] = own[number]
         return values
 
-    def _counts(self, term: str, numbers: Numbers, fields: FieldWeights, half: Scores) -> NDArray[np.float64]:
+    def _counts(self, term: str, numbers: Numbers, bm25: Bm25Settings, half: Scores) -> NDArray[np.float64]:
         """Return what a term counts for in the chunks of the document, before idf."""
-        counts = self._indexed(term, numbers, fields)
+        counts = self._indexed(term, numbers, bm25)
         own = {number: one.terms.get(term, NOWHERE) for number, one in self._kept.items() if not one.is_gone}
-        frequencies = np.dot(np.array([own.get(number, NOWHERE) for number in self._kept]), fields.values)
-        left = dict(zip(self._kept, saturated(frequencies, half).tolist(), strict=True))
+        frequencies = np.dot(np.array([own.get(number, NOWHERE) for number in self._kept]), bm25.fields.values)
+        left = dict(zip(self._kept, saturated(frequencies, half, bm25).tolist(), strict=True))
         return np.array([left.get(number, count) for number, count in zip(numbers.tolist(), counts, strict=True)])
 
-    def _indexed(self, term: str, numbers: Numbers, fields: FieldWeights) -> NDArray[np.float64]:
-        chunks, weights = self._weighted_terms(fields).weighted(term)
+    def _indexed(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> NDArray[np.float64]:
+        chunks, weights = self._weighted_terms(bm25).weighted(term)
         places = np.minimum(np.searchsorted(chunks, numbers), max(0, len(chunks) - 1))
         if not len(chunks):
             return np.zeros(len(numbers))
         return np.where(chunks[places] == numbers, weights[places], 0).astype(np.float64)
 
-    def _saturations(self, fields: FieldWeights) -> Scores:
+    def _saturations(self, bm25: Bm25Settings) -> Scores:
         """Return the saturation of what is left of each chunk; the average length is that of the generation."""
         lengths = [np.sum([NOWHERE, *one.terms.values()], axis=0) for one in self._kept.values()]
-        return saturations(np.array(lengths), self._terms.average_length(fields), fields)
+        return saturations(np.array(lengths), self._terms.average_length(bm25), bm25)
 
 
 def _is_called(one: Remains, key: str) -> bool:

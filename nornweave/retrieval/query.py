@@ -1,4 +1,4 @@
-"""A query as the retrieval sources read it."""
+"""Analyze a query into what the retrieval sources need."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nornweave import analysis
 from nornweave.errors import QueryError
-from nornweave.fields import asked_keys, is_identifier
+from nornweave.text import analyzer
+from nornweave.text.index_fields import asked_keys, is_identifier
 
 MAX_CHARACTERS = 4096
 MAX_TOP_K = 100
@@ -28,7 +28,7 @@ _QUESTION = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """What is looked for.
+    """A query, analyzed once for all domains.
 
     Attributes:
         text: as asked.
@@ -49,12 +49,12 @@ class Query:
 
 @lru_cache(maxsize=256)
 def read_query(text: str) -> Query:
-    """Analyse a query, once for all domains that are asked."""
+    """Analyze a query, once for all domains that are asked."""
     phrases = tuple(phrase for found in _QUOTED.findall(text) if (phrase := "".join(found).strip()))
     return Query(
         text=text,
-        terms=tuple(analysis.query_terms(text)),
-        pairs=tuple(sorted(analysis.word_pairs(analysis.sequence(text)))),
+        terms=tuple(analyzer.query_terms(text)),
+        pairs=tuple(sorted(analyzer.word_pairs(analyzer.sequence(text)))),
         phrases=phrases,
         keys=tuple(sorted(asked_keys(text))),
         is_literal=bool(phrases) or _is_quotation(text),
@@ -62,7 +62,7 @@ def read_query(text: str) -> Query:
 
 
 def check_query(text: str, top_k: int) -> None:
-    """Refuse what cannot be searched.
+    """Refuse a query that cannot be searched.
 
     Raises:
         QueryError: the query is blank, too long or no text, or ``top_k`` is out of range.

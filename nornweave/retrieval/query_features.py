@@ -1,4 +1,4 @@
-"""What a query says about its answer beside its topic: identifiers, file paths, words of headings."""
+"""Find identifiers, file paths and heading words in a query."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nornweave import analysis
+from nornweave.text import analyzer
 
-# AGENTS, "Reranking" of the code agent. The lookbehind changes no match, it keeps the search linear.
+# ``CamelCase`` and ``snake_case`` words. The lookbehind changes no match, it keeps the search linear.
 _IDENTIFIER = re.compile(r"[A-Z][a-zA-Z0-9]+|(?<![a-z])[a-z]+_[a-z_]+")
 _WORD = re.compile(r"\w+")
 _TOKEN = re.compile(r"[^\s\"'`´‘’“”()<>\[\]{},;|]+")
@@ -33,7 +33,7 @@ CACHED_HEADINGS = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Cues:
-    """What is looked for in candidates.
+    """The features of a query that heuristics look for in candidates.
 
     Attributes:
         identifiers: as written, each also as the whole word around it (``handlePayment`` has ``Payment``).
@@ -47,11 +47,11 @@ class Cues:
 
 
 def cues_of(query: str) -> Cues:
-    """Read the cues of a query."""
+    """Return the features of a query."""
     return Cues(
         identifiers=frozenset(_identifiers(query)),
         paths=frozenset(_paths(query)),
-        terms=frozenset(analysis.query_terms(query)) - _function_terms(),
+        terms=frozenset(analyzer.query_terms(query)) - _function_terms(),
     )
 
 
@@ -63,12 +63,12 @@ def path_parts(path: str) -> tuple[str, ...]:
 @lru_cache(maxsize=CACHED_HEADINGS)
 def heading_terms(heading: str) -> frozenset[str]:
     """Return the terms of a heading; headings come back with every query."""
-    return frozenset(analysis.query_terms(heading))
+    return frozenset(analyzer.query_terms(heading))
 
 
 @lru_cache(maxsize=1)
 def _function_terms() -> frozenset[str]:
-    return frozenset((*_FUNCTION_WORDS.split(), *analysis.query_terms(_FUNCTION_WORDS)))
+    return frozenset((*_FUNCTION_WORDS.split(), *analyzer.query_terms(_FUNCTION_WORDS)))
 
 
 def _identifiers(query: str) -> Iterator[str]:

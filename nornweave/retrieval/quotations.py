@@ -1,10 +1,10 @@
-"""A text that stands elsewhere, found where a chunk is indexed with it: in titles, heading paths, messages before."""
+"""Find where a chunk repeats a text from elsewhere: in titles, heading paths, messages before it."""
 
 from __future__ import annotations
 
 import re
 
-from nornweave.plain import LINE_BOUND, plain_line
+from nornweave.text.inline_markup import LINE_BOUND, plain_line
 
 # In fewer words than these the same words are no quotation: "Refunds" stands in many headings.
 QUOTED_WORDS = 3
@@ -16,7 +16,7 @@ _MARKS = re.compile(r"^[\s#>=*-]+")
 
 
 class Quoted:
-    """Finds a hidden text where a chunk is indexed with it though it stands elsewhere."""
+    """Finds a masked text in the titles, heading paths and contexts of other chunks."""
 
     def __init__(self, text: str) -> None:
         self.words = words_in(plain_line(_MARKS.sub("", text)) if len(text) <= LINE_BOUND else text)

@@ -1,4 +1,4 @@
-"""The nouns of one domain's answer: what is asked, what is found, and where each item comes from."""
+"""The nouns of one domain's answer: its items, and where each of them comes from. ``question.py`` has what is asked."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.types import NO_METADATA, ChunkId, Claim, JsonValue, Metadata, Span, present
+from nornweave.types import NO_METADATA, ChunkId, Fact, JsonValue, Metadata, Span
 
 Switch: TypeAlias = Literal["auto", "on", "off"]
 SourceState: TypeAlias = Literal["ok", "empty", "timeout", "failed", "off"]
@@ -29,7 +29,7 @@ class RetrievalSource(StrEnum):
 
 
 class AgentState(StrEnum):
-    """The lifecycle of AGENTS: ``STARTING → READY ⇄ DEGRADED → DRAINING → OFFLINE``."""
+    """The lifecycle of an agent: ``STARTING → READY ⇄ DEGRADED → DRAINING → OFFLINE``."""
 
     STARTING = "STARTING"
     READY = "READY"
@@ -43,37 +43,8 @@ HiddenPlace: TypeAlias = tuple[str, Span]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RecallRequest:
-    """What one domain is asked.
-
-    Attributes:
-        text: 1 to 4,096 characters, not blank.
-        top_k: items wanted, 1 to 100.
-        filters: declared filter key → value; only chunks that pass all of them are searched.
-        expand: add variants of the query: by rule, always, never.
-        rerank: use the cross-encoder: as the plan says, always, never.
-        timeout_ms: after this the sources that have answered are used; ``None`` waits for all.
-        explain: give every item its ``Explanation``.
-        trace: say what every stage found, for evaluations.
-        hidden: a part of a document that is searched as if it was not there, for evaluations.
-        now: what recency is counted from.
-    """
-
-    text: str
-    top_k: int = 10
-    filters: Filters = field(default_factory=lambda: NO_METADATA)
-    expand: Switch = "auto"
-    rerank: Switch = "auto"
-    timeout_ms: int | None = None
-    explain: bool = False
-    trace: bool = False
-    hidden: HiddenPlace | None = None
-    now: datetime = field(default_factory=present)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """Where an item stands: contract §4, ``citation``."""
+    """Where an item stands."""
 
     domain_id: str
     source_id: str
@@ -107,7 +78,7 @@ class Explanation:
         contributions: retrieval source → its part of ``combined``.
         combined: what the domain orders by before reranking, in [0, 1]. The item's score is what its place in that
             order is worth beside other domains, by weights that all of them share.
-        bonuses: heuristic → bonus, as AGENTS names them (``symbol_match``, ``recency``, …).
+        bonuses: heuristic (``symbol_match``, ``recency``, …) → bonus.
         model_score: of the cross-encoder, in [0, 1], if one ran.
     """
 
@@ -126,7 +97,7 @@ class RecallItem:
         score: calibrated, in [0, 1]: comparable between the domains of one engine.
         sources: retrieval source → rank and score, for those that found it.
         rerank_score: the cross-encoder's, in [0, 1]; ``None`` when none ran.
-        claims: what it states; ``None`` when nobody has looked.
+        facts: what it states; ``None`` when nobody has looked.
         vector: its embedding, normalised, of shape ``(dimensions,)``; ``None`` when the agent does not say.
     """
 
@@ -138,7 +109,7 @@ class RecallItem:
     rerank_score: float | None = None
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
     explanation: Explanation | None = None
-    claims: tuple[Claim, ...] | None = None
+    facts: tuple[Fact, ...] | None = None
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
 
 

@@ -1,4 +1,4 @@
-"""Rerank one domain's candidates: relevance blended with what is known about them (AGENTS, "Reranking").
+"""Rerank one domain's candidates by relevance blended with the domain's heuristics.
 
 ``final_score = clamp(model · w_model + Σ bonus · w_bonus, 0, 1)``, with the weights of the domain::
 
@@ -24,7 +24,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.recall.heuristics import HEURISTICS, NO_BONUSES, Bonuses, Candidate, all_bonuses
+from nornweave.retrieval.heuristics import HEURISTICS, NO_BONUSES, Bonuses, Candidate, all_bonuses
 from nornweave.settings import RerankingSettings, RerankingWeights
 
 STEP = 1e-9
@@ -61,7 +61,7 @@ def rerank(
     model_scores: Sequence[float] | NDArray[np.float32] | None = None,
     heuristics: bool = True,
 ) -> tuple[Ranked, ...]:
-    """Order candidates by ``final_score``, all of them: cut the result, not what goes in.
+    """Order all candidates by ``final_score``; callers cut the result.
 
     Args:
         candidates: in any order; it has no effect.

@@ -1,9 +1,9 @@
-"""The four retrieval sources: query → what each of them finds in one generation.
+"""The four retrieval sources: dense, sparse, full text, structured.
 
 Every source scores on its theoretical bounds, so that a score means the same for every query and in every domain:
 
 * dense: cosine similarity, negative ones count 0;
-* sparse: BM25 over ``(k1 + 1) · Σ idf``, what a chunk would have that repeats every term of the query endlessly;
+* sparse: BM25 divided by ``(k1 + 1) · Σ idf``, its limit for a chunk that repeats every term of the query endlessly;
 * fulltext: the share of the query's word pairs that stand side by side in the chunk too, by their idf; 1 for a quoted
   phrase that it holds word for word;
 * structured: how rare the names are that the query mentions and the chunk has (symbol, path, heading, person, …).
@@ -17,13 +17,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nornweave.analysis import FUNCTION_TERMS, pair_key, sequence, word_pairs
-from nornweave.recall.query import Query
+from nornweave.retrieval.query import Query
 from nornweave.settings import PlanSettings
-from nornweave.store.bm25 import MAX_TERM_WEIGHT
 from nornweave.store.generation import Generation
-from nornweave.store.hits import NO_HITS, Hits, found
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
+from nornweave.store.ranked_chunks import NO_HITS, Hits, found
+from nornweave.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
 
 # Chunks that hold the words of a quoted phrase side by side and are read to see whether it stands there.
 _READ_FOR_PHRASE = 200
@@ -43,7 +42,7 @@ class Finding:
 
 
 def term_weights(query: Query, generation: Generation, plan: PlanSettings) -> dict[str, float]:
-    """Return what each term of the query counts for: its idf, function words less.
+    """Return the weight of each query term: its idf, reduced for function words.
 
     ``idf(t) = ln(1 + (N - n(t) + 0.5) / (n(t) + 0.5))``, which is never negative.
 
@@ -57,7 +56,7 @@ def term_weights(query: Query, generation: Generation, plan: PlanSettings) -> di
 
 
 def search_dense(vector: Vectors, generation: Generation, k: int, within: Mask | None) -> Finding:
-    """Find what means the same."""
+    """Find chunks of similar meaning, by vectors."""
     hits = generation.dense(vector, k, within)
     positive = hits.scores > 0
     return Finding(Hits(hits.numbers[positive], hits.scores[positive]))
@@ -66,19 +65,19 @@ def search_dense(vector: Vectors, generation: Generation, k: int, within: Mask |
 def search_sparse(
     weights: Mapping[str, float], generation: Generation, plan: PlanSettings, k: int, within: Mask | None
 ) -> Finding:
-    """Find what uses the same words."""
-    bound = MAX_TERM_WEIGHT * math.fsum(weights.values())
+    """Find chunks with the same words, by BM25."""
+    bound = plan.bound * math.fsum(weights.values())
     if not bound:
         return Finding(NO_HITS, np.zeros(generation.chunk_count, np.float32))
     shares = {term: weight / bound for term, weight in weights.items()}
-    scores = generation.sparse(shares, plan.document_share, plan.fields)
+    scores = generation.sparse(shares, plan.document_share, plan.bm25)
     return _finding(scores, k, within)
 
 
 def search_fulltext(
     query: Query, weights: Mapping[str, float], generation: Generation, k: int, within: Mask | None
 ) -> Finding:
-    """Find where the same words stand side by side."""
+    """Find chunks with the same neighbouring words, and quoted phrases."""
     pairs = {
         pair_key(pair): weights.get(pair[0], 0) + weights.get(pair[1], 0)
         for pair in query.pairs
@@ -92,7 +91,7 @@ def search_fulltext(
 
 
 def search_structured(query: Query, generation: Generation, k: int, within: Mask | None) -> Finding:
-    """Find what is called or placed as the query says.
+    """Find chunks by the names, paths, people and dates that the query mentions.
 
     ``1 - Π (1 - rarity(name))`` over the names that a chunk has, ``rarity(n) = 1 - ln n / ln (N + 1)``: a symbol that
     is defined once counts 1, a person who wrote every second message next to nothing.
@@ -105,7 +104,7 @@ def search_structured(query: Query, generation: Generation, k: int, within: Mask
 
 
 def is_said(text: str, generation: Generation) -> bool:
-    """Tell whether some chunk has the words of ``text`` side by side, however they are written."""
+    """Tell whether some chunk contains the words of ``text`` side by side."""
     terms = sequence(text)
     if len(terms) < 2:
         return all(generation.document_frequencies(terms).values()) and bool(terms)

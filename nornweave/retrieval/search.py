@@ -1,4 +1,4 @@
-"""One generation's candidates for a query: four retrieval sources, dense beside the others, combined."""
+"""Search one generation: run the four retrieval sources and combine their rankings."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 
 from nornweave.errors import NornWeaveError
-from nornweave.recall.combine import Leg, Ranking, convex_combination, on_one_scale, reciprocal_rank_fusion
-from nornweave.recall.query import Query
-from nornweave.recall.records import RetrievalSource, SourceState
-from nornweave.recall.sources import (
+from nornweave.retrieval.combine import Leg, Ranking, convex_combination, on_one_scale, reciprocal_rank_fusion
+from nornweave.retrieval.query import Query
+from nornweave.retrieval.records import RetrievalSource, SourceState
+from nornweave.retrieval.retrievers import (
     Finding,
     search_dense,
     search_fulltext,
@@ -26,7 +26,6 @@ from nornweave.recall.sources import (
 )
 from nornweave.settings import PlanSettings, SourceWeights
 from nornweave.store.generation import Generation
-from nornweave.store.hits import NO_HITS
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 
 log = logging.getLogger(__name__)
@@ -39,7 +38,7 @@ ONE_SCALE = PlanSettings()
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Found:
-    """What the retrieval sources found, combined.
+    """The combined result of the retrieval sources.
 
     Attributes:
         findings: of the sources that answered.
@@ -67,7 +66,7 @@ def search(
     within: Mask | None = None,
     deadline: float | None = None,
 ) -> Found:
-    """Ask the four retrieval sources, the slow ones beside the others, and combine what they find.
+    """Run the four retrieval sources concurrently and combine their results.
 
     Args:
         query: what is looked for.
@@ -167,7 +166,7 @@ def _combine(
     weights: Mapping[str, float],
     common: Mapping[str, float],
 ) -> Ranking:
-    candidates = _union([finding.hits.numbers for finding in findings.values()])
+    candidates = _union([finding.hits.numbers for finding in findings.values()], generation.chunk_count)
     legs = [
         Leg(name, _scores(finding, candidates, generation, vector), finding.hits.numbers)
         for name, finding in findings.items()
@@ -175,7 +174,7 @@ def _combine(
     if combine == "rrf":
         return reciprocal_rank_fusion(candidates, legs, weights)
     ranking = convex_combination(candidates, legs, weights)
-    return ranking if weights == common else on_one_scale(ranking, convex_combination(candidates, legs, common))
+    return ranking if weights == common else on_one_scale(ranking, legs, common)
 
 
 def source_weights(weights: SourceWeights) -> dict[str, float]:
@@ -185,8 +184,12 @@ def source_weights(weights: SourceWeights) -> dict[str, float]:
     return {name: weight / whole for name, weight in stated.items()}
 
 
-def _union(numbers: Sequence[Numbers]) -> Numbers:
-    return np.unique(np.concatenate([NO_HITS.numbers, *numbers])).astype(np.int32)
+def _union(numbers: Sequence[Numbers], chunk_count: int) -> Numbers:
+    """Return distinct chunks, ascending."""
+    named = np.zeros(chunk_count, np.bool_)
+    for some in numbers:
+        named[some] = True
+    return np.flatnonzero(named).astype(np.int32)
 
 
 def _scores(finding: Finding, candidates: Numbers, generation: Generation, vector: Vectors | None) -> Scores:

@@ -1,4 +1,4 @@
-"""What an agent has done since it started."""
+"""Count the requests, errors and latencies of an agent."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Statistics:
         self._latencies: deque[float] = deque(maxlen=_LATENCIES)
 
     def answered(self, latency_ms: float, searched: int) -> None:
-        """Note an answer."""
+        """Count an answer."""
         with self._lock:
             self._requests += 1
             self._searched += searched
             self._latencies.append(latency_ms)
 
     def failed(self) -> None:
-        """Note a request without an answer."""
+        """Count a request without an answer."""
         with self._lock:
             self._requests += 1
             self._failures += 1

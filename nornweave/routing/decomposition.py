@@ -1,4 +1,4 @@
-"""Compound questions → independent clauses (WIKI, "Query Decomposition"); in doubt a question stays whole.
+"""Split a compound question into independent clauses; in doubt a question stays whole.
 
 ``what is the retry limit and who owns the payment service?`` asks two things that live in two places. A clause is
 recalled alone, so it must make sense alone. What leans on the other half (``and who wrote it?``, ``and what is the

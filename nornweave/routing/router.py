@@ -1,4 +1,4 @@
-"""Which domains a query is about, and what kind of question it is: cues in its words, evidence from the indexes.
+"""Choose the domains of a query and its type, from cues in its words and evidence from the indexes.
 
 Signals are a soft prior. What a query looks like orders the domains and never leaves one out; only a query that names
 where to look (``in the docs``, ``#payments-oncall``, ``which paper``) may ask fewer domains than there are.
@@ -13,8 +13,8 @@ from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
-from nornweave.clauses import split_clauses
-from nornweave.domain_cues import CUES, NAMED
+from nornweave.routing.decomposition import split_clauses
+from nornweave.routing.signals import CUES, NAMED
 from nornweave.types import Domain
 
 __all__ = [
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 NEUTRAL = 0.5
-# WIKI: FUSION_MAX_SOURCES.
+# The default of ``FUSION_MAX_SOURCES``.
 MAX_SOURCES = 4
 # What a query is about shows at its start; the rest of a long one is pasted.
 MAX_CUED_CHARACTERS = 1000
@@ -43,7 +43,7 @@ EVIDENCE_GAIN = 4.0
 
 @lru_cache(maxsize=256)
 def domain_signals(text: str) -> Mapping[Domain, float]:
-    """Say how strongly the words of a query speak for each domain.
+    """Return how strongly the words of a query indicate each domain.
 
     ``signal(d) = σ(w(d) − mean(w))`` with ``w(d) = 4`` if the text names the domain, else the sum of the weights of the
     domain's cues in the text, 3 at most. No cue at all: 0.5 for every domain.
@@ -57,7 +57,7 @@ def domain_signals(text: str) -> Mapping[Domain, float]:
 
 
 def combine_signals(cues: Mapping[Domain, float], evidence: Mapping[Domain, float]) -> Mapping[Domain, float]:
-    """Add what the indexes found to what the words say.
+    """Combine the signals of the words with the evidence of the indexes.
 
     ``logit signal(d) = logit cue(d) + 4 · (evidence(d) − mean(evidence))``: odds multiply, as for independent hints.
     Equal evidence changes nothing; a domain without evidence (not searched, timed out) keeps its cue.
@@ -90,8 +90,8 @@ def choose_domains(
 ) -> tuple[Domain, ...]:
     """Choose which domains to ask.
 
-    All that are allowed, strongest signal first, ties in the order of ``Domain``; at most ``max_sources`` (WIKI,
-    ``FUSION_MAX_SOURCES``). Left out are domains that are 0.65 or more behind the first; among the signals of
+    All that are allowed, strongest signal first, ties in the order of ``Domain``; at most ``max_sources``
+    (``FUSION_MAX_SOURCES``). Left out are domains that are 0.65 or more behind the first; among the signals of
     ``domain_signals`` these are the ones of which a query that names another domain shows no sign.
 
     Args:
@@ -113,7 +113,7 @@ def choose_domains(
 
 
 class QueryType(StrEnum):
-    """What a query wants to know (PIPELINE, ``SOURCE_AUTHORITY``)."""
+    """What a query wants to know; the strategy ``SOURCE_AUTHORITY`` ranks the domains by it."""
 
     CURRENT_BEHAVIOUR = "current_behaviour"
     INTENDED_DESIGN = "intended_design"
@@ -154,7 +154,7 @@ _AUTHORITY: Mapping[QueryType, tuple[Domain, ...]] = MappingProxyType(
 
 
 def query_type(text: str) -> QueryType:
-    """Infer what a query wants to know from PIPELINE's signals.
+    """Infer what a query wants to know from its words.
 
     Of several the rarer wins: a decision over a design over behaviour (``why did we decide …`` asks for the decision).
     """
@@ -163,7 +163,7 @@ def query_type(text: str) -> QueryType:
 
 
 def authority_order(kind: QueryType) -> tuple[Domain, ...]:
-    """Return the domains by authority for a type of query, highest first (PIPELINE, ``SOURCE_AUTHORITY``)."""
+    """Return the domains by authority for a type of query, highest first."""
     return _AUTHORITY[kind]
 
 

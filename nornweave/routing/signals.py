@@ -1,4 +1,4 @@
-"""The cues by which a query shows which domain it is about.
+"""The cues that show which domain a query is about.
 
 Weights are log-odds: 0.5 a hint, 1 a fair sign, 2 hardly ever elsewhere. They were set by what a cue means, and
 checked, not fitted, on judged sets. A cue counts once, however often it occurs.

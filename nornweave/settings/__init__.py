@@ -1,6 +1,6 @@
 """Settings: ``nornweave.yaml``, the domain files beside the package and the environment, read once, at the edges.
 
-Precedence, highest first: environment, ``nornweave.yaml`` (``domains:``), ``nornweave/domains/<domain>.yaml``. Relative
+Precedence, highest first: environment, ``nornweave.yaml`` (``domains:``), ``settings/domains/<domain>.yaml``. Relative
 paths are relative to the file that names them. Every error names the key, the value and what is allowed.
 """
 
@@ -16,7 +16,7 @@ from nornweave.settings.domain import (
     StorageSettings,
 )
 from nornweave.settings.load import DOMAIN_FILES, MAX_CONFIG_BYTES, load_settings
-from nornweave.settings.plan import FieldWeights, PlanSettings, SourceWeights
+from nornweave.settings.plan import Bm25Settings, FieldWeights, PlanSettings, SourceWeights
 from nornweave.settings.sources import ALLOWED_TYPES, SourceSettings, SourceType
 from nornweave.settings.workspace import AnswersSettings, FeedbackSettings, Settings
 
@@ -25,6 +25,7 @@ __all__ = [
     "DOMAIN_FILES",
     "MAX_CONFIG_BYTES",
     "AnswersSettings",
+    "Bm25Settings",
     "ChunkingSettings",
     "DomainSettings",
     "EmbeddingSettings",

@@ -1,4 +1,4 @@
-"""What all settings have in common."""
+"""The base class of all settings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pydantic import BaseModel, ConfigDict
 
 
 class FrozenSettings(BaseModel):
-    """Cannot be changed, and knows every key that may stand there."""
+    """Frozen settings that refuse unknown keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -1,4 +1,4 @@
-"""One domain: how it is cut, embedded, stored, searched and measured."""
+"""Settings of one domain: chunking, embedding, reranking, storage, filters, evaluation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nornweave.types import Domain
 
 
 class ChunkingSettings(FrozenSettings):
-    """How documents of a domain are cut (AGENTS, "Chunking Strategy")."""
+    """How documents of a domain are cut into chunks."""
 
     strategy: Literal["SYNTAX_AWARE", "HIERARCHICAL_SECTIONS", "MESSAGE_BOUNDARY", "RECURSIVE_CHARACTER"]
     max_chunk_tokens: int = Field(512, ge=16, le=8192)
@@ -29,18 +29,19 @@ class EmbeddingSettings(FrozenSettings):
     dimensions: int | None = Field(384, ge=1, le=8192)
     batch_size: int = Field(32, ge=1, le=4096)
     device: Literal["cpu", "cuda"] = "cpu"
+    precision: Literal["auto", "float", "int8"] = "auto"
 
     @model_validator(mode="before")
     @classmethod
     def _forget_dimensions_of_another_model(cls, values: Any) -> Any:
-        """A model named without its dimensions takes whatever the model has: nobody should have to look them up."""
+        """Forget the default dimensions if another model is named without its own."""
         if isinstance(values, dict) and "model" in values and "dimensions" not in values:
             return {**values, "dimensions": None}
         return values
 
 
 class HeuristicSettings(FrozenSettings):
-    """What a candidate gains for what is known about it; 0 turns a heuristic off (AGENTS, "Domain heuristics")."""
+    """The bonuses of ``retrieval/heuristics.py``; 0 turns a heuristic off."""
 
     symbol_match_bonus: float = Field(0, ge=0, le=1)
     path_match_bonus: float = Field(0, ge=0, le=1)
@@ -77,6 +78,8 @@ class RerankingSettings(FrozenSettings):
 
     model: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = None
     """A cross-encoder's name or folder; null reranks without."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """Where the cross-encoder runs."""
     overfetch_factor: int = Field(3, ge=1, le=20)
     heuristics: HeuristicSettings = HeuristicSettings()
     weights: RerankingWeights = RerankingWeights()
@@ -104,7 +107,7 @@ class EvaluationSettings(FrozenSettings):
     """How a domain's quality is measured, and when a new generation is held back."""
 
     judgments: tuple[Path, ...] = ()
-    """Folders of judged sets (contract §3, ``eval``), relative to the file that names them."""
+    """Folders of judged sets (``docs/evaluation.md``), relative to the file that names them."""
     generated: int = Field(0, ge=0, le=1000)
     """Queries made out of the corpus that candidates are measured with as well."""
     gate: bool = True
@@ -122,7 +125,7 @@ class EvaluationSettings(FrozenSettings):
 
 
 class DomainSettings(FrozenSettings):
-    """One domain file (AGENTS, "domain.yaml schema"), overrides applied."""
+    """The settings of one domain: its domain file with the overrides of ``nornweave.yaml``."""
 
     agent_id: str
     domain_id: Domain

@@ -1,4 +1,4 @@
-"""Settings of fusion and synthesis: the names and defaults of PIPELINE and WIKI, in lower case under ``fusion:``."""
+"""Settings of fusion and synthesis: the environment variables' names, in lower case under ``fusion:``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Model = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankWeights:
-    """What each ranking signal counts for (PIPELINE, stage 5)."""
+    """The weight of each ranking signal."""
 
     score: float
     corroboration: float
@@ -26,7 +26,7 @@ class RankWeights:
     length: float
 
 
-# PIPELINE's, made for scores that min-max has stretched over [0, 1].
+# For scores that min-max has stretched over [0, 1].
 STRETCHED_WEIGHTS = RankWeights(score=0.50, corroboration=0.15, recency=0.15, domain=0.10, length=0.10)
 # For calibrated scores, of which a relevant item has .4 to .6 and the next best a few hundredths less: the same signals
 # may settle what relevance leaves open, not overrule it (docs/fusion.md has the ablation).
@@ -45,8 +45,8 @@ class FusionSettings(BaseModel):
     """How many domains a question is sent to that names none."""
     fusion_max_chars_per_source: int = Field(1500, ge=100, le=1_000_000)
     """Characters of one domain's section in ``format: text``."""
-    fusion_timeout_seconds: float = Field(15, gt=0, le=600)
-    """How long a question may take that sets no ``timeout_ms`` of its own."""
+    fusion_timeout_seconds: float = Field(5, gt=0, le=600)
+    """How long a question may take that sets no ``timeout_ms`` of its own, over HTTP and on the command line."""
     normalization: Literal["auto", "calibrated", "minmax"] = "auto"
     dedup_similarity_threshold: float = Field(0.85, ge=0.5, le=1)
     conflict_strategy: Literal["RECENCY", "SOURCE_AUTHORITY", "CONFIDENCE", "FLAG", "RECENCY_THEN_FLAG"] = "RECENCY"
@@ -69,6 +69,11 @@ class FusionSettings(BaseModel):
     """Asked when the first model fails; empty for none."""
     _tuned_weights: RankWeights | None = PrivateAttr(None)
 
+    @property
+    def timeout_ms(self) -> int:
+        """Return ``fusion_timeout_seconds`` in milliseconds, at least 1."""
+        return max(1, round(self.fusion_timeout_seconds * 1000))
+
     def rank_weights(self, normalization: str) -> RankWeights:
         """Return the weights for scores that were normalised like this."""
         calibrated = self._tuned_weights or CALIBRATED_WEIGHTS
@@ -85,10 +90,10 @@ class FusionSettings(BaseModel):
 
 
 def with_environment(stated: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-    """Return what ``fusion:`` says with what the environment says above it.
+    """Return the values of ``fusion:``, overridden by the environment.
 
     Raises:
-        ConfigError: a variable is no number where one is needed.
+        ConfigError: a variable is not a number where one is needed.
     """
     merged = dict(stated)
     for name, field in FusionSettings.model_fields.items():

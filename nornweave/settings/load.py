@@ -1,36 +1,36 @@
-"""``nornweave.yaml`` → settings; every error names the key, the value and what is allowed."""
+"""Load ``nornweave.yaml`` into settings; every error names the key, the value and what is allowed."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, StringConstraints, ValidationError
+from pydantic import BaseModel, HttpUrl, ValidationError
 
 from nornweave.errors import ConfigError
-from nornweave.fusion_settings import FusionSettings, with_environment
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
+from nornweave.settings.fusion import FusionSettings, with_environment
 from nornweave.settings.sources import SourceSettings
 from nornweave.settings.workspace import AnswersSettings, FeedbackSettings, Settings
 from nornweave.types import Domain
 
-DOMAIN_FILES = Path(__file__).parent.parent / "domains"
+DOMAIN_FILES = Path(__file__).parent / "domains"
 MAX_CONFIG_BYTES = 1_000_000
 
 T = TypeVar("T", bound=BaseModel)
 
 
 class _File(FrozenSettings):
-    """What may stand in ``nornweave.yaml``."""
+    """The schema of ``nornweave.yaml``."""
 
     data_dir: Path = Path("var")
     sources: tuple[SourceSettings, ...] = ()
     domains: Mapping[Domain, dict[str, Any]] = {}
-    webhook: Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+")] | None = None
+    webhook: HttpUrl | None = None
     fusion: Mapping[str, Any] = {}
     feedback: FeedbackSettings = FeedbackSettings()
     evaluation: AnswersSettings = AnswersSettings()
@@ -57,7 +57,7 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
         data_dir=_below(base, parsed.data_dir),
         sources=tuple(_with_absolute_paths(source, base) for source in parsed.sources),
         domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
-        webhook=parsed.webhook,
+        webhook=str(parsed.webhook) if parsed.webhook else None,
         file=file.resolve(),
         feedback=parsed.feedback,
         evaluation=AnswersSettings(judgments=tuple(_below(base, one) for one in parsed.evaluation.judgments)),
@@ -108,7 +108,7 @@ def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any], *, keep_mo
 def _read_yaml(file: Path) -> dict[str, Any]:
     try:
         if file.stat().st_size > MAX_CONFIG_BYTES:
-            raise ConfigError(f"{file}: larger than {MAX_CONFIG_BYTES} bytes; this is no configuration file")
+            raise ConfigError(f"{file}: larger than {MAX_CONFIG_BYTES} bytes; this is not a configuration file")
         loaded = yaml.safe_load(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(
@@ -134,7 +134,7 @@ def _validate(model: type[T], values: Mapping[str, Any], file: Path, prefix: str
 
 
 def _explain(problem: Mapping[str, Any], model: type[BaseModel], prefix: str) -> str:
-    """Say one pydantic problem as key, value, what is allowed."""
+    """Describe one pydantic error by key, value and what is allowed."""
     location = [part for part in problem["loc"] if part != "[key]"]
     key = ".".join(str(part) for part in ([prefix] if prefix else []) + location) or "(top level)"
     found, kind = problem["input"], problem["type"]

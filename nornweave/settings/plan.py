@@ -1,4 +1,4 @@
-"""How a domain answers: what evaluations tune."""
+"""Settings of a plan: the weights and switches that evaluations tune."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nornweave.settings.base import FrozenSettings
 
 
 class _Weights(FrozenSettings):
-    """Numbers of which one at least must count."""
+    """Weights, at least one of which must be positive."""
 
     if_none: ClassVar[str]
     """What is said when all are 0."""
@@ -28,7 +28,7 @@ class _Weights(FrozenSettings):
 
 
 class SourceWeights(_Weights):
-    """What each retrieval source counts for; only their proportion matters."""
+    """The weight of each retrieval source; only their proportion matters."""
 
     dense: float = Field(0.4, ge=0, le=1)
     sparse: float = Field(0.4, ge=0, le=1)
@@ -39,7 +39,7 @@ class SourceWeights(_Weights):
 
 
 class FieldWeights(_Weights):
-    """What an occurrence of a term counts for in BM25, by where it stands; in the order of ``types.FIELDS``."""
+    """The weight of each field in BM25, in the order of ``types.FIELDS``."""
 
     path: float = Field(1, ge=0, le=10)
     title: float = Field(1, ge=0, le=10)
@@ -50,15 +50,28 @@ class FieldWeights(_Weights):
     if_none = "all fields count 0; at least one must count"
 
 
-class PlanSettings(FrozenSettings):
-    """How a domain answers: what evaluations tune (docs/recall.md has the measurements)."""
+class Bm25Settings(FrozenSettings):
+    """How BM25 weighs the occurrences of a term: saturation, length normalisation, and a weight for each field."""
+
+    fields: FieldWeights = FieldWeights()
+    k1: float = Field(1.2, ge=0.01, le=10)
+    """Saturation: how much more a term counts for each time that it is repeated."""
+    b: float = Field(0.75, ge=0, le=1)
+    """Length normalisation: how much more a term counts for in a short chunk."""
+
+    @property
+    def bound(self) -> float:
+        """Return the limit of what a term counts for before idf, however often it stands in a chunk."""
+        return self.k1 + 1
+
+
+class PlanSettings(Bm25Settings):
+    """How a domain answers, BM25 included: what evaluations tune (docs/recall.md has the measurements)."""
 
     combine: Literal["convex", "rrf"] = "convex"
     weights: SourceWeights = SourceWeights()
     literal_weights: SourceWeights = SourceWeights(dense=0.2, sparse=0.3, fulltext=0.35, structured=0.15)
     """For queries that quote: an identifier, a path, an error message, words in quotation marks."""
-    fields: FieldWeights = FieldWeights()
-    """For BM25."""
     document_share: float = Field(0.1, ge=0, le=1)
     """Share of a term's BM25 weight that a chunk takes from where its document says it best."""
     function_words: float = Field(0.3, ge=0, le=1)
@@ -69,3 +82,8 @@ class PlanSettings(FrozenSettings):
     """Whether ``rerank: auto`` uses the domain's cross-encoder, which is looked for at start then."""
     heuristics: bool = False
     """Whether the domain's heuristics reorder without a cross-encoder."""
+
+    @property
+    def bm25(self) -> Bm25Settings:
+        """Return the settings of BM25 alone."""
+        return Bm25Settings(k1=self.k1, b=self.b, fields=self.fields)

@@ -1,4 +1,4 @@
-"""Where documents come from."""
+"""Settings of the sources of documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nornweave.types import Domain
 
 
 class SourceType(StrEnum):
-    """The kinds of source of contract §2."""
+    """The kinds of source."""
 
     FILES = "files"
     GIT = "git"

@@ -1,13 +1,13 @@
-"""All of it together."""
+"""Settings of the whole workspace: everything in ``nornweave.yaml``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from nornweave.fusion_settings import FusionSettings
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
+from nornweave.settings.fusion import FusionSettings
 from nornweave.settings.sources import SourceSettings
 from nornweave.types import Domain
 
@@ -20,7 +20,7 @@ class AnswersSettings(FrozenSettings):
 
 
 class FeedbackSettings(FrozenSettings):
-    """What is kept of questions, for ``POST /feedback``."""
+    """What is stored of questions, for ``POST /feedback``."""
 
     keep_queries: bool = True
     """Remember what was asked and shown for 30 days, so that it can be judged; without, no answer can be."""
@@ -44,7 +44,7 @@ class Settings(FrozenSettings):
         return tuple(source for source in self.sources if source.domain is domain)
 
     def inbox(self, domain: Domain) -> Path:
-        """Return the folder of documents handed in for ``domain``; every domain has one, nobody needs to name it."""
+        """Return the inbox folder of ``domain``; every domain has one without configuration."""
         return self.data_dir / "inbox" / domain.value
 
     @property

@@ -1,4 +1,4 @@
-"""Folders of conversations: what they hold, and reading it without ever leaving them."""
+"""List and read folders of conversation files without leaving the folder."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.ingest.decode import MAX_BYTES
-from nornweave.ingest.paths import PathFilter, printable, unsafe_path
+from nornweave.files.paths import PathFilter, printable, unsafe_path
+from nornweave.text.decode import MAX_BYTES
 from nornweave.types import Domain, Entry, Skip, SourceId
 
 # What macOS puts beside the files of a zip archive.
@@ -132,7 +132,7 @@ class Folder:
 
 
 class FolderSource:
-    """What the sources that read a folder have in common."""
+    """The base class of sources that read a folder."""
 
     domain = Domain.CONVERSATIONS
 
@@ -144,7 +144,7 @@ class FolderSource:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
     ) -> None:
-        """Say what to read; nothing is read yet.
+        """Store the parameters; nothing is read yet.
 
         Raises:
             ConfigError: a glob is broken.
@@ -154,7 +154,7 @@ class FolderSource:
 
 
 def _describe(path: str, full: Path) -> FolderFile | None:
-    """Return ``None`` for what is no file (any more)."""
+    """Return ``None`` for a path that is not a file or no longer exists."""
     try:
         status = full.stat()
     except (OSError, RuntimeError, ValueError):

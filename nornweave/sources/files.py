@@ -1,4 +1,4 @@
-"""A folder of files, or one file, as a source."""
+"""A source of files: a folder, or a single file."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.ingest.decode import MAX_BYTES, check_size
-from nornweave.ingest.documents import PARSE_VERSION, assemble, read_document
-from nornweave.ingest.paths import PathFilter, is_inside
-from nornweave.ingest.sidecar import NO_SIDECAR, Sidecar, load_sidecar
-from nornweave.ingest.skip import Rules
-from nornweave.ingest.stackexchange import parse_stackexchange
-from nornweave.ingest.walk import Found, walk
+from nornweave.files.paths import PathFilter, is_inside
+from nornweave.parsing.file import PARSE_VERSION, assemble
+from nornweave.parsing.isolated import parse_apart
+from nornweave.parsing.stackexchange import parse_stackexchange
+from nornweave.sources.sidecar import NO_SIDECAR, Sidecar, load_sidecar
+from nornweave.sources.skip import Rules
+from nornweave.sources.walk import Found, walk
+from nornweave.text.decode import MAX_BYTES, check_size
 from nornweave.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
 
 
@@ -43,7 +44,7 @@ class FilesSource:
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into another document."""
+        """Changes when the same bytes may be parsed into a different document."""
         return f"files-1,{PARSE_VERSION}"
 
     def list(self) -> Listing:
@@ -94,7 +95,8 @@ class FilesSource:
         Raises:
             DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
         """
-        return read_document(self.id, self.domain, entry, raw, is_dated="updated_at" in entry.metadata)
+        is_dated = "updated_at" in entry.metadata
+        return parse_apart("file", self.id, entry, raw, domain=self.domain, is_dated=is_dated)
 
     def _resolved_root(self) -> tuple[str, os.stat_result]:
         try:
@@ -128,10 +130,18 @@ class StackExchangeSource(FilesSource):
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn a file of questions and answers into a document."""
-        check_size(len(raw))
-        is_dated = "updated_at" in entry.metadata
-        parsed = parse_stackexchange(raw)
-        return assemble(self.id, self.domain, entry, raw, parsed, "stackexchange", is_dated=is_dated)
+        return parse_apart("stackexchange", self.id, entry, raw, domain=self.domain)
+
+
+def stackexchange_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
+    """Turn a file of questions and answers into a document.
+
+    Raises:
+        DocumentError: too large, or no such file.
+    """
+    check_size(len(raw))
+    is_dated = "updated_at" in entry.metadata
+    return assemble(source_id, domain, entry, raw, parse_stackexchange(raw), "stackexchange", is_dated=is_dated)
 
 
 def _entry(found: Found, sidecar: Sidecar) -> Entry:

@@ -1,4 +1,4 @@
-"""GitHub issues and pull requests: their shapes, and dumps of them as JSON files.
+"""Read GitHub issues and pull requests, and dumps of them as JSON files.
 
 The REST API's shapes are read, and those of ``gh issue list --json`` (``createdAt``, ``author``). The body of an issue
 is its first message, under the issue's id; each comment, review and review comment follows under its own.
@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nornweave.errors import DocumentError, DocumentSkipped
-from nornweave.ingest.conversation import (
+from nornweave.parsing.conversation import (
     RawMessage,
     as_is,
     clean,
@@ -28,7 +28,8 @@ from nornweave.ingest.conversation import (
     parse_time,
     to_canonical,
 )
-from nornweave.ingest.conversation_folder import FolderFile, FolderSource
+from nornweave.parsing.isolated import parse_apart
+from nornweave.sources.conversation_folder import FolderFile, FolderSource
 from nornweave.types import Document, Entry, JsonValue, Listing, SourceId, digest
 
 COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")
@@ -91,7 +92,7 @@ def _moment(message: RawMessage) -> datetime:
 
 
 def _place(content: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Return repository and number, from whatever says them."""
+    """Return repository and number, from whichever field has them."""
     repository = number = None
     named = content.get("repository")
     if isinstance(named, dict):
@@ -217,7 +218,7 @@ class GithubDumpSource(FolderSource):
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return github_document(self.id, entry, raw)
+        return parse_apart("github", self.id, entry, raw)
 
     def _objects(self, path: str) -> tuple[dict[str, Any], ...]:
         raw = self.folder.read(path)

@@ -1,4 +1,4 @@
-"""GitHub issues and pull requests through the REST API, one document each."""
+"""A source of GitHub issues and pull requests through the REST API, one document each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 import httpx
 
 from nornweave.errors import ConfigError, DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.ingest.conversation import as_is, mappings, parse_time
-from nornweave.ingest.github import github_document, read_issue, write_issues
+from nornweave.parsing.conversation import as_is, mappings, parse_time
+from nornweave.parsing.isolated import parse_apart
+from nornweave.sources.github import read_issue, write_issues
 from nornweave.types import Document, Domain, Entry, Listing, SourceId
 
 API_VERSION = "2022-11-28"
@@ -48,7 +49,7 @@ class GithubApiSource:
         max_wait_s: float = 60.0,
         backoff_s: float = _BACKOFF_S,
     ) -> None:
-        """Say what to read; nothing is asked yet.
+        """Store the parameters; no request is made yet.
 
         Args:
             id: the source's id.
@@ -102,7 +103,7 @@ class GithubApiSource:
         """
         match = _PATH.fullmatch(entry.path)
         if match is None:
-            raise DocumentError(f"{entry.path!r} is no path of this source; expected such as 'issues/12'")
+            raise DocumentError(f"{entry.path!r} is not a path of this source; expected one such as 'issues/12'")
         number = match[1]
         try:
             issue = as_is(_json(self._get(f"{self._base}/issues/{number}")), dict) or {}
@@ -113,7 +114,7 @@ class GithubApiSource:
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return github_document(self.id, entry, raw)
+        return parse_apart("github", self.id, entry, raw)
 
     def _comments(self, number: str, *, is_pull: bool) -> Sequence[dict[str, Any]]:
         parts = [f"issues/{number}/comments"]

@@ -1,7 +1,8 @@
-"""``.gitignore`` as git reads it: decided level by level, so that ignored directories are never entered.
+"""Match ``.gitignore`` files as git does, level by level, so that ignored directories are never entered.
 
-``pathspec`` 1.1 answers for files only: given ``*`` and ``!*/`` it calls the directory ``a/`` ignored, and pruning by
-that would lose every whitelisted file below. The tests compare this module with ``git ls-files`` itself.
+``pathspec`` 1.1 is not used, because it differs from git for directories: given ``*`` and ``!*/`` it calls the
+directory ``a/`` ignored, and pruning by that would lose every whitelisted file below. The tests compare this module
+with ``git ls-files``.
 """
 
 from __future__ import annotations
@@ -9,6 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
+
+MAX_RULES = 10_000
+"""Rules of all different ``.gitignore`` files of a source: every file is compared with those above it."""
+MAX_RULE_CHARACTERS = 1_000
+MAX_CHARACTERS = 256 * 1024
+"""Characters of all these rules; comments and blank lines do not count."""
 
 _ONE = "[^/]"
 _MANY = "[^/]*"
@@ -39,6 +47,54 @@ class _Rule:
     ignores: bool
     directories_only: bool
     by_name: bool
+
+
+class IgnoreFiles:
+    """The ``.gitignore`` files of one source: bounded together, the same text counted and translated once.
+
+    What was translated is kept for the life of the process: that takes most of the time of listing a folder again.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._rules = 0
+        self._characters = 0
+
+    def read(self, text: str) -> IgnoreFile:
+        """Return the rules of a file.
+
+        Raises:
+            ValueError: one is longer than ``MAX_RULE_CHARACTERS``, or with those that were read before they are more
+                than ``MAX_RULES`` or ``MAX_CHARACTERS``; the message says what to do.
+        """
+        lines = text.removeprefix("\ufeff").split("\n")
+        long = next((number for number, line in enumerate(lines, 1) if _is_long(line)), None)
+        if long is not None:
+            raise ValueError(f"the rule in line {long} is longer than {MAX_RULE_CHARACTERS:,} characters; shorten it")
+        rules = [line for line in lines if _is_rule(line)]
+        key = "\n".join(rules)
+        if key not in self._known:
+            self._rules, self._characters = self._rules + len(rules), self._characters + len(key)
+            if self._rules > MAX_RULES or self._characters > MAX_CHARACTERS:
+                raise ValueError(
+                    f"the rules of this source are more than {MAX_RULES:,}, or longer than {MAX_CHARACTERS:,} "
+                    "characters together; replace lists of files by patterns"
+                )
+            self._known.add(key)
+        return _translated(key)
+
+
+def _is_rule(line: str) -> bool:
+    return not line.startswith("#") and line.strip(" \r") != ""
+
+
+def _is_long(line: str) -> bool:
+    return len(line) > MAX_RULE_CHARACTERS and _is_rule(line)
+
+
+@lru_cache(maxsize=1_024)
+def _translated(rules: str) -> IgnoreFile:
+    return IgnoreFile(rules)
 
 
 class IgnoreFile:

@@ -1,4 +1,4 @@
-"""Newline-delimited messages: chat logs as text, JSON lines, and JSON lists of messages."""
+"""A source of newline-delimited messages: chat logs as text, JSON lines, JSON lists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nornweave.errors import DocumentError, DocumentSkipped
-from nornweave.ingest.conversation import (
+from nornweave.parsing.conversation import (
     RawMessage,
     as_is,
     clean,
@@ -21,10 +21,11 @@ from nornweave.ingest.conversation import (
     mappings,
     parse_time,
 )
-from nornweave.ingest.conversation_folder import FolderSource
-from nornweave.ingest.decode import decode
-from nornweave.ingest.speakers import split_speaker
-from nornweave.ingest.transcripts import date_of
+from nornweave.parsing.isolated import parse_apart
+from nornweave.parsing.speakers import split_speaker
+from nornweave.sources.conversation_folder import FolderSource
+from nornweave.sources.transcripts import date_of
+from nornweave.text.decode import decode
 from nornweave.types import Document, Entry, Listing, SourceId
 
 SUFFIXES = (".txt", ".log", ".jsonl", ".ndjson", ".json")
@@ -65,7 +66,7 @@ class MessagesSource(FolderSource):
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Build the document; see ``parse_messages``."""
-        return parse_messages(self.id, entry, raw)
+        return parse_apart("messages", self.id, entry, raw)
 
 
 def parse_messages(source_id: SourceId, entry: Entry, raw: bytes) -> Document:

@@ -1,4 +1,4 @@
-"""One entry of ``sources:`` → the source that it describes."""
+"""Open the source that an entry of ``sources:`` describes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import os
 from pathlib import Path
 
 from nornweave.errors import ConfigError
-from nornweave.ingest.files import FilesSource, StackExchangeSource
-from nornweave.ingest.git import GitSource
-from nornweave.ingest.github import GithubDumpSource
-from nornweave.ingest.github_api import GithubApiSource
-from nornweave.ingest.inbox import InboxSource
-from nornweave.ingest.messages import MessagesSource
-from nornweave.ingest.slack import SlackSource
-from nornweave.ingest.source import Source
-from nornweave.ingest.transcripts import TranscriptSource
 from nornweave.settings import SourceSettings, SourceType
+from nornweave.sources.files import FilesSource, StackExchangeSource
+from nornweave.sources.git.source import GitSource
+from nornweave.sources.github import GithubDumpSource
+from nornweave.sources.github_api import GithubApiSource
+from nornweave.sources.inbox import InboxSource
+from nornweave.sources.messages import MessagesSource
+from nornweave.sources.protocol import Source
+from nornweave.sources.slack import SlackSource
+from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
 
 

@@ -24,7 +24,7 @@ class Source(Protocol):
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into another document."""
+        """Changes when the same bytes may be parsed into a different document."""
 
     def list(self) -> Listing:
         """List every document, by path, and what was left out and why.

@@ -1,4 +1,4 @@
-"""Sidecars: what exports and fresh clones lose about files (dates, authors, addresses), written beside them.
+"""Read sidecar files: dates, authors and addresses of files that exports and fresh clones lose.
 
 A YAML or JSON mapping of path → record::
 
@@ -6,7 +6,7 @@ A YAML or JSON mapping of path → record::
     "**/*.md": {tags: [handbook]}
 
 Keys are paths relative to the source's root, or globs; a later glob goes before an earlier one, a plain path before
-any glob.
+any glob. Aliases (``*name``) are not read, and there may be ``MAX_GLOBS`` globs.
 """
 
 from __future__ import annotations
@@ -21,11 +21,18 @@ from pathlib import Path
 import yaml
 
 from nornweave.errors import ConfigError, SourceUnavailableError
-from nornweave.ingest.decode import MAX_BYTES
-from nornweave.ingest.documents import utc
-from nornweave.ingest.paths import PathFilter, is_text, unsafe_path
+from nornweave.files.paths import PathFilter, is_text, unsafe_path
+from nornweave.parsing.plain_yaml import load_plain_yaml
+from nornweave.sources.gitignore import IgnoreFile
+from nornweave.text.dates import utc
+from nornweave.text.decode import MAX_BYTES
 from nornweave.types import NO_METADATA, JsonValue, Metadata, digest, freeze
 
+MAX_GLOBS = 1_000
+"""Globs of one sidecar: every file is compared with each."""
+MAX_GLOB_CHARACTERS = 1_000
+
+_SHOWN = 200
 _GLOB_CHARACTERS = frozenset("*?[")
 _TEXTS = frozenset({"title", "url", "revision"})
 
@@ -45,13 +52,14 @@ class Sidecar:
 
     def __init__(self, records: Mapping[str, Metadata]) -> None:
         self._exact = {key: record for key, record in records.items() if not _is_glob(key)}
-        self._globs = tuple((PathFilter([key]), record) for key, record in records.items() if _is_glob(key))
+        # An ignore file matches what its globs name, in linear time whatever the pattern.
+        self._globs = tuple((IgnoreFile(key), record) for key, record in records.items() if _is_glob(key))
 
     def record(self, path: str) -> Record:
         """Return everything that is said about a path."""
         merged: dict[str, JsonValue] = {}
         for glob, record in self._globs:
-            if glob.matches(path):
+            if _matches(glob, path):
                 merged.update(record)
         merged.update(self._exact.get(path, NO_METADATA))
         if not merged:
@@ -89,7 +97,7 @@ def load_sidecar(file: Path) -> Sidecar:
 
 def _load(file: Path, text: str) -> Mapping[object, object]:
     try:
-        loaded = json.loads(text) if file.suffix.lower() == ".json" else yaml.load(text, Loader=yaml.CSafeLoader)
+        loaded = json.loads(text) if file.suffix.lower() == ".json" else load_plain_yaml(text)
     except json.JSONDecodeError as error:
         raise _broken(file, error.lineno, error.msg) from error
     except yaml.YAMLError as error:
@@ -103,20 +111,33 @@ def _load(file: Path, text: str) -> Mapping[object, object]:
     return loaded or {}
 
 
+def _matches(glob: IgnoreFile, path: str) -> bool:
+    """Tell whether a glob names a file or a folder that holds it."""
+    *folders, name = path.split("/")
+    above = ("/".join(folders[: end + 1]) for end in range(len(folders)))
+    if any(glob.verdict(place, place.rpartition("/")[2], is_directory=True) for place in above):
+        return True
+    return glob.verdict(path, name, is_directory=False) is True
+
+
 def _records(file: Path, text: str, loaded: Mapping[object, object]) -> Iterator[tuple[str, Metadata]]:
+    if sum(_is_glob(str(key)) for key in loaded) > MAX_GLOBS:
+        raise _broken(file, None, f"it has more than {MAX_GLOBS:,} globs; name files by their paths")
     for key, fields in loaded.items():
         try:
             path = _checked_key(key)
             yield path, _checked_record(fields)
         except (ConfigError, ValueError) as error:
-            raise _broken(file, _line_of(text, str(key)), f"{key!r}: {error}") from error
+            raise _broken(file, _line_of(text, str(key)), f"{_shown(key)}: {error}") from error
 
 
 def _checked_key(key: object) -> str:
     if not isinstance(key, str):
-        raise ValueError(f"a {type(key).__name__} is no path")  # noqa: TRY004 - translated with the place above
+        raise ValueError(f"a {type(key).__name__} is not a path")  # noqa: TRY004 - translated with the place above
     path = key.removeprefix("./")
     if _is_glob(path):
+        if len(path) > MAX_GLOB_CHARACTERS or "\n" in path:
+            raise ValueError(f"expected a glob on one line, of at most {MAX_GLOB_CHARACTERS:,} characters")
         PathFilter([path])
     elif reason := unsafe_path(path):
         raise ValueError(reason)
@@ -135,7 +156,7 @@ def _checked_value(name: str, value: object) -> JsonValue:
     if name in _TEXTS and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)  # revision: 12
     if name in _TEXTS and not isinstance(value, str | None):
-        raise ValueError(f"{name} is {value!r}, expected text")
+        raise ValueError(f"{name} is {_shown(value)}, expected text")
     if isinstance(value, list):
         return tuple(_scalar(name, member) for member in value)
     return _scalar(name, value)
@@ -145,9 +166,9 @@ def _scalar(name: str, value: object) -> JsonValue:
     if isinstance(value, date):  # YAML reads dates as such, datetimes included
         return value.isoformat()
     if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"{name} is {value!r}, expected a finite number")
+        raise ValueError(f"{name} is {_shown(value)}, expected a finite number")
     if isinstance(value, str) and not is_text(value):
-        raise ValueError(f"{name} is {value!r}, expected valid Unicode text")
+        raise ValueError(f"{name} is {_shown(value)}, expected valid Unicode text")
     if value is None or isinstance(value, str | int | float):
         return value
     raise ValueError(f"{name} holds a {type(value).__name__}, expected text, a number, true, false or a list of these")
@@ -160,7 +181,12 @@ def _moment(value: object) -> str:
         moment = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
         return utc(moment).isoformat()
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"updated_at is {value!r}, expected a date such as 2024-05-01T10:00:00Z") from error
+        raise ValueError(f"updated_at is {_shown(value)}, expected a date such as 2024-05-01T10:00:00Z") from error
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _is_glob(key: str) -> bool:

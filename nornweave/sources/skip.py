@@ -1,18 +1,17 @@
-"""What a source of files takes and what it leaves out, with the reason that people are shown.
+"""Decide which files a source takes, and give the reason for each one that it leaves out.
 
-The user's own words come first: what ``exclude`` names is gone without a note, and what ``include`` names by name
-(``src/build/**``, ``*.lock``) is taken although a rule below would leave it out.
+The user's globs have precedence: files that match ``exclude`` are left out without a reason, and files that ``include``
+names explicitly (``src/build/**``, ``*.lock``) are taken even if a rule below would leave them out.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
 from nornweave.chunking.languages import language_of
-from nornweave.ingest.markup import FORMATS
-from nornweave.ingest.paths import PathFilter
+from nornweave.files.paths import PathFilter
+from nornweave.parsing.front_matter import FORMATS
 from nornweave.types import Domain
 
 
@@ -62,14 +61,6 @@ BINARY_SUFFIXES = _words("""
     .odt .ogg .onnx .otf .parquet .pdf .pickle .pkl .png .ppt .pptx .pt .pth .pyc .pyd .pyo .rar .rpm .safetensors
     .so .sqlite .sqlite3 .tar .tgz .tif .tiff .ttf .wasm .wav .webm .webp .whl .woff .woff2 .xls .xlsx .xz .zip .zst
 """)
-
-# A comment near the top that says so: Go's convention, protoc's, Meta's @generated and their many cousins.
-_GENERATED_MARK = re.compile(
-    r"^[ \t]*(?:#|//|/\*|\*|--|;|<!--|%)(?=[^\n]*(?:@generated\b|generated\b[^\n]*\bdo not (?:edit|modify)\b))",
-    re.IGNORECASE | re.MULTILINE,
-)
-_MARK_LINES = 10
-_MARK_CHARACTERS = 4_000
 
 
 class Rules:
@@ -134,12 +125,6 @@ class Rules:
             limit = f"over {MAX_CONFIGURATION_BYTES // 1024} KiB is data, not configuration"
             return f"{suffix} of {size} bytes: {limit}; add **/*{suffix} to include to ingest it"
         return None
-
-
-def is_generated(text: str) -> bool:
-    """Say whether a comment in the first lines declares source code to be generated."""
-    head = "\n".join(text[:_MARK_CHARACTERS].split("\n")[:_MARK_LINES])
-    return _GENERATED_MARK.search(head) is not None
 
 
 def _generated_mark(name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Slack exports: one document per channel and day.
+"""A source of Slack exports: one document per channel and day.
 
 ``fetch`` resolves everything that lies outside the day's file (names, the roots of threads that began on other days),
 so that its bytes change exactly when the document does.
@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.ingest.conversation import (
+from nornweave.parsing.conversation import (
     RawMessage,
     as_is,
     clean,
@@ -29,9 +29,10 @@ from nornweave.ingest.conversation import (
     parse_time,
     to_canonical,
 )
-from nornweave.ingest.conversation_folder import Folder, FolderFile, FolderSource
-from nornweave.ingest.slack_text import Directory, body_of, speaker_of, user_name
-from nornweave.types import Document, Entry, Listing, Skip, digest
+from nornweave.parsing.isolated import parse_apart
+from nornweave.parsing.slack_text import Directory, body_of, speaker_of, user_name
+from nornweave.sources.conversation_folder import Folder, FolderFile, FolderSource
+from nornweave.types import Document, Entry, Listing, Skip, SourceId, digest
 
 USERS = "users.json"
 # Public, private, direct and group-direct channels; each file is optional.
@@ -94,19 +95,7 @@ class SlackSource(FolderSource):
         Raises:
             DocumentSkipped: nothing but notices (joins, leaves) that day.
         """
-        header, messages = from_canonical(raw, entry.path)
-        if not messages:
-            raise DocumentSkipped(f"{entry.path}: no messages; only joins, leaves and the like.")
-        channel = str(header.get("channel"))
-        return conversation(
-            self.id,
-            entry,
-            raw,
-            messages,
-            format="slack",
-            title=f"{channel} {header.get('day')}",
-            metadata={"source_type": "slack", "channel": channel},
-        )
+        return parse_apart("slack", self.id, entry, raw)
 
     def _current(self) -> _Export:
         """Return the export's names, read again only when one of their files changed."""
@@ -121,9 +110,30 @@ class SlackSource(FolderSource):
             return
         if not any(_DATED.fullmatch(PurePosixPath(day.path).name) for day in days):
             raise SourceUnavailableError(
-                f"{str(root)!r} is no Slack export; expected users.json, channels.json and a folder per channel with "
-                "<date>.json files. Unzip the export and name the folder that holds channels.json."
+                f"{str(root)!r} is not a Slack export; expected users.json, channels.json and a folder per channel "
+                "with <date>.json files. Unzip the export and name the folder that holds channels.json."
             )
+
+
+def slack_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+    """Build the document of what ``SlackSource.fetch`` returned.
+
+    Raises:
+        DocumentSkipped: nothing but notices (joins, leaves) that day.
+    """
+    header, messages = from_canonical(raw, entry.path)
+    if not messages:
+        raise DocumentSkipped(f"{entry.path}: no messages; only joins, leaves and the like.")
+    channel = str(header.get("channel"))
+    return conversation(
+        source_id,
+        entry,
+        raw,
+        messages,
+        format="slack",
+        title=f"{channel} {header.get('day')}",
+        metadata={"source_type": "slack", "channel": channel},
+    )
 
 
 class _Export:

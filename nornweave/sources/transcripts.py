@@ -1,4 +1,4 @@
-"""Transcripts of meetings: ``.vtt``, ``.srt`` and plain text, one document per file."""
+"""A source of meeting transcripts: ``.vtt``, ``.srt`` and plain text, one document per file."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
 from nornweave.errors import DocumentSkipped
-from nornweave.ingest.conversation import RawMessage, conversation
-from nornweave.ingest.conversation_folder import FolderSource
-from nornweave.ingest.cues import Said, parse_plain, parse_srt, parse_vtt
-from nornweave.ingest.decode import decode
+from nornweave.parsing.conversation import RawMessage, conversation
+from nornweave.parsing.isolated import parse_apart
+from nornweave.parsing.subtitles import Said, parse_plain, parse_srt, parse_vtt
+from nornweave.sources.conversation_folder import FolderSource
+from nornweave.text.decode import decode
 from nornweave.types import Document, Entry, Listing, SourceId
 
 _READERS = {".vtt": parse_vtt, ".srt": parse_srt, ".txt": parse_plain}
@@ -45,7 +46,7 @@ class TranscriptSource(FolderSource):
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Build the document; see ``parse_transcript``."""
-        return parse_transcript(self.id, entry, raw)
+        return parse_apart("transcript", self.id, entry, raw)
 
 
 def parse_transcript(source_id: SourceId, entry: Entry, raw: bytes) -> Document:

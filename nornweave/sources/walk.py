@@ -1,4 +1,4 @@
-"""Walking a folder of files without ever leaving it."""
+"""Walk a folder of files without leaving it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nornweave.errors import SourceUnavailableError
-from nornweave.ingest.gitignore import IgnoreFile
-from nornweave.ingest.paths import is_inside, is_text, printable
-from nornweave.ingest.skip import Rules
+from nornweave.files.paths import is_inside, is_text, printable
+from nornweave.sources.gitignore import IgnoreFile, IgnoreFiles
+from nornweave.sources.skip import Rules
 from nornweave.types import Skip
 
 _MAX_IGNORE_BYTES = 1024 * 1024
@@ -49,7 +49,8 @@ def walk(root: str, rules: Rules, *, gitignore: bool) -> Walked:
         Files by path; a directory that is left out is one skip, not one for each file in it.
 
     Raises:
-        SourceUnavailableError: a directory or a ``.gitignore`` cannot be read, so what it holds is unknown.
+        SourceUnavailableError: a directory or a ``.gitignore`` cannot be read, so what it holds is unknown;
+            or the rules of the ``.gitignore`` files are more than ``IgnoreFiles`` reads.
     """
     walker = _Walker(root, rules, gitignore=gitignore)
     walker.run()
@@ -74,6 +75,7 @@ class _Walker:
         self._root = root
         self._rules = rules
         self._gitignore = gitignore
+        self._ignore_files = IgnoreFiles()
         self._pending: list[_Folder] = []
 
     def run(self) -> None:
@@ -103,14 +105,22 @@ class _Walker:
         if not any(entry.name == ".gitignore" and entry.is_file(follow_symlinks=False) for entry in entries):
             return folder
         try:
-            with open(os.path.join(self._root, path), "rb") as file:  # noqa: PTH118, PTH123
-                text = file.read(_MAX_IGNORE_BYTES).decode("utf-8", "surrogateescape")
+            rules = self._read_rules(os.path.join(self._root, path))  # noqa: PTH118
         except FileNotFoundError:
             return folder
         except OSError as error:
             raise _unreadable(self._root, path, error.strerror) from error
-        ignores = (*folder.ignores, (len(folder.prefix), path, IgnoreFile(text)))
+        except ValueError as error:
+            raise _too_long(self._root, folder.prefix, path, error) from error
+        ignores = (*folder.ignores, (len(folder.prefix), path, rules))
         return _Folder(folder.prefix, folder.above, ignores, folder.links)
+
+    def _read_rules(self, file: str) -> IgnoreFile:
+        with open(file, "rb") as opened:  # noqa: PTH123
+            raw = opened.read(_MAX_IGNORE_BYTES + 1)
+        if len(raw) > _MAX_IGNORE_BYTES:
+            raise ValueError(f"it is larger than {_MAX_IGNORE_BYTES:,} bytes")
+        return self._ignore_files.read(raw.decode("utf-8", "surrogateescape"))
 
     def _visit(self, folder: _Folder, entry: os.DirEntry[str]) -> None:
         path = folder.prefix + entry.name
@@ -195,4 +205,12 @@ def _unreadable(root: str, path: str, reason: str | None) -> SourceUnavailableEr
     return SourceUnavailableError(
         f"{printable(where)!r} cannot be read: {reason or 'unknown error'}. What it holds is unknown, so nothing "
         "counts as deleted; give read and search permission, or name it in exclude."
+    )
+
+
+def _too_long(root: str, prefix: str, path: str, reason: ValueError) -> SourceUnavailableError:
+    folder = f"name {printable(prefix)!r} in exclude" if prefix else "make sources of its folders"
+    return SourceUnavailableError(
+        f"{printable(os.path.join(root, path))!r} is not read: {reason}. What it ignores is unknown, so nothing of "  # noqa: PTH118
+        f"the source is read and nothing counts as deleted; mend it, or {folder}."
     )

@@ -1,4 +1,4 @@
-"""Working file → generation file: numbered chunks, vectors, BM25 tables, and the ``vss`` index where it pays."""
+"""Build a generation file from the working file: numbered chunks, vectors, BM25 tables, the ``vss`` index."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 # An HNSW index costs 94 % of the build; below this many chunks exact search over a matrix is as fast (facts: 5-8 ms at
 # 100k) and finds everything.
 HNSW_FROM_CHUNKS = 200_000
-GENERATION_SCHEMA = "5"
+GENERATION_SCHEMA = "6"
 # DuckDB reads a column 2,048 rows at a time, which is more than a writer may hold where documents are megabytes long.
 LARGE_MEMORY = "4GB"
 # Chunks that are sorted at a time: some 20 MB with everything that is shown of them.
@@ -96,7 +96,7 @@ def _build(
 
 
 def build_facts(settings: StorageSettings, dimensions: int) -> dict[str, str]:
-    """Say how generations are built: when this changes, the published one is out of date."""
+    """Return the versions that decide how a generation is built; if they change, the published one is outdated."""
     return {
         "generation_schema": GENERATION_SCHEMA,
         "vector_index": settings.vector_index,

@@ -1,4 +1,4 @@
-"""What is shown of each chunk, where it can be read in microseconds: a nameless file beside the generation."""
+"""Keep what is shown of each chunk in a nameless file beside the generation, readable in microseconds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import logging
 import os
 import tempfile
 from collections.abc import Iterable
-from contextlib import ExitStack
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
@@ -35,25 +34,35 @@ class Cards:
 
         Args:
             connection: at the generation.
-            folder: where the copy goes; elsewhere where it cannot be written.
+            folder: where the copy goes; elsewhere where it cannot be written, as on a full disk.
 
         Raises:
             StoreError: no place takes the copy.
             duckdb.Error: the generation is damaged.
         """
+        try:
+            self._copy(connection, folder)
+        except OSError as error:
+            log.info("%s cannot be written (%s): what is shown of chunks is kept elsewhere", folder, error)
+            try:
+                self._copy(connection, None)
+            except OSError as second:
+                raise StoreError(f"{folder}: no room for what is shown of chunks: {second}") from second
+
+    def _copy(self, connection: Connection, folder: Path | None) -> None:
         # Whatever order they come in: sorting would hold them all in memory, which readers may not.
         reader = connection.execute("select chunk_no, card from cards").to_arrow_reader(_BATCH_ROWS)
         numbers, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-        with ExitStack() as opened:
-            self._file = opened.enter_context(_nameless(folder))
-            try:
-                for batch in reader:
-                    numbers.append(batch.column("chunk_no").to_numpy())
-                    lengths.append(self._append(batch.column("card")))
-                self._file.flush()
-            except OSError as error:
-                raise StoreError(f"{folder}: no room for what is shown of chunks: {error}") from error
-            opened.pop_all()
+        self._file = tempfile.TemporaryFile(dir=folder, buffering=1 << 20)  # noqa: SIM115 - it lives as long as its owner
+        try:
+            for batch in reader:
+                numbers.append(batch.column("chunk_no").to_numpy())
+                lengths.append(self._append(batch.column("card")))
+            self._file.flush()
+        except BaseException:
+            with suppress(OSError):  # it writes what is left first, which fails as well
+                self._file.close()
+            raise
         sizes = np.concatenate(lengths).astype(np.int64)
         places = np.argsort(np.concatenate(numbers), kind="stable")
         self._starts: NDArray[np.int64] = (np.cumsum(sizes) - sizes)[places]
@@ -73,13 +82,5 @@ class Cards:
         return {number: os.pread(descriptor, int(self._sizes[number]), int(self._starts[number])) for number in numbers}
 
     def close(self) -> None:
-        """Give the space back."""
+        """Close the file and free its space."""
         self._file.close()
-
-
-def _nameless(folder: Path) -> BinaryIO:
-    try:
-        return tempfile.TemporaryFile(dir=folder, buffering=1 << 20)  # type: ignore[return-value]
-    except OSError as error:
-        log.info("%s cannot be written (%s): what is shown of chunks is kept elsewhere", folder, error)
-    return tempfile.TemporaryFile(buffering=1 << 20)  # type: ignore[return-value]

@@ -1,7 +1,7 @@
-"""Conditions that chunks must meet, and which chunks of a generation meet them: exact, whatever the share that does.
+"""Conditions of filters, and the exact set of chunks of a generation that meet them.
 
-What a condition is compared with stands in the tables of ``facets.sql``, and its macro ``facet_value`` writes both what
-is kept and what is asked for. Values are bound parameters, every one.
+Conditions are compared with the tables of ``facets.sql``; its macro ``facet_value`` normalises both stored and
+requested values. Values are always bound parameters.
 """
 
 from __future__ import annotations

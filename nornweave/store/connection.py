@@ -1,4 +1,4 @@
-"""DuckDB connections, set up the same way everywhere."""
+"""Open DuckDB connections with the same settings everywhere."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import duckdb
 import psutil
 
 from nornweave.errors import StoreError
+from nornweave.store.checksums import check
 
 # Beyond this DuckDB spills to disk, so that a sync's memory does not grow with the corpus.
 # 40 documents of 4 MB, checkpointed together, need more than 128 MB.
@@ -19,6 +20,10 @@ READER_MEMORY = "128MB"
 # DuckDB keeps the row group that it is filling in memory, outside its limit: at the default of 122,880 rows of 384
 # dimensions that is 190 MB. Smaller groups also let a reader skip more of the postings.
 ROW_GROUP_SIZE = 16_384
+
+REBUILT = "the next sync rebuilds it from the sources"
+# DuckDB 1.5.5 has no type for damage.
+_DAMAGED = ("Corrupt database file", "Could not read enough bytes", "Failed to load metadata", "INTERNAL Error")
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
@@ -35,7 +40,7 @@ def connect_writer(path: Path) -> Connection:
         connection.execute("use working")
     except duckdb.Error as error:
         connection.close()
-        raise StoreError(f"{path}: cannot be opened: {error}; the next sync rebuilds it if you remove it") from error
+        raise StoreError(f"{path}: cannot be opened: {error}; if it is damaged, remove it: {REBUILT}") from error
     return connection
 
 
@@ -53,8 +58,9 @@ def connect_reader(path: Path) -> Connection:
     """Open a generation for reading; any number of processes may.
 
     Raises:
-        StoreError: it cannot be opened.
+        StoreError: it is damaged, or cannot be opened.
     """
+    check(path)
     try:
         return _connect(str(path), read_only=True, memory=READER_MEMORY)
     except duckdb.Error as error:
@@ -75,6 +81,12 @@ def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | N
     connection = duckdb.connect(path, read_only=read_only, config=config)
     connection.execute("set timezone = 'UTC'")
     return connection
+
+
+def explain(error: duckdb.Error) -> str:
+    """Turn a DuckDB error into a message that says what to do if the working file is damaged."""
+    is_damaged = any(sign in str(error) for sign in _DAMAGED)
+    return f"{error}; the file is damaged, remove it: {REBUILT}" if is_damaged else str(error)
 
 
 def limit_memory(connection: Connection, memory: str) -> None:

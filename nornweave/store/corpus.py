@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import duckdb
 import pyarrow as pa
@@ -17,7 +16,9 @@ import pyarrow as pa
 from nornweave.errors import StoreError
 from nornweave.settings import StorageSettings
 from nornweave.store.build import build_facts, build_generation, insert_publication
-from nornweave.store.connection import Connection
+from nornweave.store.checksums import check
+from nornweave.store.connection import Connection, explain
+from nornweave.store.generation import facts_of
 from nornweave.store.lock import WriterLock
 from nornweave.store.port import (
     Batch,
@@ -28,7 +29,7 @@ from nornweave.store.port import (
     Stored,
     Vectors,
 )
-from nornweave.store.publish import GenerationFiles
+from nornweave.store.publish import GenerationFiles, number_of
 from nornweave.store.rows import chunk_rows, document_rows, not_stored_rows
 from nornweave.store.working_file import open_working_file, read_meta
 from nornweave.types import DocumentId, Failure, GenerationId, canonical_json
@@ -60,6 +61,15 @@ class DuckDBStore:
     def generations(self) -> tuple[GenerationId, ...]:
         """Return the generations that can be served, oldest first."""
         return self.files.all()
+
+    def published_facts(self) -> Mapping[str, str]:
+        """Return the versions that the published generation was built with; empty if none can be read."""
+        try:
+            current = self.current()
+            return {} if current is None else facts_of(self.files.path(current))
+        except StoreError as error:
+            logger.warning("%s: how it was made cannot be told: %s", self.folder, error)
+            return {}
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
         """Publish an older generation: the one before the current, unless named."""
@@ -110,12 +120,19 @@ class DuckDBWriter:
         except BaseException as error:
             _roll_back(connection)
             if isinstance(error, duckdb.Error):
-                raise StoreError(f"{self._file}: nothing of this step was stored: {error}") from error
+                raise StoreError(f"{self._file}: nothing of this step was stored: {explain(error)}") from error
             raise
 
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        try:
+            yield self._connection
+        except duckdb.Error as error:
+            raise StoreError(f"{self._file}: cannot be read: {explain(error)}") from error
+
     def manifest(self) -> Mapping[tuple[str, str], Stored]:
-        """Return what is known of every document, by source id and path."""
-        rows = self._connection.execute(
+        """Return the manifest: what is known of every document, by source id and path."""
+        rows = self._rows(
             """
             select
               coalesce(d.document_id, f.document_id),
@@ -124,11 +141,13 @@ class DuckDBWriter:
               coalesce(f.gate, d.gate),
               d.content_hash,
               coalesce(f.pipeline, d.pipeline),
-              coalesce(f.outcome, 'stored')
+              coalesce(f.outcome, 'stored'),
+              coalesce(f.reason, ''),
+              f.content_hash
             from documents d
             full join not_stored f using (document_id)
             """
-        ).fetchall()
+        )
         return {
             (source_id, path): Stored(
                 document_id=DocumentId(identity),
@@ -138,12 +157,14 @@ class DuckDBWriter:
                 content_hash=content_hash,
                 pipeline=pipeline,
                 outcome=outcome,
+                reason=reason,
+                failed_hash=failed_hash,
             )
-            for identity, source_id, path, gate, content_hash, pipeline, outcome in rows
+            for identity, source_id, path, gate, content_hash, pipeline, outcome, reason, failed_hash in rows
         }
 
     def apply(self, batch: Batch) -> None:
-        """Store a batch in one transaction: new chunks come as the old ones go."""
+        """Store a batch in one transaction, which also removes the old chunks."""
         stored_ids = [one.document.id for one in batch.stored]
         looked_at = [*stored_ids, *batch.removed, *(identity for identity, _ in batch.touched)]
         with self._transaction() as connection:
@@ -155,29 +176,59 @@ class DuckDBWriter:
             _insert(connection, "not_stored", not_stored_rows(batch.not_stored))
             _touch(connection, batch.touched)
 
+    def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
+        """Assign this pipeline's vector keys to chunks that another pipeline made.
+
+        They are what could not be read again since the pipeline changed. A generation must not mix vectors of two
+        encoders.
+
+        Args:
+            pipelines: the present ones.
+            key_of: embedded text → embedding key.
+        """
+        with self._reading() as connection:
+            rows = connection.execute(
+                f"""
+                select chunk_id, embedding_key, {_EMBEDDED_TEXT}
+                from chunks semi join (select document_id from documents where pipeline not in (select unnest(?)))
+                using (document_id)
+                """,
+                [list(pipelines)],
+            ).fetchall()
+        keys = [(chunk_id, key) for chunk_id, before, text in rows if (key := key_of(text)) != before]
+        if keys:
+            renamed = pa.table({"chunk_id": [one for one, _ in keys], "embedding_key": [key for _, key in keys]})
+            with self._transaction() as connection:
+                connection.execute(
+                    "update chunks set embedding_key = renamed.embedding_key from renamed "
+                    "where chunks.chunk_id = renamed.chunk_id"
+                )
+            del renamed
+
     def pending_count(self) -> int:
         """Count the distinct texts without a vector."""
         return self._integer(f"select count(distinct embedding_key) from chunks {_WITHOUT_VECTOR}")
 
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
         """Yield the texts without a vector, longest first, in windows."""
-        keys = self._connection.execute(
+        keys = self._rows(
             f"""
             select embedding_key, max(token_count + length(context) // 4) as size
             from chunks {_WITHOUT_VECTOR}
             group by embedding_key
             order by size desc, embedding_key
             """
-        ).fetchall()
+        )
         for start in range(0, len(keys), window):
             wanted = pa.table({"embedding_key": [key for key, _ in keys[start : start + window]]})
-            rows = self._connection.execute(
-                """
-                select embedding_key, any_value(if(context = '', content, context || chr(10) || content))
-                from chunks semi join wanted using (embedding_key)
-                group by embedding_key
-                """
-            ).fetchall()
+            with self._reading() as connection:
+                rows = connection.execute(
+                    f"""
+                    select embedding_key, any_value({_EMBEDDED_TEXT})
+                    from chunks semi join wanted using (embedding_key)
+                    group by embedding_key
+                    """
+                ).fetchall()
             del wanted
             yield tuple(PendingText(key, text) for key, text in rows)
 
@@ -200,49 +251,59 @@ class DuckDBWriter:
         return self._not_stored("outcome <> 'skipped'")
 
     def skips(self) -> tuple[Failure, ...]:
-        """Return what was left out on purpose after looking at it, by source and path."""
+        """Return the documents that were read and then skipped on purpose, by source and path."""
         return self._not_stored("outcome = 'skipped'")
 
     def _not_stored(self, condition: str) -> tuple[Failure, ...]:
-        rows = self._connection.execute(
+        rows = self._rows(
             f"""
             select path, reason, source_id, document_id in (select document_id from documents)
             from not_stored
             where {condition}
             order by source_id, path
             """
-        ).fetchall()
+        )
         return tuple(Failure(path, reason, source_id, stale) for path, reason, source_id, stale in rows)
 
     def counts(self) -> Counts:
         """Count everything that reconciliation compares."""
-        row = self._connection.execute(
+        # One row per number: as eleven columns of one row DuckDB 1.5.5 plans their join for a tenth of a second.
+        rows = self._rows(
             f"""
-            select
-              (select count(*) from documents),
-              (select count(*) from not_stored where outcome <> 'skipped'),
-              (select count(*) from not_stored semi join documents using (document_id)),
-              (select count(*) from not_stored where outcome = 'skipped'),
-              (select count(*) from chunks),
-              (select coalesce(sum(token_count), 0) from chunks),
-              (select count(distinct embedding_key) from chunks),
-              (select count(distinct embedding_key) from chunks {_WITHOUT_VECTOR}),
-              (select count(*) from chunks anti join documents using (document_id)),
-              (select count(*) - count(distinct chunk_id) from chunks),
-              (select count(*) - count(distinct document_id) from documents)
+            select 'documents', count(*) from documents
+            union all select 'failed', count(*) from not_stored where outcome <> 'skipped'
+            union all select 'stale', count(*) from not_stored semi join documents using (document_id)
+            union all select 'skipped', count(*) from not_stored where outcome = 'skipped'
+            union all select 'chunks', count(*) from chunks
+            union all select 'tokens', coalesce(sum(token_count), 0) from chunks
+            union all select 'texts', count(distinct embedding_key) from chunks
+            union all select 'missing_vectors', count(distinct embedding_key) from chunks {_WITHOUT_VECTOR}
+            union all select 'orphan_chunks', count(*) from chunks anti join documents using (document_id)
+            union all select 'duplicate_chunk_ids', count(*) - count(distinct chunk_id) from chunks
+            union all select 'duplicate_documents', count(*) - count(distinct document_id) from documents
             """
-        ).fetchone()
-        assert row is not None, "an aggregate without group by always answers"
-        names = [field.name for field in dataclasses.fields(Counts)]  # the query's columns are in their order
-        return Counts(**dict(zip(names, map(int, row), strict=True)))
+        )
+        return Counts(**{name: int(number) for name, number in rows})
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
         """Tell whether a generation built now, with these facts, would differ from the newest publication."""
-        if self._files.current() is None or read_meta(self._connection).get("published_facts") != canonical_json(
-            self._facts(facts)
-        ):
+        with self._reading() as connection:
+            published_facts = read_meta(connection).get("published_facts")
+        if not self._is_published_sound() or published_facts != canonical_json(self._facts(facts)):
             return True
         return self._integer(f"select count(*) from ({_CHANGES})") > 0
+
+    def _is_published_sound(self) -> bool:
+        """Tell whether there is a published generation, complete as it was published."""
+        current = self._files.current()
+        if current is None or not self._files.path(current).is_file():
+            return False
+        try:
+            check(self._files.path(current))
+        except StoreError as error:
+            logger.warning("%s; it is built again", error)
+            return False
+        return True
 
     def _facts(self, facts: Mapping[str, str]) -> dict[str, str]:
         return {**facts, **build_facts(self._settings, self._dimensions)}
@@ -252,7 +313,7 @@ class DuckDBWriter:
         return self._files.current()
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
-        """Build a generation aside; readers see nothing of it."""
+        """Build a generation that readers do not see yet."""
         generation = self._files.next()
         publication = self._publication(generation, run_id)
         file = self._files.build_path(generation)
@@ -260,7 +321,9 @@ class DuckDBWriter:
             built = build_generation(self._connection, file, publication, self._settings, self._facts(facts))
         except duckdb.Error as error:
             file.unlink(missing_ok=True)
-            raise StoreError(f"{generation} could not be built, the published one stays: {error}") from error
+            raise StoreError(
+                f"{generation} could not be built from {self._file}, the published one stays: {explain(error)}"
+            ) from error
         return built
 
     def publish(self, candidate: Candidate) -> Publication:
@@ -294,7 +357,7 @@ class DuckDBWriter:
 
     def _publication(self, generation: GenerationId, run_id: str) -> Publication:
         changes: dict[str, list[str]] = {"added": [], "changed": [], "removed": []}
-        for name, kind in self._connection.execute(f"{_CHANGES} order by name").fetchall():
+        for name, kind in self._rows(f"{_CHANGES} order by name"):
             changes[kind].append(name)
         return Publication(
             generation=generation,
@@ -306,10 +369,14 @@ class DuckDBWriter:
         )
 
     def _integer(self, query: str) -> int:
-        row = self._connection.execute(query).fetchone()
-        return int(row[0]) if row else 0
+        return sum(int(number) for (number,) in self._rows(query))
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        with self._reading() as connection:
+            return connection.execute(query).fetchall()
 
 
+_EMBEDDED_TEXT = "if(context = '', content, context || chr(10) || content)"
 _WITHOUT_VECTOR = "anti join embeddings using (embedding_key)"
 
 _VERSIONS = """
@@ -360,7 +427,7 @@ def _insert(connection: Connection, table: str, rows: pa.Table) -> None:
 
 def _age_vectors(connection: Connection, generation: GenerationId, keep: int) -> None:
     """Forget vectors that no chunk has used for ``keep`` generations; until then an undone edit finds them again."""
-    number = int(generation.removeprefix("gen-"))
+    number = number_of(generation)
     connection.execute(
         "update embeddings set orphaned_in = null "
         "where orphaned_in is not null and embedding_key in (select embedding_key from chunks)"

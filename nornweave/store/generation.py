@@ -1,4 +1,4 @@
-"""Read one generation: what its retrieval sources find, and the chunks behind it.
+"""Read one generation: its vectors, inverted lists and chunks.
 
 What a query touches is in memory: vectors, BM25 postings, word pairs and names. Texts stay in the file.
 """
@@ -11,25 +11,27 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import duckdb
 import numpy as np
+from pydantic_core import from_json
 
 from nornweave.errors import StoreError
-from nornweave.settings import FieldWeights
+from nornweave.settings import Bm25Settings
 from nornweave.store.build import GENERATION_SCHEMA
 from nornweave.store.cards import Cards
-from nornweave.store.claims import decode_claims
 from nornweave.store.conditions import Condition, select_chunks
 from nornweave.store.connection import Connection, connect_reader, lift_memory_limit, load_vss
-from nornweave.store.hits import Hits
-from nornweave.store.inverted import EVEN, InvertedLists, TermLists, load_names, load_pairs
+from nornweave.store.facts import decode_facts
+from nornweave.store.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, TermLists, load_names, load_pairs
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
+from nornweave.store.ranked_chunks import Hits
 from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
-from nornweave.types import ChunkId, Claim, DocumentId, Metadata, freeze
+from nornweave.types import ChunkId, DocumentId, Fact, Metadata, freeze
 
 # Filters come in streaks; a mask is a byte a chunk.
 _REMEMBERED_MASKS = 64
@@ -56,7 +58,7 @@ class StoredChunk:
     url: str | None
     stale: bool
     metadata: Metadata
-    claims: tuple[Claim, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +74,21 @@ class StoredText:
     metadata: Metadata
     text: str
     chunk_ids: tuple[ChunkId, ...]
+
+
+def facts_of(file: Path) -> Mapping[str, str]:
+    """Return the metadata of a generation without loading it.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    connection = connect_reader(file)
+    try:
+        return dict(connection.execute("select key, value from meta").fetchall())
+    except duckdb.Error as error:
+        raise StoreError(f"{file}: cannot be read ({error}); roll back, or sync again") from error
+    finally:
+        connection.close()
 
 
 class Generation:
@@ -96,7 +113,7 @@ class Generation:
             self._load()
             # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
             self._connection.execute("set threads = 1")
-        except (duckdb.Error, KeyError, ValueError) as error:
+        except (duckdb.Error, KeyError, ValueError, OSError, MemoryError) as error:
             self._resources.close()
             raise StoreError(f"{file}: cannot be read ({error}); roll back, or sync again") from error
         except StoreError:
@@ -116,6 +133,7 @@ class Generation:
         self._documents = np.zeros(self.chunk_count, np.int32)
         self._documents[chunks["chunk_no"]] = chunks["document_no"]
         self._terms = TermLists(self._connection)
+        self._frequent = FrequentTerms(self.chunk_count)
         self._pairs = load_pairs(self._connection)
         self._names = load_names(self._connection)
         self._cards = Cards(self._connection, self._file.parent)
@@ -133,7 +151,7 @@ class Generation:
 
     @property
     def built_at(self) -> str:
-        """Return when it was built, ISO 8601, UTC."""
+        """Return the time of its build, ISO 8601, UTC."""
         return self.meta["built_at"].replace("+00:00", "Z")
 
     @property
@@ -173,21 +191,34 @@ class Generation:
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Count the chunks that hold each term."""
-        return {term: self._terms.even.frequency(term) for term in terms}
+        return {term: self._terms.default.frequency(term) for term in terms}
 
-    def sparse(self, weights: Mapping[str, float], document_share: float = 0, fields: FieldWeights = EVEN) -> Scores:
+    def sparse(
+        self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
+    ) -> Scores:
         """Return ``Σ weight(term) · tf(term, chunk)`` for every chunk: BM25 when the weights are the terms' idf.
 
         Args:
             weights: term → what it counts for.
             document_share: in [0, 1]; this share of a term's part comes from where the chunk's document says it best,
                 so that a passage of a document about the subject need not repeat the subject.
-            fields: what a term counts for in each.
+            bm25: ``k1``, ``b``, and what a term counts for in each field.
 
         Raises:
             StoreError: the generation cannot be read.
         """
-        terms = self._weighted_terms(fields)
+        terms = self._weighted_terms(bm25)
+        scores = np.zeros(self.chunk_count, np.float32)
+        rare: dict[str, float] = {}
+        for term, weight in weights.items():
+            if self._frequent.is_frequent(terms.frequency(term)):
+                made = partial(self._summed, terms, {term: 1.0}, document_share)
+                scores += self._frequent.row((term, bm25, document_share), made) * np.float32(weight)
+            else:
+                rare[term] = weight
+        return scores + self._summed(terms, rare, document_share) if rare else scores
+
+    def _summed(self, terms: InvertedLists[str], weights: Mapping[str, float], document_share: float) -> Scores:
         scores = np.zeros(self.chunk_count, np.float32)
         documents = np.zeros(self.document_count, np.float32)
         for term, weight in weights.items():
@@ -215,7 +246,7 @@ class Generation:
     def holding(self, terms: Iterable[str]) -> Numbers:
         """Return the chunks that hold all of the terms, ascending."""
         held: Numbers | None = None
-        for chunks in sorted((self._terms.even.chunks(term) for term in terms), key=len):
+        for chunks in sorted((self._terms.default.chunks(term) for term in terms), key=len):
             held = chunks if held is None else np.intersect1d(held, chunks, assume_unique=True)
         return np.empty(0, np.int32) if held is None else held
 
@@ -257,7 +288,7 @@ class Generation:
         """Return chunks with their documents' facts, by number."""
         try:
             cards = self._cards.read(map(int, numbers))
-            return {number: _stored_chunk(number, json.loads(card)) for number, card in cards.items()}
+            return {number: _stored_chunk(number, from_json(card)) for number, card in cards.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._unreadable(error) from error
 
@@ -293,9 +324,9 @@ class Generation:
             chunk_ids=tuple(chunk_ids or ()),
         )
 
-    def _weighted_terms(self, fields: FieldWeights) -> InvertedLists[str]:
+    def _weighted_terms(self, bm25: Bm25Settings) -> InvertedLists[str]:
         try:
-            return self._terms.by(fields, self._cursor)
+            return self._terms.by(bm25, self._cursor)
         except duckdb.Error as error:
             raise self._unreadable(error) from error
 
@@ -332,7 +363,7 @@ def _stored_chunk(number: int, card: dict[str, Any]) -> StoredChunk:
         "message_ids": tuple(card["message_ids"] or ()),
         "updated_at": datetime.fromisoformat(updated_at) if updated_at else None,
         "metadata": freeze(card["metadata"]),
-        "claims": decode_claims(card["claims"]),
+        "facts": decode_facts(card["facts"]),
     }
     return StoredChunk(chunk_no=number, **{**card, **parsed})
 

@@ -1,6 +1,6 @@
-"""The history of evaluations: one small DuckDB file, open only for as long as a reading or a writing takes.
+"""Store the history of evaluations in one small DuckDB file, opened only while it is read or written.
 
-DuckDB lets nobody read a file that another process writes, so both wait for each other, some milliseconds each.
+DuckDB does not let a process read a file that another one writes, so readers and writers wait for each other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from nornweave.errors import DomainBusyError, StoreError
-from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Values, Verdict
+from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Values, Verdict
 from nornweave.store.connection import Connection, statement_file
 from nornweave.store.lock import WriterLock
 
@@ -31,10 +31,10 @@ DEFAULT_LIMIT = 100
 
 
 class EvaluationHistory:
-    """What was measured so far; safe to use from several processes."""
+    """The history of evaluations; safe to use from several processes."""
 
     def __init__(self, folder: Path) -> None:
-        """Take note of where it is; nothing is opened before it is needed."""
+        """Store where it is; nothing is opened before it is needed."""
         self._file = folder / "history.duckdb"
 
     def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:
@@ -69,7 +69,7 @@ class EvaluationHistory:
         generation: str | None = None,
         limit: int = DEFAULT_LIMIT,
     ) -> tuple[Evaluation, ...]:
-        """Return evaluations, newest first; empty before there is any.
+        """Return evaluations, newest first.
 
         Raises:
             StoreError: the file cannot be read.

@@ -1,10 +1,11 @@
-"""Inverted lists in memory: key → the chunks that have it, with what it counts for there."""
+"""Inverted lists in memory: key → chunks that have it, with weights."""
 
 from __future__ import annotations
 
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Generic, Protocol, TypeVar
@@ -13,16 +14,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nornweave.settings import FieldWeights
+from nornweave.settings import Bm25Settings
 from nornweave.store.bm25 import saturated, saturations, weighted_lengths
 from nornweave.store.connection import Connection
 from nornweave.store.port import Numbers, Scores
 from nornweave.types import FIELDS
 
-EVEN = FieldWeights()
+DEFAULT_BM25 = Bm25Settings()
 _REMEMBERED = 1 << 14
 # Tuning compares five weights of one field at a time.
-_REMEMBERED_FIELDS = 6
+_REMEMBERED_SETTINGS = 6
+# A term in more than this share of the chunks is faster to add up as one number a chunk than chunk by chunk.
+_FREQUENT_SHARE = 1 / 16
+_FREQUENT_BYTES = 8 << 20
 _STEP = 32
 
 K_contra = TypeVar("K_contra", contravariant=True)
@@ -101,66 +105,98 @@ class InvertedLists(Generic[K_contra]):
         return slice(0, 0) if position < 0 else slice(int(self.offsets[position]), int(self.offsets[position + 1]))
 
 
-class TermLists:
-    """The BM25 tables: term → chunks, with what the term counts for there before idf, by the weights of the fields.
+class FrequentTerms:
+    """The weights of frequent terms in every chunk, one array per term; safe to use from several threads.
 
-    Safe to use from several threads. What the last few weights of fields make of the postings is remembered, four bytes
+    Nearly all postings that a question touches are of a few function words. The arrays are made when they are first
+    asked for; those asked for last are kept, in 8 MB.
+    """
+
+    def __init__(self, chunk_count: int) -> None:
+        self._chunk_count = chunk_count
+        self._most = max(1, _FREQUENT_BYTES // max(4 * chunk_count, 1))
+        self._rows: OrderedDict[Hashable, Scores] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def is_frequent(self, frequency: int) -> bool:
+        """Tell whether a term that occurs in this many chunks is kept here."""
+        return frequency > self._chunk_count * _FREQUENT_SHARE
+
+    def row(self, key: Hashable, make: Callable[[], Scores]) -> Scores:
+        """Return the array of ``key``, computing it if needed; callers must not write to it."""
+        with self._lock:
+            row = self._rows.get(key)
+            if row is not None:
+                self._rows.move_to_end(key)
+                return row
+        row = make()
+        with self._lock:
+            self._rows[key] = row
+            while len(self._rows) > self._most:
+                self._rows.popitem(last=False)
+        return row
+
+
+class TermLists:
+    """The BM25 tables: term → chunks, with what the term counts for there before idf, by the settings of BM25.
+
+    Safe to use from several threads. What the last few settings make of the postings is remembered, four bytes
     a posting each; another takes some 50 ms a million postings.
     """
 
     def __init__(self, connection: Connection) -> None:
-        """Load them, with the weights of fields that are the default."""
+        """Load them, with the weights that the default settings make."""
         terms = connection.execute("select term, document_frequency from terms order by term_id").to_arrow_table()
         keys, offsets = TextKeys(_strings(terms, "term")), _offsets(_numpy(terms, "document_frequency"))
         columns = ", ".join(f"in_{field}" for field in FIELDS)
         lengths = connection.execute(f"select {columns} from lengths order by chunk_no").fetchnumpy()
         self._lengths = np.column_stack([lengths[f"in_{field}"] for field in FIELDS])
         self._lock = threading.Lock()
-        weights, chunk_nos = self._weights(connection, EVEN)
-        self._weighted: dict[FieldWeights, InvertedLists[str]] = {
-            EVEN: InvertedLists(keys, offsets, chunk_nos, weights)
+        weights, chunk_nos = self._weights(connection, DEFAULT_BM25)
+        self._weighted: dict[Bm25Settings, InvertedLists[str]] = {
+            DEFAULT_BM25: InvertedLists(keys, offsets, chunk_nos, weights)
         }
 
     @property
-    def even(self) -> InvertedLists[str]:
-        """Return the lists where every field counts alike."""
-        return self._weighted[EVEN]
+    def default(self) -> InvertedLists[str]:
+        """Return the lists with the weights of the default settings."""
+        return self._weighted[DEFAULT_BM25]
 
-    def by(self, fields: FieldWeights, connection: Callable[[], Connection]) -> InvertedLists[str]:
-        """Return the lists with the weights that these fields make.
+    def by(self, bm25: Bm25Settings, connection: Callable[[], Connection]) -> InvertedLists[str]:
+        """Return the lists with the weights that these settings make.
 
         Args:
-            fields: what a term counts for in each.
+            bm25: of the domain.
             connection: returns one to the generation, should it be needed.
         """
-        found = self._weighted.get(fields)
+        found = self._weighted.get(bm25)
         if found is None:
             with self._lock:
-                return self._weighted.get(fields) or self._read(connection(), fields)
+                return self._weighted.get(bm25) or self._read(connection(), bm25)
         return found
 
-    def average_length(self, fields: FieldWeights) -> float:
+    def average_length(self, bm25: Bm25Settings) -> float:
         """Return the mean length of a chunk, its fields weighted."""
-        return float(weighted_lengths(self._lengths, fields).mean()) if len(self._lengths) else 0.0
+        return float(weighted_lengths(self._lengths, bm25.fields).mean()) if len(self._lengths) else 0.0
 
-    def _read(self, connection: Connection, fields: FieldWeights) -> InvertedLists[str]:
-        weights, _ = self._weights(connection, fields)
-        kept = [one for one in self._weighted if one != EVEN][1 - _REMEMBERED_FIELDS :]
-        lists = replace(self.even, weights=weights)
-        self._weighted = {one: self._weighted[one] for one in (EVEN, *kept)} | {fields: lists}
+    def _read(self, connection: Connection, bm25: Bm25Settings) -> InvertedLists[str]:
+        weights, _ = self._weights(connection, bm25)
+        recent = [known for known in self._weighted if known != DEFAULT_BM25][1 - _REMEMBERED_SETTINGS :]
+        lists = replace(self.default, weights=weights)
+        self._weighted = {known: self._weighted[known] for known in (DEFAULT_BM25, *recent)} | {bm25: lists}
         return lists
 
-    def _weights(self, connection: Connection, fields: FieldWeights) -> tuple[Scores, Numbers]:
+    def _weights(self, connection: Connection, bm25: Bm25Settings) -> tuple[Scores, Numbers]:
         weighed = " + ".join(f"in_{field} * ?::double" for field in FIELDS)
         query = f"select term_id, chunk_no, ({weighed})::float as frequency from postings"
-        postings = _in_order(connection, query, "term_id", fields.values)
+        postings = _in_order(connection, query, "term_id", bm25.fields.values)
         chunks = postings["chunk_no"]
-        half = saturations(self._lengths, self.average_length(fields), fields)
-        return saturated(postings["frequency"], half[chunks]), chunks
+        half = saturations(self._lengths, self.average_length(bm25), bm25)
+        return saturated(postings["frequency"], half[chunks], bm25), chunks
 
 
 def load_names(connection: Connection) -> InvertedLists[str]:
-    """Load what chunks can be looked up by: ``field:value`` → chunks."""
+    """Load the lookup keys: ``field:value`` → chunks."""
     names = connection.execute("select name, chunk_count from names order by name_id").to_arrow_table()
     rows = _in_order(connection, "select name_id, chunk_no from chunk_names", "name_id")
     return InvertedLists(TextKeys(_strings(names, "name")), _offsets(_numpy(names, "chunk_count")), rows["chunk_no"])

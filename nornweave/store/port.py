@@ -1,4 +1,4 @@
-"""The store as the rest of the system sees it; DuckDB is the first implementation.
+"""The ports of the store: the records that cross it, the writer and the store itself.
 
 A ``Writer`` is the one writer of a domain: it holds the domain's lock from opening to closing. Whatever it stores
 becomes visible to readers only through ``build`` and ``publish``.
@@ -6,7 +6,7 @@ becomes visible to readers only through ``build`` and ``publish``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -15,7 +15,7 @@ from typing import Literal, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.types import Chunk, ChunkId, Claim, Document, DocumentId, Failure, Frequencies, GenerationId
+from nornweave.types import Chunk, ChunkId, Document, DocumentId, Fact, Failure, Frequencies, GenerationId
 
 Vectors = NDArray[np.float32]
 Scores = NDArray[np.float32]
@@ -37,6 +37,8 @@ class Stored:
         content_hash: of the stored version; ``None`` when nothing is stored.
         pipeline: versions and settings that it was chunked with.
         outcome: of the last attempt, which saw this gate with this pipeline; an older version may be stored.
+        reason: why the last attempt stored nothing.
+        failed_hash: of the content that the last attempt saw and did not store, as far as it could be read.
     """
 
     document_id: DocumentId
@@ -46,6 +48,8 @@ class Stored:
     content_hash: str | None
     pipeline: str
     outcome: Outcome = "stored"
+    reason: str = ""
+    failed_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ class IndexedChunk:
         lines: first and last line, from 1.
         pairs: keys of the word pairs, distinct, ascending.
         keys: what it can be looked up by, distinct, ascending.
-        claims: what it states, by place.
+        facts: what it states, by place.
     """
 
     chunk_id: ChunkId
@@ -69,7 +73,7 @@ class IndexedChunk:
     lines: tuple[int, int]
     pairs: tuple[int, ...] = ()
     keys: tuple[str, ...] = ()
-    claims: tuple[Claim, ...] = ()
+    facts: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +91,7 @@ class NotStored:
     """A document that was looked at and not stored, on its way into the working file.
 
     Attributes:
+        content_hash: of what was looked at; ``None`` if it could not be read.
         outcome: ``failed`` until it changes, ``transient`` until the next sync, ``skipped`` on purpose.
     """
 
@@ -95,6 +100,7 @@ class NotStored:
     path: str
     gate: str
     pipeline: str
+    content_hash: str | None = None
     reason: str
     outcome: Literal["failed", "transient", "skipped"]
 
@@ -188,10 +194,13 @@ class Writer(Protocol):
     ) -> None: ...
 
     def manifest(self) -> Mapping[tuple[str, str], Stored]:
-        """Return what is known of every document, by source id and path."""
+        """Return the manifest: what is known of every document, by source id and path."""
 
     def apply(self, batch: Batch) -> None:
-        """Store a batch in one transaction: new chunks come as the old ones go."""
+        """Store a batch in one transaction, which also removes the old chunks."""
+
+    def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
+        """Assign this pipeline's vector keys to chunks that another pipeline made."""
 
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
         """Yield the texts without a vector, longest first, in windows."""
@@ -206,7 +215,7 @@ class Writer(Protocol):
         """Return what failed, by source and path."""
 
     def skips(self) -> tuple[Failure, ...]:
-        """Return what was left out on purpose after looking at it, by source and path."""
+        """Return the documents that were read and then skipped on purpose, by source and path."""
 
     def counts(self) -> Counts:
         """Count everything that reconciliation compares."""
@@ -218,7 +227,7 @@ class Writer(Protocol):
         """Return the published generation."""
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
-        """Build a generation aside; readers see nothing of it.
+        """Build a generation that readers do not see yet.
 
         Args:
             run_id: of the run that builds it.
@@ -247,6 +256,9 @@ class Store(Protocol):
 
     def generations(self) -> tuple[GenerationId, ...]:
         """Return the generations that can be served, oldest first."""
+
+    def published_facts(self) -> Mapping[str, str]:
+        """Return the versions that the published generation was built with; empty if none can be read."""
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
         """Publish an older generation: the one before the current, unless named.

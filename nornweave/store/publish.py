@@ -1,18 +1,19 @@
-"""Generation files and the pointer at the published one.
+"""Generation files, and the pointer to the published one.
 
-``.build-N.duckdb`` is being built; ``gen-N.duckdb`` is complete and never changes; ``CURRENT`` names the one that
-readers open. Every step is a rename: a reader sees the old generation or the new one, a killed writer leaves the
-pointer valid.
+``.build-N.duckdb`` is being built; ``gen-N.duckdb`` is complete and never changes, its checksum lies beside it;
+``CURRENT`` names the one that readers open. Every step is a rename: a reader sees the old generation or the new one, a
+killed writer leaves the pointer valid.
 A generation never takes the name of another: DuckDB keeps an instance per path, so a reused name would serve old data.
 """
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
 from nornweave.errors import NoGenerationError, StoreError
+from nornweave.files.atomic_write import sync_path, write_whole
+from nornweave.store.checksums import checksum_file, write_checksum
 from nornweave.types import GenerationId
 
 _NAME = re.compile(r"gen-\d{6,}")
@@ -65,7 +66,7 @@ class GenerationFiles:
     def next(self) -> GenerationId:
         """Return a name that was never published; numbers only grow."""
         known = [*self.all(), *([current] if (current := self.current()) else [])]
-        newest = max((int(name.removeprefix("gen-")) for name in known), default=0)
+        newest = max(map(number_of, known), default=0)
         return GenerationId(f"gen-{newest + 1:06d}")
 
     def publish(self, generation: GenerationId) -> None:
@@ -73,9 +74,10 @@ class GenerationFiles:
         built = self.build_path(generation)
         if built.with_name(f"{built.name}.wal").exists():
             raise StoreError(f"{built}: still has a write-ahead log; it must be checkpointed and closed first")
-        _sync(built)
+        sync_path(built)
+        write_checksum(built, self.path(generation))
         built.rename(self.path(generation))
-        _sync(self.folder)
+        sync_path(self.folder)
         self.point_at(generation)
 
     def point_at(self, generation: GenerationId) -> None:
@@ -84,19 +86,24 @@ class GenerationFiles:
         Raises:
             NoGenerationError: there is no such file.
         """
-        if not self.path(generation).is_file():
+        if not _NAME.fullmatch(generation) or not self.path(generation).is_file():
             available = ", ".join(self.all()) or "none"
             raise NoGenerationError(f"{self.folder}: no generation {generation!r}; there are: {available}")
-        temporary = self._pointer.with_name(".CURRENT")
-        temporary.write_text(f"{generation}\n", encoding="ascii")
-        _sync(temporary)
-        temporary.replace(self._pointer)
-        _sync(self.folder)
+        write_whole(self._pointer, f"{generation}\n")
 
     def previous(self) -> GenerationId:
-        """Return the newest generation before the published one."""
-        current = self.current()
-        older = [generation for generation in self.all() if current is None or generation < current]
+        """Return the newest generation before the published one; the newest of all when the pointer is damaged.
+
+        Raises:
+            NoGenerationError: there is none.
+        """
+        try:
+            current = self.current()
+        except StoreError:
+            current = None
+        older = [
+            generation for generation in self.all() if current is None or number_of(generation) < number_of(current)
+        ]
         if not older:
             raise NoGenerationError(
                 f"{self.folder}: no generation before {current or 'the first'}; nothing to roll back to"
@@ -109,6 +116,7 @@ class GenerationFiles:
         for generation in self.all()[:-keep]:
             if generation != current:
                 self.path(generation).unlink(missing_ok=True)
+                checksum_file(self.path(generation)).unlink(missing_ok=True)
 
     def clear_builds(self) -> None:
         """Remove what killed writers left behind."""
@@ -117,7 +125,7 @@ class GenerationFiles:
 
 
 class CandidateFiles(GenerationFiles):
-    """The files of one domain as they will be once a candidate is published: for measuring it before."""
+    """The files of one domain as if a candidate was published, to measure it before it is."""
 
     def __init__(self, folder: Path, candidate: GenerationId) -> None:
         super().__init__(folder)
@@ -136,9 +144,6 @@ class CandidateFiles(GenerationFiles):
         return self.build_path(generation) if generation == self._candidate else super().path(generation)
 
 
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def number_of(generation: GenerationId) -> int:
+    """Return a generation's number: names do not sort as text, ``gen-1000000`` comes after ``gen-999999``."""
+    return int(generation.removeprefix("gen-"))

@@ -1,4 +1,4 @@
-"""Records → Arrow tables, which DuckDB inserts some fifty times as fast as bound lists."""
+"""Convert records into Arrow tables; DuckDB inserts them about fifty times as fast as bound lists."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
-from nornweave.store.claims import encode_claims
+from nornweave.conflicts.join import keys_of
+from nornweave.store.facts import encode_facts
 from nornweave.store.port import NotStored, Publication, StoredDocument
-from nornweave.types import FIELDS, canonical_json
+from nornweave.types import FIELDS, Fact, canonical_json
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 
@@ -26,7 +27,7 @@ _DOCUMENT_SCHEMA = pa.schema(
 
 
 def document_rows(stored: Sequence[StoredDocument]) -> pa.Table:
-    """Return one row a document."""
+    """Return one row per document."""
     now = datetime.now(UTC)
     rows = [
         {
@@ -50,6 +51,9 @@ def document_rows(stored: Sequence[StoredDocument]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=_DOCUMENT_SCHEMA)
 
 
+_FACT_KEY = pa.struct(
+    [("key", pa.string()), ("position", pa.uint16()), ("side", pa.string()), ("attribute", pa.string())]
+)
 _CHUNK_SCHEMA = pa.schema(
     [
         ("chunk_id", pa.string()),
@@ -64,13 +68,14 @@ _CHUNK_SCHEMA = pa.schema(
         *((f"in_{field}", pa.list_(pa.uint16())) for field in FIELDS),
         ("pairs", pa.list_(pa.uint32())),
         ("keys", pa.list_(pa.string())),
-        ("claims", pa.string()),
+        ("facts", pa.string()),
+        ("fact_keys", pa.list_(_FACT_KEY)),
     ]
 )
 
 
 def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
-    """Return one row a chunk, numbered within its document."""
+    """Return one row per chunk, numbered within its document."""
     rows = [
         {
             "chunk_id": indexed.chunk_id,
@@ -96,7 +101,8 @@ def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
             },
             "pairs": list(indexed.pairs),
             "keys": list(indexed.keys),
-            "claims": encode_claims(indexed.claims),
+            "facts": encode_facts(indexed.facts),
+            "fact_keys": _fact_keys(indexed.facts),
         }
         for one in stored
         for position, indexed in enumerate(one.chunks)
@@ -104,13 +110,21 @@ def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=_CHUNK_SCHEMA)
 
 
+def _fact_keys(facts: Sequence[Fact]) -> list[dict[str, object]]:
+    return [
+        {"key": key, "position": position, "side": fact.side, "attribute": fact.attribute}
+        for position, fact in enumerate(facts)
+        for key in sorted(keys_of(fact))
+    ]
+
+
 def not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
-    """Return one row a document that was looked at and not stored."""
+    """Return one row per document that was read and not stored."""
     now = datetime.now(UTC)
     schema = pa.schema(
         [
-            *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "pipeline", "reason")),
-            ("outcome", pa.string()),
+            *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "pipeline", "content_hash")),
+            *((name, pa.string()) for name in ("reason", "outcome")),
             ("looked_at", _TIMESTAMP),
         ]
     )
@@ -121,6 +135,7 @@ def not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
             "path": one.path,
             "gate": one.gate,
             "pipeline": one.pipeline,
+            "content_hash": one.content_hash,
             "reason": one.reason,
             "outcome": one.outcome,
             "looked_at": now,

@@ -1,6 +1,6 @@
-"""What a generation holds where, for who samples it or looks at one document as it was indexed.
+"""List the chunks of a generation by place, and read single documents as they were indexed.
 
-The texts stay in the file until they are asked for: 100,000 chunks' places are some 50 MB, their texts are not wanted.
+Texts are read only when they are asked for: the places of 100,000 chunks alone take about 50 MB.
 """
 
 from __future__ import annotations

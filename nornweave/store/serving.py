@@ -1,19 +1,24 @@
-"""The generation that a process serves: opened once, shared by every query, swapped when another is published."""
+"""Hold the published generation open for queries, and swap it when another one is published."""
 
 from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from nornweave.errors import NoGenerationError, StoreError
 from nornweave.store.generation import Generation
-from nornweave.store.publish import GenerationFiles
+from nornweave.store.publish import GenerationFiles, number_of
 from nornweave.types import GenerationId
 
 log = logging.getLogger(__name__)
+
+# A generation that cannot be opened is tried again: a full disk or a lack of file descriptors passes. One that is
+# damaged stays so, hence the growing pauses.
+FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
 
 
 @dataclass(slots=True)
@@ -26,6 +31,16 @@ class _Served:
     retired: bool = False
 
 
+@dataclass(slots=True)
+class _Refused:
+    """The published generation, which could not be opened: when it was published, when it is tried again."""
+
+    name: GenerationId
+    published_at: float
+    retry_at: float
+    pause_s: float
+
+
 class ServedGeneration:
     """One domain's published generation, for reading from any thread.
 
@@ -33,19 +48,26 @@ class ServedGeneration:
     closed when the last query that uses it ends.
     """
 
-    def __init__(self, files: GenerationFiles) -> None:
+    def __init__(self, files: GenerationFiles, *, now: Callable[[], float] = time.monotonic) -> None:
+        """Store the parameters; nothing is opened before the first query or ``refresh``.
+
+        Args:
+            files: of the domain.
+            now: the clock that retries go by, in seconds.
+        """
         self._files = files
+        self._now = now
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._served: _Served | None = None
         self._problem: str | None = None
-        self._refused: GenerationId | None = None
+        self._refused: _Refused | None = None
         self._closed = False
         self._users = 0
 
     @property
     def problem(self) -> str | None:
-        """Say why it is not the published generation that answers, if so."""
+        """Return why the published generation does not answer; ``None`` if it does."""
         return self._problem
 
     @property
@@ -53,6 +75,18 @@ class ServedGeneration:
         """Return the generation that answers."""
         served = self._served
         return served.name if served else None
+
+    @property
+    def published(self) -> GenerationId | None:
+        """Return the published generation as far as it is known, which is not always the one that answers."""
+        refused = self._refused
+        return refused.name if refused else self.name
+
+    @property
+    def behind_s(self) -> float:
+        """Return for how many seconds a generation has been published that could not be opened; 0 without one."""
+        refused = self._refused
+        return max(0.0, time.time() - refused.published_at) if refused else 0.0
 
     @property
     def meta(self) -> Mapping[str, str]:
@@ -68,7 +102,7 @@ class ServedGeneration:
 
     @contextmanager
     def use(self) -> Iterator[Generation]:
-        """Keep the current generation open for the length of a query.
+        """Hold the current generation open for the duration of a query.
 
         Raises:
             NoGenerationError: nothing is published yet.
@@ -83,6 +117,9 @@ class ServedGeneration:
     def refresh(self) -> bool:
         """Swap to the published generation if it is another one; an unreadable one leaves the old one serving.
 
+        One that cannot be opened is tried again after ``FIRST_RETRY_S``, then after pauses that double up to
+        ``LONGEST_RETRY_S``; calls in between do nothing.
+
         Returns:
             Whether another generation answers now.
         """
@@ -90,7 +127,7 @@ class ServedGeneration:
             published = self._published()
             if published is not None and published == self.name:
                 self._problem = self._refused = None  # rolled back to what answers: nothing is wrong any more
-            if published is None or self._closed or published in {self.name, self._refused}:
+            if published is None or self._closed or published == self.name or self._is_too_soon(published):
                 return False
             served = self._open(published)
             if served is None or served.name == self.name:
@@ -136,18 +173,22 @@ class ServedGeneration:
             self._report(str(error))
             return None
 
+    def _is_too_soon(self, published: GenerationId) -> bool:
+        """Tell whether a generation failed too recently to be tried again."""
+        refused = self._refused
+        return refused is not None and refused.name == published and self._now() < refused.retry_at
+
     def _open(self, published: GenerationId) -> _Served | None:
         """Open the published generation, or the newest older one that can be read."""
         try:
             opened = _Served(published, Generation(self._files.path(published)))
         except StoreError as error:
-            self._refused = published
+            self._refuse(published)
             problem = str(error)
         else:
             self._problem, self._refused = None, None
             return opened
-        older = [name for name in self._files.all() if (len(name), name) < (len(published), published)]
-        for name in reversed(older):
+        for name in self._older(published):
             if self._served and self._served.name == name:
                 break
             try:
@@ -158,6 +199,29 @@ class ServedGeneration:
             return fallback
         self._report(f"{problem}; {self.name} answers instead" if self.name else problem)
         return None
+
+    def _refuse(self, name: GenerationId) -> None:
+        """Record that a generation could not be opened, and when to try again."""
+        before = self._refused
+        again = before is not None and before.name == name
+        pause_s = min(2 * before.pause_s, LONGEST_RETRY_S) if before and again else FIRST_RETRY_S
+        published_at = before.published_at if before and again else self._published_at()
+        self._refused = _Refused(name, published_at, self._now() + pause_s, pause_s)
+
+    def _published_at(self) -> float:
+        try:
+            return self._files.published_at() or time.time()
+        except StoreError:
+            return time.time()
+
+    def _older(self, published: GenerationId) -> Iterator[GenerationId]:
+        """Yield the complete generations before the published one, newest first."""
+        try:
+            names = self._files.all()
+        except OSError as error:  # no descriptors left: there is none to fall back to now
+            log.warning("%s: cannot be listed: %s", self._files.folder, error)
+            return
+        yield from (name for name in reversed(names) if number_of(name) < number_of(published))
 
     def _report(self, problem: str) -> None:
         if problem != self._problem:

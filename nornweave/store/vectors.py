@@ -1,19 +1,19 @@
-"""Dense search over a generation's vectors: a matrix in memory, or the ``vss`` index where that would be too slow."""
+"""Search vectors: a matrix in memory, or the ``vss`` index for large domains."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import simsimd
 from numpy.typing import NDArray
 
 from nornweave.store.connection import Connection
-from nornweave.store.hits import NO_HITS, Hits, best
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
+from nornweave.store.ranked_chunks import NO_HITS, Hits, best
 
 # vss 1.5.5 crashes the process when more HNSW searches run at once than there are CPUs; two is safe everywhere.
 _HNSW_SEARCHES = threading.BoundedSemaphore(2)
@@ -21,6 +21,8 @@ _BATCH_ROWS = 8192
 # Below this share of chunks that pass a filter, gathering their rows is cheaper than scoring all.
 _GATHER_SHARE = 0.25
 _CODE_RANGE = 127
+# So many more than are wanted are scored in full: the order by one byte a component is off by a few places.
+_SPARE_RESCORED = 50
 
 
 class VectorIndex(Protocol):
@@ -36,28 +38,40 @@ class VectorIndex(Protocol):
         """Return the vectors of some chunks, in their order, of shape ``(len(numbers), dimensions)``."""
 
 
-@dataclass(frozen=True, slots=True)
 class VectorMatrix:
-    """All vectors in memory, of shape ``(chunks, dimensions)``, in the order of chunk numbers; exact."""
+    """All vectors in memory, of shape ``(chunks, dimensions)``, in the order of chunk numbers.
 
-    matrix: Vectors
+    A search places every vector by one byte a component, which reads a quarter of the memory, and scores the best of
+    them again in full. What is returned is scored in full; of the ten nearest among random vectors it misses less than
+    one in a hundred.
+    """
+
+    def __init__(self, matrix: Vectors) -> None:
+        self.matrix = np.ascontiguousarray(matrix, np.float32)
+        self._codes, self._scales = _encoded(self.matrix)
 
     def search(self, query: Vectors, k: int, within: Mask | None) -> Hits:
         """Return the ``k`` most similar chunks."""
-        if within is None:
-            return best(self.matrix @ query, k)
-        numbers = np.flatnonzero(within).astype(np.int32)
-        if len(numbers) > len(within) * _GATHER_SHARE:
-            return best((self.matrix @ query)[numbers], k, numbers)
-        return best(self.matrix[numbers] @ query, k, numbers)
+        numbers = None if within is None else np.flatnonzero(within).astype(np.int32)
+        count, rescored = len(self.matrix), k + max(k, _SPARE_RESCORED)
+        if numbers is not None and (len(numbers) <= rescored or len(numbers) <= count * _GATHER_SHARE):
+            return best(self.similarities(query, numbers), k, numbers)
+        near = best(self._estimates(query, numbers), rescored, numbers).numbers
+        return best(self.similarities(query, near), k, near)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
-        """Return the cosine similarity of some chunks, in their order."""
-        return np.asarray(self.matrix[numbers] @ query, np.float32)
+        """Return the cosine similarity of some chunks, in their order; equal vectors have equal ones."""
+        return _products(query, self.matrix[numbers])
 
     def vectors(self, numbers: Numbers) -> Vectors:
         """Return the vectors of some chunks, in their order."""
         return np.asarray(self.matrix[numbers], np.float32)
+
+    def _estimates(self, query: Vectors, numbers: Numbers | None) -> Scores:
+        """Return numbers in the order of the similarities, nearly, of these chunks or of all."""
+        code = _encoded(np.asarray(query, np.float32)[None])[0][0]
+        estimates = _products(code, self._codes) * self._scales
+        return estimates if numbers is None else estimates[numbers]
 
 
 class HnswVectors:
@@ -140,10 +154,26 @@ def load_hnsw(connection: Connection, count: int, dimensions: int, *, search_wid
     codes = np.zeros((count, dimensions), dtype=np.int8)
     scales = np.zeros(count, dtype=np.float32)
     for numbers, vectors in _batches(connection, dimensions):
-        scale = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / _CODE_RANGE
-        codes[numbers] = np.rint(vectors / scale[:, None]).astype(np.int8)
-        scales[numbers] = scale
+        codes[numbers], scales[numbers] = _encoded(vectors)
     return HnswVectors(connection, codes, scales)
+
+
+def _encoded(vectors: Vectors) -> tuple[NDArray[np.int8], Scores]:
+    """Return vectors as one byte a component, and the scale of each: codes times scale is the vector, nearly."""
+    scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / _CODE_RANGE
+    return np.rint(vectors / scales[:, None]).astype(np.int8), scales.astype(np.float32)
+
+
+def _products(vector: NDArray[Any], rows: NDArray[Any]) -> Scores:
+    """Return the product of a vector with each row, both of one type.
+
+    Of bytes SimSIMD takes a third of the CPU time that ``rows @ vector`` takes of numbers in full (NumPy 2.4). Each row
+    is multiplied by itself, so that equal rows have equal products.
+    """
+    if not len(rows):
+        return np.zeros(0, np.float32)
+    products: Scores = np.asarray(simsimd.cdist(vector[None], rows, "dot", out_dtype="float32"))[0]
+    return products
 
 
 def _batches(connection: Connection, dimensions: int) -> Iterator[tuple[NDArray[np.int32], Vectors]]:

@@ -1,4 +1,4 @@
-"""Open a working file: create it, or start it afresh when it is another version's or another model's."""
+"""Open or create a working file; start it afresh if its version or its model differs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nornweave.store.connection import Connection, connect_writer, statement_fil
 logger = logging.getLogger(__name__)
 
 # Changes when the tables do; a working file of a schema that no migration leads from is rebuilt from the sources.
-SCHEMA = "4"
+SCHEMA = "6"
 # Schema → what makes it the next one. Vectors are worth keeping: encoding is nine tenths of a first sync.
 MIGRATIONS = {
     "2": ("3", "alter table chunks add column claims varchar"),
@@ -31,6 +31,17 @@ MIGRATIONS = {
           in_section = list_transform(terms, lambda term: 0);
         """,
     ),
+    # Every document is read again, because the version of the facts is part of what a document went through.
+    "4": (
+        "5",
+        """
+        alter table chunks drop column claims;
+        alter table chunks add column facts varchar;
+        alter table chunks add column
+          fact_keys struct(key varchar, position usmallint, side varchar, attribute varchar)[];
+        """,
+    ),
+    "5": ("6", "alter table not_stored add column content_hash varchar"),
 }
 
 
@@ -67,7 +78,7 @@ def open_working_file(file: Path, dimensions: int) -> Connection:
 
 
 def read_meta(connection: Connection) -> dict[str, str]:
-    """Return the file's facts about itself, none when it is new."""
+    """Return the metadata of the file; empty if it is new."""
     exists = connection.execute("select 1 from duckdb_tables() where table_name = 'meta'").fetchone()
     return dict(connection.execute("select key, value from meta").fetchall()) if exists else {}
 

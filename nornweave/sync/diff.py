@@ -1,17 +1,18 @@
 """What changed since the last sync: a pure comparison of what sources list with what the manifest knows.
 
-The cheap gate decides what is looked at; the content hash decides, after reading, whether it changed.
+An entry's gate (size and time, or a blob id) decides whether the document is read. After reading, its content hash
+decides whether it changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nornweave.store.port import Stored
-from nornweave.types import Entry, Listing
+from nornweave.types import Entry, Listing, digest
 
-# The mass-delete brake: losing more than half of a source, and more than this many documents, needs a person's word.
+# The mass-delete brake: removing more than this share of a source, and more than this many documents, needs a person.
 BRAKE_SHARE = 0.5
 BRAKE_DOCUMENTS = 20
 
@@ -25,7 +26,7 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """A document to read: it is new, may have changed, or failed and may pass now."""
+    """A document to read: it is new, may have changed, or failed for a reason that may have passed."""
 
     source_id: str
     entry: Entry
@@ -41,6 +42,15 @@ class Held:
     paths: tuple[str, ...]
 
 
+def held_state(held: Sequence[Held]) -> str:
+    """Return a digest of the documents that would be removed; any other set of documents has another digest."""
+    return digest(*(part for of_source in held for part in _identity(of_source)))
+
+
+def _identity(held: Held) -> tuple[str, ...]:
+    return held.source_id, str(len(held.paths)), *held.paths
+
+
 @dataclass(frozen=True, slots=True)
 class Changes:
     """The work of one sync; every tuple by source, then path."""
@@ -50,9 +60,9 @@ class Changes:
     held: tuple[Held, ...]
     unavailable: Mapping[str, str]
     unchanged: int
-    """Documents that are stored and not looked at."""
+    """Documents that are stored and not read."""
     listed: int
-    """Documents that the available sources list, and those that are kept though no source lists them now."""
+    """Documents that the available sources list, and stored documents that stay though no source lists them now."""
 
 
 def diff(
@@ -70,8 +80,8 @@ def diff(
             its documents go.
         manifest: by source id and path.
         pipelines: per source id, the versions and settings that documents go through; a document that went through
-            another pipeline is looked at again.
-        full: look at everything.
+            another pipeline is read again.
+        full: read everything.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
     """
     listed = {

@@ -1,11 +1,11 @@
-"""What must add up before anything is published: listed = stored + failed, vectors = chunks = index, no orphans."""
+"""What must hold before anything is published: listed = stored + failed, vectors = chunks = index, no orphans."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nornweave.ingest.changes import Changes
 from nornweave.store.port import Counts, GenerationCounts
+from nornweave.sync.diff import Changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Invariant:
 
     @property
     def holds(self) -> bool:
-        """Tell whether they are."""
+        """Return whether they are equal."""
         return self.found == self.expected
 
     def __str__(self) -> str:

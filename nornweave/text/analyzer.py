@@ -1,4 +1,4 @@
-"""Text → search terms and word pairs, the same at index and at query time.
+"""Analyze text into search terms and word pairs, the same at index and at query time.
 
 Identifiers are kept whole *and* split (``handlePaymentError`` → ``handlepaymenterror handl payment error``), so that a
 pasted identifier and a question in words both find them. Words are stemmed (Snowball English); versions and decimals
@@ -107,7 +107,7 @@ def _expand(word: str) -> Iterator[str]:
 
 
 def _is_acronym_plural(part: str) -> bool:
-    """Tell ``SDKs``, which stemming leaves as it is: its letters are no word."""
+    """Tell whether a word is the plural of an acronym (``SDKs``), which stemming leaves unchanged."""
     return len(part) > 2 and part[-1] == "s" and part[:-1].isupper()
 
 

@@ -1,4 +1,4 @@
-"""Bytes to text, or the reason why they are none."""
+"""Decode bytes into text, or say why they are not text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a chunk is found by: the text that BM25 sees, and its symbol, path, headings, people, tags and dates.
+"""The index fields of a chunk: the text that BM25 sees, and its symbol, path, headings, people, tags and dates.
 
 A *key* is ``field:value``, lower case, blank space collapsed: ``symbol:handle_payment_error``, ``path:handlers.py``,
 ``name:rate limits`` (headings, titles, people, channels, tags), ``date:2026-01-16``, ``date:2026-01``. The index holds
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import combinations
 
-from nornweave.analysis import FUNCTION_WORDS, analyze
+from nornweave.text.analyzer import FUNCTION_WORDS, analyze
 from nornweave.types import Chunk, Document, Frequencies, JsonValue
 
 VERSION = "fields-1"
@@ -45,7 +45,7 @@ _SPOKEN_DATE = re.compile(
 
 
 def terms_by_field(document: Document, chunk: Chunk) -> dict[str, Frequencies]:
-    """Count what BM25 sees of a chunk: term → its occurrences in each of ``types.FIELDS``.
+    """Count the terms of a chunk: term → occurrences in each of ``types.FIELDS``.
 
     With the language in every chunk of it, "python" in "python sort a list" prefers Python without preferring the few
     chunks that mention the word.
@@ -58,7 +58,7 @@ def terms_by_field(document: Document, chunk: Chunk) -> dict[str, Frequencies]:
 
 
 def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
-    """Return what a chunk can be looked up by."""
+    """Return the lookup keys of a chunk."""
     known = {**document.metadata, **chunk.metadata}
     keys = {*_path_keys(document.path)}
     symbols = [known.get(key) for key in _SYMBOL_KEYS]
@@ -79,7 +79,7 @@ def thread_number(document: Document, chunk: Chunk) -> str | None:
 
 
 def asked_keys(text: str) -> set[str]:
-    """Return the keys that a query may mean.
+    """Return the lookup keys that a query mentions.
 
     Neighbouring words may be a name, so that "rate limits" in a question finds the section of that name; a single word
     only when it is written like a name or is the whole query, for "set" and "get" are headings somewhere.

@@ -1,4 +1,4 @@
-"""Markup at the head of a file and inside a line: what reading a document and chunking it must see alike."""
+"""Front matter and inline markup, read the same way when parsing and when chunking."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Items and answers as JSON has them (contract §4)."""
+"""What leaves as JSON: items, answers, texts, the ledger. Names and shapes are fixed; fields may be added."""
 
-from nornweave.documents.fusion import (
+from nornweave.views.answer import (
     ClaimDocument,
     ConflictDocument,
     CoverageDocument,
@@ -8,15 +8,17 @@ from nornweave.documents.fusion import (
     FusionResult,
     GapDocument,
     ItemConflictDocument,
+    MergeDocument,
     SideDocument,
     StatisticsDocument,
     SynthesisDocument,
+    answer_document,
     claim_document,
     conflict_document,
     fused_item_document,
     synthesis_document,
 )
-from nornweave.documents.items import (
+from nornweave.views.items import (
     CitationDocument,
     ExplanationDocument,
     ItemDocument,
@@ -27,8 +29,8 @@ from nornweave.documents.items import (
     item_document,
     recall_document,
 )
-from nornweave.documents.ledger import LedgerDocument, LedgerEntryDocument, LedgerSideDocument
-from nornweave.documents.texts import (
+from nornweave.views.ledger import LedgerDocument, LedgerEntryDocument, LedgerSideDocument
+from nornweave.views.texts import (
     ChunkDocument,
     Deposit,
     DepositDocument,
@@ -55,12 +57,14 @@ __all__ = [
     "LedgerDocument",
     "LedgerEntryDocument",
     "LedgerSideDocument",
+    "MergeDocument",
     "RecallDocument",
     "ScoreDocument",
     "SideDocument",
     "SourceScoreDocument",
     "StatisticsDocument",
     "SynthesisDocument",
+    "answer_document",
     "chunk_document",
     "citation_document",
     "claim_document",

@@ -1,4 +1,4 @@
-"""One answer out of several domains, as JSON has it (contract §4)."""
+"""One answer out of several domains, as JSON: ``FusionResult``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,20 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
-from nornweave.documents.items import CitationDocument, ItemDocument, _utc, citation_document, item_document
-from nornweave.fusion.records import ConflictRecord, ConflictSide, RankedItem, Synthesis
-from nornweave.recall.records import Citation, SourceState
-from nornweave.types import Claim
+from nornweave.fusion.records import (
+    Answer,
+    ConflictRecord,
+    ConflictSide,
+    Merge,
+    MergeReason,
+    RankedItem,
+    Recalled,
+    Synthesis,
+)
+from nornweave.retrieval.records import Citation, RecallResponse, SourceState
+from nornweave.routing.router import query_type
+from nornweave.types import Fact
+from nornweave.views.items import CitationDocument, ItemDocument, _utc, citation_document, item_document
 
 
 class ClaimDocument(TypedDict):
@@ -22,9 +32,12 @@ class ClaimDocument(TypedDict):
     source_path: str
     timestamp: str | None
     kind: str | None
+    name: Annotated[str | None, Field(description="of the thing, words in lower case")]
+    owner: Annotated[str | None, Field(description="what the thing belongs to: class, function, headings")]
     attribute: str | None
     value: str | None
     unit: str | None
+    qualifiers: Annotated[list[str], Field(description="why it may not be meant as a fact about now")]
     statement: Annotated[str | None, Field(description="the sentence or line that says it")]
     char_range: Annotated[list[int] | None, Field(description="[start, end) in the document's text")]
 
@@ -33,6 +46,9 @@ class SideDocument(ClaimDocument):
     """What one side of a conflict says, and what became of it."""
 
     role: Annotated[str, Field(description="`holds`, `agrees` with it, `differs`, or `says` where nothing is settled")]
+    updated_at: Annotated[str | None, Field(description="of the line where git knows it, else of the document")]
+    revision: Annotated[str | None, Field(description="of the line where git knows it, else of the document")]
+    author: Annotated[str | None, Field(description="of the line; null where it is not known")]
 
 
 class ItemConflictDocument(TypedDict):
@@ -62,6 +78,7 @@ class ConflictDocument(TypedDict):
     resolved_to: Annotated[str | None, Field(description="the chunk that holds; null for a flagged conflict")]
     reason: str
     explanation: str
+    confidence: Annotated[float, Field(description="the probability that it is a contradiction, in [0, 1]")]
 
 
 class CoverageDocument(TypedDict):
@@ -95,6 +112,18 @@ class StatisticsDocument(TypedDict):
     estimated_tokens: int
 
 
+class MergeDocument(TypedDict):
+    """Two items that say the same, of which one is left."""
+
+    kept: Annotated[str, Field(description="the chunk that is shown")]
+    dropped: Annotated[str, Field(description="the chunk that says the same; `corroborated_by` cites it")]
+    reason: Annotated[
+        MergeReason,
+        Field(description="`same_chunk`, `same_text`, `contained` in the other, or `same_meaning`"),
+    ]
+    similarity: Annotated[float, Field(description="in [0, 1]")]
+
+
 class SynthesisDocument(TypedDict):
     """How the synthesis went."""
 
@@ -105,7 +134,7 @@ class SynthesisDocument(TypedDict):
 
 
 class FusionResult(TypedDict):
-    """One answer out of all domains (contract §4)."""
+    """One answer out of all domains."""
 
     query_id: str
     query: str
@@ -120,10 +149,46 @@ class FusionResult(TypedDict):
     query_type: str
     normalization: str
     duplicates_removed: int
+    merged: NotRequired[Annotated[list[MergeDocument], Field(description="with `explain`: what the duplicates were")]]
     stats: StatisticsDocument
     stage_latency_ms: dict[str, float]
     total_latency_ms: float
     trace_id: str
+
+
+def answer_document(answer: Answer) -> FusionResult:
+    """Return an answer with its items, conflicts and gaps, and how it came about."""
+    question, recalled = answer.question, answer.recalled
+    document: FusionResult = {
+        "query_id": question.query_id,
+        "query": question.text,
+        "items": [fused_item_document(item, answer.conflicts) for item in answer.items],
+        "synthesis": answer.synthesis.text if answer.synthesis else None,
+        "synthesis_details": synthesis_document(answer.synthesis) if answer.synthesis else None,
+        "conflicts": [conflict_document(conflict) for conflict in answer.conflicts],
+        "coverage": _coverage(recalled),
+        "coverage_gaps": [
+            {"domain_id": gap.domain_id, "agent_id": gap.agent_id, "reason": gap.reason}
+            for gap in recalled.coverage_gaps
+        ],
+        "domains_queried": list(recalled.asked),
+        "domain_signals": {domain: round(signal, 3) for domain, signal in recalled.domain_signals.items()},
+        "query_type": query_type(question.text).value,
+        "normalization": answer.normalization,
+        "duplicates_removed": len(answer.merges),
+        "stats": {
+            "total_items": answer.total_items,
+            "deduplicated_items": answer.deduplicated_items,
+            "final_items": len(answer.items),
+            "estimated_tokens": answer.estimated_tokens,
+        },
+        "stage_latency_ms": dict(answer.stage_latency_ms),
+        "total_latency_ms": round(answer.total_latency_ms, 3),
+        "trace_id": question.trace_id,
+    }
+    if question.explain:
+        document["merged"] = [_merge_document(merge) for merge in answer.merges]
+    return document
 
 
 def fused_item_document(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> FusedItemDocument:
@@ -154,6 +219,7 @@ def conflict_document(conflict: ConflictRecord) -> ConflictDocument:
         "resolved_to": conflict.resolved_to,
         "reason": conflict.reason,
         "explanation": conflict.explanation,
+        "confidence": conflict.confidence,
     }
 
 
@@ -167,24 +233,67 @@ def synthesis_document(synthesis: Synthesis) -> SynthesisDocument:
     }
 
 
-def claim_document(claim: Claim | None, chunk_id: str, citation: Citation) -> ClaimDocument:
-    """Return what a chunk states; without a claim where it stands."""
+def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> ClaimDocument:
+    """Return what a chunk states; without a fact where it stands."""
     return {
         "chunk_id": chunk_id,
         "domain_id": citation.domain_id,
         "source_path": citation.source_path,
         "timestamp": _utc(citation.timestamp),
-        "kind": claim.kind if claim else None,
-        "attribute": claim.attribute if claim else None,
-        "value": claim.value if claim else None,
-        "unit": claim.unit if claim else None,
-        "statement": claim.statement if claim else None,
-        "char_range": [claim.span.start, claim.span.end] if claim else None,
+        "kind": fact.kind if fact else None,
+        "name": fact.name if fact else None,
+        "owner": fact.owner if fact else None,
+        "attribute": fact.attribute if fact else None,
+        "value": fact.value if fact else None,
+        "unit": fact.unit if fact else None,
+        "qualifiers": list(fact.qualifiers) if fact else [],
+        "statement": fact.statement if fact else None,
+        "char_range": [fact.span.start, fact.span.end] if fact else None,
+    }
+
+
+def _merge_document(merge: Merge) -> MergeDocument:
+    return {
+        "kept": merge.kept,
+        "dropped": merge.dropped,
+        "reason": merge.reason,
+        "similarity": round(merge.similarity, 6),
+    }
+
+
+def _coverage(recalled: Recalled) -> dict[str, CoverageDocument]:
+    responses = {response.domain_id: response for response in recalled.responses}
+    reasons = {gap.domain_id: gap.reason for gap in recalled.coverage_gaps}
+    return {
+        domain: _covered(responses[domain])
+        if domain in responses
+        else {"searched": False, "reason": reasons.get(domain, "gave no answer")}
+        for domain in dict.fromkeys((*recalled.asked, *reasons))
+    }
+
+
+def _covered(response: RecallResponse) -> CoverageDocument:
+    return {
+        "searched": True,
+        "agent_id": response.agent_id,
+        "generation": response.generation,
+        "indexed_at": response.indexed_at,
+        "total_searched": response.total_searched,
+        "retrieval": dict(response.retrieval),
+        "latency_ms": response.latency_ms,
+        "notices": list(response.notices),
     }
 
 
 def _side(side: ConflictSide) -> SideDocument:
-    return {**claim_document(side.claim, side.chunk_id, side.citation), "role": side.role}
+    origin = side.origin
+    return {
+        **claim_document(side.fact, side.chunk_id, side.citation),
+        "role": side.role,
+        "updated_at": _utc(origin.written_at if origin else side.citation.timestamp),
+        "revision": origin.revision if origin else side.citation.revision,
+        "author": (origin.author or None) if origin else None,
+    }
 
 
 def _role(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> ItemConflictDocument | None:

@@ -9,8 +9,8 @@ from typing import Annotated
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from nornweave.comparison import Comparison, compare
-from nornweave.evaluations import Evaluation, Verdict
+from nornweave.quality.comparison import Comparison, compare
+from nornweave.quality.records import Evaluation, Verdict
 from nornweave.store.history import DEFAULT_LIMIT, EvaluationHistory
 from nornweave.types import Domain
 
@@ -112,7 +112,7 @@ def evaluations_document(history: EvaluationHistory, asked: EvaluationsQuery) ->
 
 
 def evaluation_document(evaluation: Evaluation) -> EvaluationDocument:
-    """Return one evaluation as contract §4 has it."""
+    """Return one evaluation as the API has it."""
     stages: dict[str, dict[str, MetricDocument]] = {}
     for metric in evaluation.metrics:
         stages.setdefault(metric.stage, {})[metric.measure] = {
@@ -208,3 +208,8 @@ def _measure_document(
 
 def _rounded(value: float | None) -> float | None:
     return None if value is None else round(value, 3)
+
+
+def set_title(domain: str, set_name: str) -> str:
+    """Name a judged set: by its domain too, where its name is another."""
+    return domain if domain == set_name else f"{domain} {set_name}"

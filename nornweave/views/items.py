@@ -1,4 +1,4 @@
-"""What one agent finds, as JSON has it (contract §4)."""
+"""The answer of one agent, as JSON."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
-from nornweave.recall.records import Citation, Explanation, RecallItem, RecallResponse, SourceState
+from nornweave.retrieval.records import Citation, Explanation, RecallItem, RecallResponse, SourceState
 
 
 class ScoreDocument(TypedDict):
@@ -77,13 +77,13 @@ class RecallDocument(TypedDict):
     retrieval: Annotated[dict[str, SourceState], Field(description="retrieval source → how it went")]
     generation: str
     indexed_at: str
-    notices: Annotated[list[str], Field(description="what went otherwise than asked, and why")]
+    notices: Annotated[list[str], Field(description="what could not be done as requested, and why")]
     expansions: Annotated[list[str], Field(description="variants of the query that were searched beside it")]
     calibrated: Annotated[bool, Field(description="the scores compare with those of other agents that say so")]
 
 
 def recall_document(response: RecallResponse) -> RecallDocument:
-    """Return an agent's answer as contract §4 has it."""
+    """Return one agent's answer."""
     return {
         "agent_id": response.agent_id,
         "domain_id": response.domain_id,
@@ -100,13 +100,13 @@ def recall_document(response: RecallResponse) -> RecallDocument:
 
 
 def item_document(item: RecallItem) -> ItemDocument:
-    """Return an item as contract §4 has it."""
+    """Return an item of one agent."""
     document: ItemDocument = {
         "chunk_id": item.chunk_id,
         "content": item.content,
         "score": {"value": item.score, "signals": _signals(item.explanation)},
         "citation": citation_document(item.citation),
-        "sources": {source: {"rank": one.rank, "score": one.score} for source, one in item.sources.items()},
+        "sources": {name: {"rank": source.rank, "score": source.score} for name, source in item.sources.items()},
         "rerank_score": item.rerank_score,
         "metadata": dict(item.metadata),
     }

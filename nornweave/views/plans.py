@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from nornweave.errors import StoreError
-from nornweave.plan_files import CONFIGURED
-from nornweave.plans import plan_files, plan_in_force, ranking_in_force
+from nornweave.plans.active import plan_files, plan_in_force, ranking_in_force
+from nornweave.plans.versioned_files import CONFIGURED
 from nornweave.settings import Settings
 from nornweave.types import Domain
 

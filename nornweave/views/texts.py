@@ -1,4 +1,4 @@
-"""Chunks and documents as they were ingested, and what became of those handed in, as JSON has them (contract §4)."""
+"""Chunks and documents as they were ingested, and what became of those handed in, as JSON."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
-from nornweave.documents.fusion import ClaimDocument, claim_document
-from nornweave.documents.items import CitationDocument, _utc, citation_document
-from nornweave.ingest.inbox import InboxDocument
-from nornweave.recall.items import citation_of
+from nornweave.inbox.deposits import InboxDocument
+from nornweave.retrieval.items import citation_of
 from nornweave.store.generation import StoredChunk, StoredText
 from nornweave.types import Domain
+from nornweave.views.answer import ClaimDocument, claim_document
+from nornweave.views.items import CitationDocument, _utc, citation_document
 
 
 class ChunkDocument(TypedDict):
@@ -66,7 +66,7 @@ def chunk_document(domain: Domain, chunk: StoredChunk, generation: str) -> Chunk
         "content": chunk.content,
         "citation": citation_document(citation),
         "metadata": dict(chunk.metadata),
-        "claims": [claim_document(claim, chunk.chunk_id, citation) for claim in chunk.claims],
+        "claims": [claim_document(fact, chunk.chunk_id, citation) for fact in chunk.facts],
         "generation": generation,
     }
 

@@ -1,21 +1,22 @@
 """The assets of a domain: documents → chunks → embeddings → index → evaluation → generation.
 
-The bodies only say when; what happens is ``nornweave.sync``. The steps of a run share the domain's open sync; a step
-that runs alone, in a process of its own, finds by looking what is missing.
+Each body calls one step of the recipe in ``nornweave.sync.pipeline`` and returns its report as metadata. The steps of a
+run share the domain's open sync; a step that runs alone, in a process of its own, looks for what is missing.
 """
 
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 
-from nornweave import analysis
-from nornweave.claims import vocabulary
+from evals.evaluation import CandidateReport
 from nornweave.errors import DomainBusyError, EncoderError
-from nornweave.parts import chunker_of
+from nornweave.facts import extract
 from nornweave.settings import DomainSettings, Settings
+from nornweave.sync.wiring import chunker_of
+from nornweave.text import analyzer
 from nornweave.types import Domain, digest
 from orchestration import metadata
 from orchestration.assets.evaluation import candidate_evaluation, domain_evaluation, runs_too
@@ -37,34 +38,31 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
 
     @_step(domain, "documents", versions, _DOCUMENTS, kinds={"filesystem"})
     def documents(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
-        with syncs.step(context, domain) as opened:
-            changes = opened.sync.changes
-            return dg.MaterializeResult(metadata=metadata.documents_metadata(changes, opened.seconds))
+        with syncs.step(context, domain) as sync:
+            changes = sync.list_changes()
+            return dg.MaterializeResult(metadata=metadata.documents_metadata(changes, syncs.seconds))
 
     @_step(domain, "chunks", versions, _CHUNKS, kinds={"duckdb"})
     def chunks(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
-        with syncs.step(context, domain) as opened:
-            opened.sync.store_changes()
-            return dg.MaterializeResult(metadata=metadata.chunks_metadata(opened.sync.report(), opened.seconds))
+        with syncs.step(context, domain) as sync:
+            sync.store_changes()
+            return dg.MaterializeResult(metadata=metadata.chunks_metadata(sync.report(), syncs.seconds))
 
     @_step(domain, "embeddings", versions, _EMBEDDINGS, kinds={"duckdb"})
     def embeddings(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
         # A model behind a network may answer the next time; the vectors so far are stored.
-        with syncs.step(context, domain, may_pass=(EncoderError, DomainBusyError)) as opened:
-            embedded = opened.sync.embed()
-            return dg.MaterializeResult(metadata=metadata.embeddings_metadata(embedded, opened.seconds))
+        with syncs.step(context, domain, retryable=(EncoderError, DomainBusyError)) as sync:
+            embedded = sync.embed()
+            return dg.MaterializeResult(metadata=metadata.embeddings_metadata(embedded, syncs.seconds))
 
     index_key = asset_key(domain, "index")
 
     @_step(domain, "index", versions, _INDEX, kinds={"duckdb"}, checks=invariant_checks(index_key))
     def index(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
-        with syncs.step(context, domain) as opened:
-            candidate = opened.build()
-            described = metadata.index_metadata(candidate, opened.seconds)
-            if opened.broken:
-                syncs.refuse(domain)
-            checks = check_results(index_key, opened.invariants)
-            return dg.MaterializeResult(metadata=described, check_results=checks)
+        with syncs.step(context, domain) as sync:
+            build = sync.build()
+            described = metadata.index_metadata(build.candidate, syncs.seconds)
+            return dg.MaterializeResult(metadata=described, check_results=check_results(index_key, build.invariants))
 
     evaluation_key = asset_key(domain, "evaluation")
 
@@ -73,20 +71,18 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
         if not runs_too(context, asset_key(domain, "generation")):
             described = domain_evaluation(settings, domain, context.run.run_id, syncs.progress_of(context))
             return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, None)])
-        with syncs.step(context, domain) as opened:
-            report, built = opened.evaluate(), opened.candidate is not None
-            if report and report.refused:
-                syncs.refuse(domain)
-            described = {
-                **candidate_evaluation(settings, domain, report, built=built),
-                "seconds": opened.seconds,
-            }
-            return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, report)])
+        with syncs.step(context, domain) as sync:
+            report = cast("CandidateReport | None", sync.evaluate())  # the gate of these syncs returns no other
+            described = candidate_evaluation(settings, domain, report, built=sync.build().candidate is not None)
+            return dg.MaterializeResult(
+                metadata={**described, "seconds": syncs.seconds},
+                check_results=[quality_result(evaluation_key, report)],
+            )
 
     @_step(domain, "generation", versions, _GENERATION, kinds={"duckdb"})
     def generation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
-        with syncs.step(context, domain) as opened:
-            publication = opened.publish()
+        with syncs.step(context, domain) as sync:
+            publication = sync.publish()
             report = syncs.finish(domain, publication)
             return dg.MaterializeResult(metadata=metadata.generation_metadata(publication, report))
 
@@ -111,14 +107,14 @@ def code_versions(configured: DomainSettings) -> dict[str, str]:
     chunker, embedding = chunker_of(configured).version, configured.embedding
     encoder = f"{embedding.model}/{embedding.dimensions}"
     storage = configured.storage.model_dump_json()
-    pipeline = (chunker, encoder, analysis.VERSION, vocabulary.VERSION)  # decides what counts as changed
+    pipeline = (chunker, encoder, analyzer.VERSION, extract.VERSION)  # decides what counts as changed
     parts = {
         "documents": pipeline,
         "chunks": pipeline,
         "embeddings": (encoder,),
-        "index": (analysis.VERSION, encoder, storage),
-        "evaluation": (analysis.VERSION, encoder, configured.evaluation.model_dump_json()),
-        "generation": (analysis.VERSION, encoder, storage),
+        "index": (analyzer.VERSION, encoder, storage),
+        "evaluation": (analyzer.VERSION, encoder, configured.evaluation.model_dump_json()),
+        "generation": (analyzer.VERSION, encoder, storage),
     }
     return {step: digest(*values)[:12] for step, values in parts.items()}
 

@@ -12,10 +12,10 @@ from evals.judgments import Origin
 from evals.results import Scope
 from evals.runs import Progress
 from nornweave.engine import Engine
-from nornweave.evaluations import ALL_DOMAINS, Verdict
+from nornweave.quality.records import ALL_DOMAINS, Verdict
 from nornweave.settings import Settings
 from nornweave.types import Domain
-from nornweave.workspace import history_of, store_of
+from nornweave.wiring import history_of, store_of
 from orchestration.failures import translated
 from orchestration.metadata import Metadata
 from orchestration.quality import answers_metadata, evaluated_metadata, kept_metadata, trend_metadata

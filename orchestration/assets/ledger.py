@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from nornweave.claims import vocabulary
-from nornweave.ledger_book import refresh_ledger
+from nornweave.facts import extract
 from nornweave.settings import Settings
+from nornweave.sync.ledger import refresh_ledger
 from orchestration import metadata
 from orchestration.assets.domain import OWNERS, asset_key
 from orchestration.failures import translated
@@ -32,7 +32,7 @@ def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
         description=_DESCRIPTION,
         kinds={"duckdb"},
         owners=OWNERS,
-        code_version=vocabulary.VERSION,
+        code_version=extract.VERSION,
     )
     def conflicts() -> Result:
         with translated():
@@ -42,6 +42,6 @@ def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
 
 
 _DESCRIPTION = (
-    "What the published generations of two domains disagree about: claims with both spans, the suggested authority, "
+    "What the published generations of two domains disagree about: facts with both places, the suggested authority, "
     "when it was first seen, and what is settled since the last time. Read it with `nornweave conflicts`."
 )

@@ -10,7 +10,7 @@ import dagster as dg
 from evals.tuning import TuningError, as_markdown
 from evals.tuning.workspace import Retuned, retune
 from nornweave.settings import Settings
-from nornweave.sync import Progress
+from nornweave.sync.records import Progress
 from nornweave.types import Domain
 from orchestration.assets.domain import OWNERS
 from orchestration.failures import translated
@@ -30,7 +30,7 @@ else:
 def tuning_assets(
     settings: Settings, domains: Sequence[Domain], progress: Progress | None
 ) -> list[dg.AssetsDefinition]:
-    """Return the assets; materialising one tunes, and keeps what is better beyond chance."""
+    """Return the assets; materialising an asset tunes a plan, and puts it in force if it is better beyond chance."""
     return [_asset(settings, domain, progress) for domain in (*domains, None)]
 
 
@@ -51,27 +51,27 @@ def _asset(settings: Settings, domain: Domain | None, progress: Progress | None)
         show = progress or logged_progress(context.log)
         try:
             with translated():
-                found = retune(settings, domain, progress=show)
+                retuned = retune(settings, domain, progress=show)
         except TuningError as error:
             raise dg.Failure(str(error), allow_retries=False) from error
-        return dg.MaterializeResult(metadata=tuning_metadata(found))
+        return dg.MaterializeResult(metadata=tuning_metadata(retuned))
 
     return tuned
 
 
-def tuning_metadata(found: Retuned) -> Metadata:
-    """Describe what was found: numbers that plot, and the evidence."""
-    held_out = found.result.held_out.comparison
+def tuning_metadata(retuned: Retuned) -> Metadata:
+    """Describe a plan's tuning: numbers that plot, and the evidence."""
+    held_out = retuned.result.held_out
     return {
-        "kept": found.plan is not None,
-        "plan": found.plan.name if found.plan else "nothing changes",
+        "kept": retuned.plan is not None,
+        "plan": retuned.plan.name if retuned.plan else "nothing changes",
         "held_out_before": held_out.before,
         "held_out_after": held_out.after,
-        "queries": found.result.queries,
-        "plans_tried": found.result.tried,
-        "seconds": round(found.result.seconds, 1),
-        "reason": found.result.reason,
-        "evidence": dg.MetadataValue.md(as_markdown(found.result)),
+        "queries": retuned.result.queries,
+        "plans_tried": retuned.result.plans_tried,
+        "seconds": retuned.result.seconds,
+        "reason": retuned.result.reason,
+        "evidence": dg.MetadataValue.md(as_markdown(retuned.result)),
     }
 
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.analysis import query_terms
-from nornweave.compress import MARK, cut, fair_share, shorten
+from nornweave.answer.snippet import MARK, cut, fair_share, shorten
+from nornweave.text.analyzer import query_terms
 
 PROSE = (
     "Heron Pay keeps every payment in a ledger. The ledger is written once a day. Entries are never deleted. "
@@ -262,14 +262,14 @@ def test_hostile_texts_take_no_longer_than_others(hostile: str, is_code: bool) -
     started = time.process_time()
     assert len(shorten(text, ["retri", "limit"], 1500, is_code=is_code)) <= 1500
     assert len(cut(text, 1500, is_code=is_code)) <= 1500
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 10  # a few tenths here; a quadratic step takes minutes
 
 
 def test_only_the_beginning_of_a_book_is_considered() -> None:
     book = "A page of nothing. " * 200_000 + "The answer is here."
     started = time.process_time()
     short = shorten(book, query_terms("answer"), 1000, is_code=False)
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 10
     assert short.endswith(MARK)
 
 

@@ -1,4 +1,4 @@
-"""An answer as text (WIKI): one section a source, headers that nothing can imitate, every trap of WIKI by its name."""
+"""An answer as text: one section per source, headers that nothing can imitate, known traps by name."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import unicodedata
 from dataclasses import replace
 
 import pytest
+from fact_support import fact
 from hypothesis import example, given
 from hypothesis import strategies as st
 from ranked_items import citation, ranked
 
-from nornweave.budget import fit
-from nornweave.compress import MARK
+from nornweave.answer.escaping import one_line, quoted
+from nornweave.answer.snippet import MARK
+from nornweave.answer.text_renderer import NOTHING_FOUND, SEPARATOR, render_text
 from nornweave.fusion.records import (
     ConflictRecord,
     ConflictSide,
@@ -23,9 +25,7 @@ from nornweave.fusion.records import (
     RankedItem,
     Synthesis,
 )
-from nornweave.quoting import one_line, quoted
-from nornweave.render import NOTHING_FOUND, SEPARATOR, render_text
-from nornweave.types import ChunkId, Claim, Span
+from nornweave.types import ChunkId, Fact, Span
 
 HEADER = re.compile(r"^\[([^\[\]]+) — ([^\[\]]+)\]$", re.M)
 CODE_HEADER = "[CODE — source code]"
@@ -49,17 +49,8 @@ def docs(chunk_id: str = "d1", content: str = "How f works.", **more: object) ->
     return ranked(chunk_id, content, domain="documentation", **more)  # type: ignore[arg-type]
 
 
-def claim(statement: str, value: str) -> Claim:
-    return Claim(
-        kind="http_status",
-        entity="payment error",
-        attribute="http_status",
-        value=value,
-        unit=None,
-        span=Span(0, 9),
-        statement=statement,
-        topics=(),
-    )
+def status(statement: str, code: str) -> Fact:
+    return fact("payment error", code, attribute="status", kind="status", span=Span(0, 9), statement=statement)
 
 
 def conflict(**stated: object) -> ConflictRecord:
@@ -67,13 +58,13 @@ def conflict(**stated: object) -> ConflictRecord:
         ConflictSide(
             chunk_id=ChunkId("c1"),
             citation=citation("code", "src/handlers.py", line_range=(42, 67)),
-            claim=claim("return JSONResponse(status_code=422)", "422"),
+            fact=status("return JSONResponse(status_code=422)", "422"),
             role="holds",
         ),
         ConflictSide(
             chunk_id=ChunkId("d1"),
             citation=citation("documentation", "docs/api.md", timestamp=None),
-            claim=claim("Malformed requests are answered with HTTP 400.", "400"),
+            fact=status("Malformed requests are answered with HTTP 400.", "400"),
             role="differs",
         ),
     )
@@ -86,7 +77,8 @@ def conflict(**stated: object) -> ConflictRecord:
         "resolution": ConflictStrategy.RECENCY,
         "resolved_to": ChunkId("c1"),
         "reason": "the code is 50 days newer",
-        "explanation": "code says 422, documentation says 400",
+        "explanation": "payment error (http status): code says 422, documentation says 400",
+        "confidence": 0.97,
     }
     return ConflictRecord(**{**known, **stated})  # type: ignore[arg-type]
 
@@ -128,7 +120,7 @@ def test_gaps_stand_at_the_end_with_their_reasons() -> None:
     )
 
 
-# WIKI's traps
+# known traps of rendering sources as sections
 
 
 def test_trap_consecutive_items_of_one_source_merge_into_one_section() -> None:
@@ -262,7 +254,7 @@ def test_a_conflict_shows_both_sides_which_holds_and_why() -> None:
     text = render_text(items, conflicts=[conflict()], coverage_gaps=[GAP])
     assert sections(text)[-2] == (
         "Conflicts:\n"
-        "1. payment error http status: code says 422, documentation says 400\n"
+        "1. payment error (http status): code says 422, documentation says 400\n"
         "   holds: code, src/handlers.py:42-67 (payments), 2026-01-20: “return JSONResponse(status_code=422)”\n"
         "   differs: documentation, docs/api.md (payments): “Malformed requests are answered with HTTP 400.”\n"
         "   because: the code is 50 days newer (RECENCY)"
@@ -296,7 +288,7 @@ def test_a_flagged_conflict_says_that_nobody_decided() -> None:
 
 def test_a_conflict_between_texts_quotes_the_texts() -> None:
     record = conflict()
-    sides = tuple(replace(side, claim=None) for side in record.sides)
+    sides = tuple(replace(side, fact=None) for side in record.sides)
     text = render_text([code("c1", "OAuth works"), docs("d1", "no\nOAuth")], conflicts=[replace(record, sides=sides)])
     assert "“OAuth works”" in text
     assert "“no OAuth”" in text
@@ -495,16 +487,3 @@ def test_every_item_is_cited_and_none_is_invented(items: list[RankedItem]) -> No
              for place, item in enumerate(items)]  # fmt: skip
     text = render_text(named, max_chars_per_source=100_000)
     assert sorted(re.findall(r"^↳ path-(\d+) ", text, re.M)) == sorted(str(place) for place in range(len(items)))
-
-
-def test_forty_items_are_budgeted_and_rendered_in_a_few_milliseconds() -> None:
-    text = "The retry limit of a webhook is five attempts. Herons stand in shallow water and wait. " * 12
-    domains = ["code", "documentation", "conversations", "research"]
-    items = [ranked(f"i{place}", f"{place} {text}", domain=domains[place % 4], score=0.9) for place in range(40)]
-    seconds = []
-    for _ in range(20):
-        started = time.process_time()
-        kept = fit(items, "retry limit", top_k=10, max_tokens=1000, min_score=0.1, diversity=0.2)
-        render_text(kept.items, coverage_gaps=[GAP])
-        seconds.append(time.process_time() - started)
-    assert min(seconds) < 0.010  # about 2 ms where nothing else runs

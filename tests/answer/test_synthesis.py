@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from openai_server import Behaviour, Kind, ModelServer
+from openai_server import LITELLM_WARNINGS, Behaviour, Kind, ModelServer
 
+from nornweave.answer.synthesis.synthesizer import MOST_AT_ONCE, Synthesizer
 from nornweave.fusion.records import CoverageGap, RankedItem, Synthesis, TaggedItem
-from nornweave.fusion_settings import FusionSettings
-from nornweave.recall.records import Citation, RecallItem
-from nornweave.synthesis import MOST_AT_ONCE, Synthesizer
+from nornweave.retrieval.records import Citation, RecallItem
+from nornweave.settings.fusion import FusionSettings
 from nornweave.types import ChunkId
 
 KEY = "xk_nornweave_0123456789abcdef"
@@ -25,12 +25,7 @@ QUERY = "how long is the refund window?"
 # What a busy machine may take beyond a deadline that it keeps.
 SLACK_S = 3.0
 
-pytestmark = [
-    # litellm and what it pulls in, at import and while it parses answers.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
-    pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class:UserWarning"),
-]
+pytestmark = LITELLM_WARNINGS
 
 
 def item(chunk_id: str, content: str = CONTENT) -> RankedItem:
@@ -378,10 +373,10 @@ def test_one_synthesizer_serves_many_threads(server: ModelServer) -> None:
 
 ALONE = """
 import logging, socket, sys, threading, time
-sys.path.insert(0, "tests")
+sys.path[:0] = ["tests", "tests/answer"]
 from openai_server import Behaviour, ModelServer
 from test_synthesis import CITED, ITEMS, QUERY, settings
-from nornweave.synthesis import Synthesizer
+from nornweave.answer.synthesis.synthesizer import Synthesizer
 assert "litellm" not in sys.modules, "importing the port loads LiteLLM"
 real, tried = socket.getaddrinfo, []
 def lookup(host, *rest, **more):

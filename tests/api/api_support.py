@@ -13,9 +13,10 @@ from memory_engine import MemoryEngine
 from pydantic import TypeAdapter
 
 from api.app import create_app
-from nornweave.parts import domain_parts
 from nornweave.settings import Settings, load_settings
-from nornweave.sync import SyncOptions, run
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
 
 __all__ = ["MemoryAgent", "MemoryEngine"]
 

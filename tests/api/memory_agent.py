@@ -10,13 +10,13 @@ from types import MappingProxyType
 from typing import Any
 
 from nornweave.errors import NoGenerationError, QueryError, StoreError
-from nornweave.recall.records import (
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import (
     AgentState,
     Citation,
     Explanation,
     Filters,
     RecallItem,
-    RecallRequest,
     RecallResponse,
     SourceScore,
 )
@@ -35,7 +35,8 @@ class MemoryAgent:
     prefix: str = ""
     released: threading.Event | None = None
     fails: str | None = None
-    asked: list[RecallRequest] = field(default_factory=list)
+    asked: list[Question] = field(default_factory=list)
+    left_ms: list[int | None] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -44,9 +45,10 @@ class MemoryAgent:
     def agent_id(self) -> str:
         return f"{self.domain.value}-memory"
 
-    def recall(self, request: RecallRequest) -> RecallResponse:
+    def recall(self, question: Question) -> RecallResponse:
         with self._lock:
-            self.asked.append(request)
+            self.asked.append(question)
+            self.left_ms.append(question.deadline.left_ms if question.deadline else None)
             self.at_once += 1
             self.most_at_once = max(self.most_at_once, self.at_once)
         try:
@@ -54,22 +56,22 @@ class MemoryAgent:
                 self.released.wait(self.seconds)
             else:
                 time.sleep(self.seconds)
-            return self._answer(request)
+            return self._answer(question)
         finally:
             with self._lock:
                 self.at_once -= 1
 
-    def _answer(self, request: RecallRequest) -> RecallResponse:
+    def _answer(self, question: Question) -> RecallResponse:
         if self.generation is None:
             raise NoGenerationError(f"{self.domain.value}: nothing is published yet; run `nornweave sync`")
-        if request.text == "damaged" or self.fails == "store":
+        if question.text == "damaged" or self.fails == "store":
             raise StoreError("gen-000001: cannot be read, roll back or sync again")
-        if request.text == "defect" or self.fails == "defect":
+        if question.text == "defect" or self.fails == "defect":
             raise KeyError("secret detail of the implementation")
-        if request.text == "wrong text":
+        if question.text == "wrong text":
             raise QueryError("query", "no words in it")
-        self.conditions(request.filters)
-        items = tuple(self._item(number, request) for number in range(min(request.top_k, len(self.texts))))
+        self.conditions(question.filters.get(self.domain, {}))
+        items = tuple(self._item(number, question) for number in range(min(question.top_k, len(self.texts))))
         return RecallResponse(
             agent_id=self.agent_id,
             domain_id=self.domain,
@@ -80,22 +82,22 @@ class MemoryAgent:
             total_searched=len(self.texts),
             latency_ms=1.23456,
             notices=("structured: not built",),
-            expansions=("pay money",) if request.expand == "on" else (),
+            expansions=("pay money",) if question.expand == "on" else (),
         )
 
-    def _item(self, number: int, request: RecallRequest) -> RecallItem:
+    def _item(self, number: int, question: Question) -> RecallItem:
         return RecallItem(
             chunk_id=ChunkId(f"{self.prefix}chunk-{number}"),
             content=self.texts[number],
             score=0.9 - number / 10,
             citation=memory_citation(self.domain, number),
             sources=MappingProxyType({"dense": SourceScore(number + 1, 0.71)}),
-            rerank_score=0.5 if request.rerank == "on" else None,
+            rerank_score=0.5 if question.rerank == "on" else None,
             metadata=freeze({"language": "python", "nested": freeze({"a": ("b", 1)})}),
             explanation=Explanation(
                 weights={"dense": 1.0}, contributions={"dense": 0.5}, combined=0.5, bonuses={"symbol_match": 0.15}
             )
-            if request.explain
+            if question.explain
             else None,
         )
 
@@ -131,6 +133,10 @@ class MemoryAgent:
         return {
             "state": self.state,
             "generation": self.generation,
+            "published": self.generation,
+            "indexed_at": "2026-01-20T10:00:00Z" if self.generation else None,
+            "age_s": 60.0 if self.generation else None,
+            "behind_s": 0.0,
             "checks": {"generation": "ok" if self.generation else missing},
             "statistics": {"requests": len(self.asked)},
             "notices": [] if self.generation else [missing],

@@ -10,7 +10,15 @@ from typing import Any
 
 from memory_agent import MemoryAgent, memory_citation
 
-from nornweave.documents import (
+from nornweave.answer.text_renderer import render_answer
+from nornweave.errors import QueryError, SourceUnavailableError, StoreError
+from nornweave.feedback.book import FeedbackBook, FeedbackDocument
+from nornweave.fusion.records import Recalled
+from nornweave.retrieval.question import Question
+from nornweave.settings.fusion import FusionSettings
+from nornweave.store.history import EvaluationHistory
+from nornweave.types import Domain
+from nornweave.views import (
     ChunkDocument,
     Deposit,
     DepositDocument,
@@ -18,22 +26,16 @@ from nornweave.documents import (
     FusionResult,
     LedgerDocument,
     LedgerEntryDocument,
+    answer_document,
     citation_document,
 )
-from nornweave.errors import QueryError, SourceUnavailableError, StoreError
-from nornweave.evaluation_documents import (
+from nornweave.views.evaluations import (
     ComparisonDocument,
     EvaluationsDocument,
     EvaluationsQuery,
     comparison_document,
     evaluations_document,
 )
-from nornweave.feedback import FeedbackBook, FeedbackDocument
-from nornweave.fusion.records import FuseRequest
-from nornweave.fusion_settings import FusionSettings
-from nornweave.gathering import Question
-from nornweave.store.history import EvaluationHistory
-from nornweave.types import Domain
 
 THREADS = 16
 
@@ -48,7 +50,8 @@ class MemoryEngine:
         self.judged: list[tuple[str, str, bool]] = []
         self.book = book
         self.history = EvaluationHistory(history)
-        self.fused: list[FuseRequest] = []
+        self.left_ms: list[int | None] = []
+        self.fused: list[Recalled] = []
         self.deposited: list[tuple[Domain, Deposit]] = []
         self.looked_up: list[tuple[str, ...]] = []
         self.settings = FusionSettings()
@@ -65,17 +68,17 @@ class MemoryEngine:
             executor.shutdown(wait=False, cancel_futures=True)
 
     def query(self, question: Question) -> FusionResult:
-        return self._answer(question).document()
+        return answer_document(self._answer(question))
 
     def query_text(self, question: Question) -> str:
-        text: str = self._answer(question).text(self.settings.fusion_max_chars_per_source)
-        return text
+        return render_answer(self._answer(question), self.settings.fusion_max_chars_per_source)
 
     def _answer(self, question: Question) -> Any:
-        from nornweave.answer import answer
+        from nornweave.answer.pipeline import answer
 
         with self._lock:
             self.questions.append(question)
+            self.left_ms.append(question.deadline.left_ms if question.deadline else None)
         if question.text == "closed":
             raise StoreError("is shutting down; ask again later")
         if question.text == "defect":
@@ -100,12 +103,12 @@ class MemoryEngine:
         at = "2026-01-20T10:00:00Z"
         return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": None}
 
-    def fuse(self, request: FuseRequest) -> FusionResult:
-        from nornweave.answer import fuse_answers
+    def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
+        from nornweave.answer.pipeline import answer_from
 
         with self._lock:
-            self.fused.append(request)
-        return fuse_answers(request, self.settings).document()
+            self.fused.append(recalled)
+        return answer_document(answer_from(question, recalled, self.settings))
 
     def chunk(self, chunk_id: str) -> ChunkDocument | None:
         self.looked_up.append((chunk_id,))
@@ -187,15 +190,22 @@ def ledger_entry(entity: str, *domains: Domain, settled: str | None = None) -> L
                 "source_id": "payments",
                 "source_path": "a.md",
                 "chunk_id": f"{domain.value}-1",
+                "side": "documentation",
+                "name": entity,
+                "owner": "",
                 "value": str(place),
                 "unit": "s",
                 "statement": f"It is {place} s.",
                 "char_range": [0, 9],
                 "line_range": None,
                 "timestamp": None,
+                "updated_at": None,
+                "revision": None,
+                "author": None,
             }
             for place, domain in enumerate(sides)
         ],
+        "also": [],
         "suggested": sides[0].value,
         "reason": "newer",
         "explanation": "0 s and 1 s",

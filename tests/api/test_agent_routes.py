@@ -9,9 +9,11 @@ import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
 from api.schemas import RegistryDocument
-from nornweave.documents import RecallDocument
-from nornweave.recall.records import AgentState, RecallRequest
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import AgentState
 from nornweave.settings import Settings
+from nornweave.types import Domain
+from nornweave.views import RecallDocument
 
 RECALL = "/agents/code/recall"
 CITATION = {
@@ -25,8 +27,16 @@ def test_only_the_text_is_required(ask: Ask, code: MemoryAgent) -> None:
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
     (asked,) = code.asked
-    assert asked == RecallRequest(text="pay", filters={}, timeout_ms=asked.timeout_ms, now=asked.now)
-    assert 4000 < asked.timeout_ms <= 5000
+    assert asked == Question(
+        text="pay",
+        now=asked.now,
+        query_id=asked.query_id,
+        trace_id=asked.trace_id,
+        domains=(Domain.CODE,),
+        filters={Domain.CODE: {}},
+        deadline=asked.deadline,
+    )
+    assert asked.deadline is not None and asked.deadline.timeout_ms == 5000
 
 
 def test_everything_that_is_asked_reaches_the_agent(ask: Ask, code: MemoryAgent) -> None:
@@ -41,15 +51,18 @@ def test_everything_that_is_asked_reaches_the_agent(ask: Ask, code: MemoryAgent)
     }
     assert len(ask("POST", RECALL, json=body).json()["items"]) == 1
     (asked,) = code.asked
-    assert asked == RecallRequest(
+    assert asked == Question(
         text="zählt 🙂\ttabs",
+        now=asked.now,
+        query_id=asked.query_id,
+        trace_id=asked.trace_id,
+        domains=(Domain.CODE,),
         top_k=1,
-        filters={"language": "python"},
+        filters={Domain.CODE: {"language": "python"}},
         expand="on",
         rerank="off",
-        timeout_ms=None,
+        deadline=None,
         explain=True,
-        now=asked.now,
     )
 
 

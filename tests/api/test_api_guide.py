@@ -14,7 +14,7 @@ from api.ingest_body import MAX_DOCUMENTS
 from api.limits import MAX_LARGE_BODY_BYTES, MAX_WAITING
 from api.state import QUESTIONS
 from api.values import MAX_DEPTH
-from nornweave.feedback import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
+from nornweave.feedback.book import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 CALLS = re.findall(

@@ -11,11 +11,11 @@ import httpx
 import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
-from nornweave.evaluation_documents import ComparisonDocument, EvaluationsDocument
-from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Verdict
+from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
 from nornweave.settings import Settings
 from nornweave.store.history import EvaluationHistory
 from nornweave.types import Domain
+from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument
 
 VALUES = {"gen-000001": {"q1": 1.0, "q2": 1.0, "q3": 0.0}, "gen-000002": {"q1": 1.0, "q2": 0.5, "q3": 0.25}}
 

@@ -11,7 +11,7 @@ import httpx
 import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
-from nornweave.feedback import FeedbackBook, FeedbackDocument
+from nornweave.feedback.book import FeedbackBook, FeedbackDocument
 from nornweave.settings import Settings
 from nornweave.types import Domain
 

@@ -12,12 +12,14 @@ import pytest
 from api_support import Ask, conforms, is_problem
 from memory_engine import MemoryEngine
 
+from api.arrival import arrive
 from api.fuse_body import FuseBody
-from nornweave.documents import FusionResult
-from nornweave.fusion.records import ConflictStrategy, CoverageGap
+from nornweave.fusion.records import CoverageGap
+from nornweave.retrieval.question import ConflictStrategy
+from nornweave.views import FusionResult
 
 LEAST = {"chunk_id": "a-1", "content": "Refunds take a week.", "score": 0.5}
-# The worked example of PIPELINE, with its own names and dates.
+# The worked example of the fusion stages, with its own names and dates.
 WORKED: dict[str, Any] = {
     "original_text": "what's the error handling behavior in the payment module",
     "responses": [
@@ -152,8 +154,9 @@ def test_everything_that_is_said_reaches_the_pipeline() -> None:
         "now": "2026-01-20T10:00:00",
         "top_k": 5, "max_tokens": 100, "min_score": 0.1, "diversity": 1, "synthesize": True, "timeout_ms": 100,
     }  # fmt: skip
-    request = FuseBody.model_validate(body).request()
-    (response,) = request.responses
+    read_body, arrival = FuseBody.model_validate(body), arrive(100)
+    question, recalled = read_body.question(arrival), read_body.recalled()
+    (response,) = recalled.responses
     (read,) = response.items
     assert response.calibrated
     assert read.citation.domain_id == "documentation"
@@ -162,12 +165,12 @@ def test_everything_that_is_said_reaches_the_pipeline() -> None:
     assert (read.citation.message_ids, read.citation.stale, read.citation.page) == (("1.0",), True, 2)
     assert (read.sources["bm25"].rank, read.sources["bm25"].score) == (1, -3)
     assert read.metadata["nested"] == {"a": [1, None, {"b": "c"}]}
-    assert request.coverage_gaps == (CoverageGap("w", "", "late"),)
-    assert request.strategy is ConflictStrategy.FLAG
-    assert dict(request.domain_signals) == {"conversations": 1, "wiki": 0.25}
-    assert request.now == datetime(2026, 1, 20, 10, tzinfo=UTC)
-    assert (request.top_k, request.max_tokens, request.min_score, request.diversity) == (5, 100, 0.1, 1)
-    assert (request.synthesize, request.timeout_ms) == (True, 100)
+    assert recalled.coverage_gaps == (CoverageGap("w", "", "late"),)
+    assert question.strategy is ConflictStrategy.FLAG
+    assert dict(recalled.domain_signals) == {"conversations": 1, "wiki": 0.25}
+    assert question.now == datetime(2026, 1, 20, 10, tzinfo=UTC)
+    assert (question.top_k, question.max_tokens, question.min_score, question.diversity) == (5, 100, 0.1, 1)
+    assert (question.synthesize, question.deadline) == (True, arrival.deadline)
 
 
 def test_nobody_answered_is_an_answer(ask: Ask) -> None:

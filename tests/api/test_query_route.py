@@ -13,12 +13,11 @@ from api_support import Ask, client_of, conforms, is_problem
 from memory_agent import MemoryAgent
 from memory_engine import MemoryEngine
 
-from nornweave.documents import FusionResult
-from nornweave.fusion.records import ConflictStrategy
-from nornweave.gathering import Question
-from nornweave.recall.records import AgentState
+from nornweave.retrieval.question import ConflictStrategy, Question
+from nornweave.retrieval.records import AgentState
 from nornweave.settings import Settings
 from nornweave.types import Domain
+from nornweave.views import FusionResult
 
 TEXTS = ("Refunds take a week to arrive.", "A ledger entry is posted twice.")
 
@@ -28,13 +27,19 @@ def documentation() -> MemoryAgent:
     return MemoryAgent(Domain.DOCUMENTATION, texts=TEXTS, prefix="docs-")
 
 
+def as_asked(asked: Question, text: str, **options: Any) -> Question:
+    """Return the question that was meant, with what the request was given when it arrived."""
+    arrival = {name: getattr(asked, name) for name in ("now", "query_id", "trace_id", "deadline")}
+    return Question(text=text, **{**arrival, **options})
+
+
 def test_only_the_question_is_required(ask: Ask, engine: MemoryEngine) -> None:
     answer = ask("POST", "/query", json={"query": "pay"})
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
     (asked,) = engine.questions
-    assert asked == Question(text="pay", timeout_ms=asked.timeout_ms, now=asked.now)
-    assert asked.timeout_ms is not None and 4000 < asked.timeout_ms <= 5000
+    assert asked == as_asked(asked, "pay")
+    assert asked.deadline is not None and asked.deadline.timeout_ms == 5000
 
 
 def test_everything_that_is_asked_reaches_the_engine(ask: Ask, engine: MemoryEngine) -> None:
@@ -56,7 +61,8 @@ def test_everything_that_is_asked_reaches_the_engine(ask: Ask, engine: MemoryEng
     }
     assert ask("POST", "/query", json=body).status_code == 200
     (asked,) = engine.questions
-    assert asked == Question(
+    assert asked == as_asked(
+        asked,
         text="zählt 🙂\ttabs",
         domains=(Domain.DOCUMENTATION, Domain.CODE),
         top_k=3,
@@ -66,11 +72,9 @@ def test_everything_that_is_asked_reaches_the_engine(ask: Ask, engine: MemoryEng
         rerank="off",
         synthesize=True,
         explain=True,
-        timeout_ms=asked.timeout_ms,
         max_tokens=500,
         min_score=0,
         diversity=0.5,
-        now=asked.now,
     )
 
 
@@ -84,6 +88,19 @@ def test_the_answer_has_the_shape_of_the_contract(ask: Ask) -> None:
     assert answer["coverage_gaps"] == []
 
 
+def test_an_explained_answer_says_what_was_merged(ask: Ask, code: MemoryAgent) -> None:
+    code.texts = TEXTS
+    answer = ask("POST", "/query", json={"query": "pay", "explain": True}).json()
+    conforms(FusionResult, answer)
+    assert sorted((merge["kept"], merge["dropped"], merge["reason"]) for merge in answer["merged"]) == [
+        ("chunk-0", "docs-chunk-0", "same_text"),
+        ("chunk-1", "docs-chunk-1", "same_text"),
+    ]
+    assert all(merge["similarity"] == 1 for merge in answer["merged"])
+    assert len(answer["merged"]) == answer["duplicates_removed"]
+    assert "merged" not in ask("POST", "/query", json={"query": "pay"}).json()
+
+
 def test_text_is_plain_utf_8(ask: Ask) -> None:
     answer = ask("POST", "/query", json={"query": "pay", "format": "text"})
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
@@ -91,10 +108,27 @@ def test_text_is_plain_utf_8(ask: Ask) -> None:
 
 
 def test_null_is_the_default_where_it_is_allowed(ask: Ask, engine: MemoryEngine) -> None:
-    nothing = dict.fromkeys(("domains", "conflict_strategy", "max_tokens", "min_score", "diversity"))
+    nothing = dict.fromkeys(("domains", "conflict_strategy", "timeout_ms", "max_tokens", "min_score", "diversity"))
     assert ask("POST", "/query", json={"query": "pay", **nothing}).status_code == 200
     (asked,) = engine.questions
-    assert asked == Question(text="pay", timeout_ms=asked.timeout_ms, now=asked.now)
+    assert asked == as_asked(asked, "pay")
+
+
+@pytest.mark.parametrize("body", [{"query": "pay"}, {"query": "pay", "timeout_ms": None}])
+def test_a_question_without_a_timeout_has_the_configured_one(
+    settings: Settings, engine: MemoryEngine, code: MemoryAgent, body: dict[str, Any]
+) -> None:
+    code.seconds = 0.5
+    fusion = settings.fusion.model_copy(update={"fusion_timeout_seconds": 0.2})
+
+    async def main() -> dict[str, Any]:
+        async with client_of(settings.model_copy(update={"fusion": fusion}), engine) as client:
+            answer: dict[str, Any] = (await client.post("/query", json=body)).json()
+            return answer
+
+    answer = asyncio.run(main())
+    assert [gap["reason"] for gap in answer["coverage_gaps"]] == ["timeout after 200ms"]
+    assert {item["citation"]["domain_id"] for item in answer["items"]} == {"documentation"}
 
 
 def test_a_domain_that_is_not_served_is_named_with_those_that_are(ask: Ask, engine: MemoryEngine) -> None:
@@ -216,7 +250,7 @@ def test_waiting_for_a_turn_counts_towards_the_deadline(settings: Settings, engi
     asyncio.run(main())
     (asked,) = engine.questions
     assert asked.text == "patient"
-    assert asked.timeout_ms is not None and asked.timeout_ms <= 4950
+    assert engine.left_ms[-1] is not None and engine.left_ms[-1] <= 4950
 
 
 def test_who_asks_while_the_engine_starts_gets_an_answer_when_it_has(
@@ -239,7 +273,7 @@ def test_only_those_that_are_asked_are_waited_for(ask: Ask, documentation: Memor
     documentation.state = AgentState.STARTING
     assert ask("POST", "/query", json={"query": "pay", "domains": ["code"], "timeout_ms": 60_000}).status_code == 200
     assert ask("POST", "/query", json={"query": "pay", "timeout_ms": 200}).json()["items"], "half of the time is left"
-    assert engine.questions[-1].timeout_ms is not None and 20 < engine.questions[-1].timeout_ms <= 100
+    assert engine.left_ms[-1] is not None and 20 < engine.left_ms[-1] <= 100
 
 
 @pytest.mark.parametrize("state", [AgentState.STARTING, AgentState.DRAINING, AgentState.OFFLINE])
@@ -294,7 +328,6 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"query": "x", "explain": 1}, "explain", "found 1"),
     ({"query": "x", "timeout_ms": 0}, "timeout_ms", "found 0"),
     ({"query": "x", "timeout_ms": 60_001}, "timeout_ms", "60000"),
-    ({"query": "x", "timeout_ms": None}, "timeout_ms", "found null"),
     ({"query": "x", "max_tokens": 0}, "max_tokens", "found 0"),
     ({"query": "x", "max_tokens": 1.0}, "max_tokens", "found 1.0"),
     ({"query": "x", "min_score": -0.1}, "min_score", "found -0.1"),

@@ -10,7 +10,7 @@ from api_support import Ask, MemoryAgent, MemoryEngine, client_of, is_problem
 from pydantic import TypeAdapter
 
 from api.schemas import ReadinessDocument
-from nornweave.recall.records import AgentState
+from nornweave.retrieval.records import AgentState
 from nornweave.settings import Settings
 from nornweave.types import Domain
 
@@ -37,7 +37,8 @@ def test_ready_once_every_domain_answers(ask: Ask, code: MemoryAgent, state: Age
     document = readiness(ask("GET", "/ready"), 200)
     assert document["ready"]
     assert document["domains"]["code"] == {
-        "ready": True, "state": state, "generation": "gen-000001", "reason": None
+        "ready": True, "state": state, "generation": "gen-000001", "published": "gen-000001",
+        "indexed_at": "2026-01-20T10:00:00Z", "age_s": 60.0, "behind_s": 0.0, "reason": None,
     }  # fmt: skip
 
 

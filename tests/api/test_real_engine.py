@@ -14,15 +14,15 @@ import httpx
 import pytest
 from api_support import MemoryAgent, client_of, conforms, is_problem, publish, write_corpus
 from pydantic import TypeAdapter
+from questions import question_of
 from shown_answers import document as answered
 from shown_answers import remembered
 
-from nornweave.documents import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
 from nornweave.engine import Engine
-from nornweave.feedback import REMEMBERED_DAYS, FeedbackBook
-from nornweave.gathering import Question
+from nornweave.feedback.book import REMEMBERED_DAYS, FeedbackBook
 from nornweave.settings import FeedbackSettings, Settings
 from nornweave.types import Domain
+from nornweave.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
 
 READY_WITHIN_S = 30
 
@@ -231,7 +231,7 @@ def test_what_nobody_judged_in_a_month_is_forgotten_while_it_serves(tmp_path: Pa
     for days in (REMEMBERED_DAYS + 1, 1):
         shown_at = datetime.now(UTC) - timedelta(days=days)
         book = FeedbackBook(folder, now=lambda at=shown_at: at)  # type: ignore[misc]
-        book.shown(Question(text="x"), answered(f"{days} days ago"))
+        book.shown(question_of("x"), answered(f"{days} days ago"))
         book.close()
 
     async def test(client: httpx.AsyncClient) -> None:

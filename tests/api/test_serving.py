@@ -17,13 +17,15 @@ import httpx
 import pytest
 
 from api.app import CLOSE_WITHIN_S
-from api.serving import DRAIN_WITHIN_S, default_port, serve
+from api.listening import default_port
+from api.process import DRAIN_WITHIN_S
+from api.serving import serve
 from nornweave.errors import ConfigError
 from nornweave.settings import Settings
 from nornweave.supervisor import STOP_WITHIN_S, PortInUseError
 from nornweave.types import Domain
 
-START_S, STOP_S = 60.0, 15.0
+START_S, STOP_S = 120.0, 15.0
 # What the command does, without the command; agents in memory where a test needs slow ones.
 SERVE = """
 import sys
@@ -37,11 +39,11 @@ sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, agent=agent))
 EARLY = """
 import signal
 import uvicorn
-from api.serving import _signals_end
+from api.process import signals_end
 for number in (signal.SIGINT, signal.SIGTERM):
     server = uvicorn.Server(uvicorn.Config(app=None))
     before = signal.getsignal(number)
-    with _signals_end(server):
+    with signals_end(server):
         signal.raise_signal(number)
     print(server.should_exit and signal.getsignal(number) is before)
 """
@@ -54,8 +56,8 @@ from nornweave.settings import load_settings
 from nornweave.types import Domain
 seconds = float(sys.argv[2])
 api.app._engine = lambda settings, agent: MemoryEngine(MemoryAgent(Domain.CODE, seconds=seconds))
-import api.serving
-api.serving.DRAIN_WITHIN_S = int(sys.argv[3])
+import api.process, api.serving
+api.process.DRAIN_WITHIN_S = int(sys.argv[3])
 sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
 LOADING = """
@@ -69,6 +71,21 @@ class Loading(MemoryEngine):
     def close(self):
         time.sleep(600)
 api.app._engine = lambda settings, agent: Loading(MemoryAgent(Domain.CODE))
+import api.serving
+sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
+"""
+LOGGING = """
+import logging, sys
+from pathlib import Path
+from api_support import MemoryAgent, MemoryEngine
+import api.app
+from nornweave.settings import load_settings
+from nornweave.types import Domain
+class Logging(MemoryAgent):
+    def recall(self, question):
+        logging.getLogger("agent").warning("asked for %s", question.text)
+        return super().recall(question)
+api.app._engine = lambda settings, agent: MemoryEngine(Logging(Domain.CODE))
 import api.serving
 sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
@@ -152,6 +169,27 @@ def test_it_says_where_answers_and_stops(
     log = (tmp_path / "log").read_text()
     assert log.splitlines() == [url], "nothing but where it listens"
     assert (tmp_path / "out").read_bytes() == b"", "stdout is for results"
+
+
+@pytest.mark.slow
+def test_log_lines_of_a_request_have_its_trace_id(
+    started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings, tmp_path: Path
+) -> None:
+    _, url = started(LOGGING, published.file)
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    with httpx.Client(base_url=url, trust_env=False) as client:
+        headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
+        traced = client.post("/query", json={"query": "payment"}, headers=headers).json()
+        untraced = client.post("/query", json={"query": "refund"}).json()
+        assert client.post("/agents/code/recall", json={"query_text": "ledger"}, headers=headers).status_code == 200
+    assert traced["trace_id"] == trace_id
+    assert untraced["trace_id"] not in {trace_id, ""}
+    # Each is logged in a thread: the first two in one of the domain's, the last one in one of the API's.
+    assert [line for line in (tmp_path / "log").read_text().splitlines() if "asked for" in line] == [
+        f"WARNING asked for payment trace_id={trace_id}",
+        f"WARNING asked for refund trace_id={untraced['trace_id']}",
+        f"WARNING asked for ledger trace_id={trace_id}",
+    ]
 
 
 def test_a_signal_before_the_server_runs_is_not_lost() -> None:
@@ -265,10 +303,10 @@ def test_serving_needs_neither_torch_nor_dagster(published: Settings) -> None:
 import asyncio, json, sys
 from pathlib import Path
 import httpx
-import api.serving
+import api.process
 from nornweave.settings import load_settings
 async def main():
-    app = api.serving.create_app(load_settings(Path(sys.argv[1]), {}), environment={})
+    app = api.process.create_app(load_settings(Path(sys.argv[1]), {}), environment={})
     async with app.router.lifespan_context(app):
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://nornweave") as client:
             assert (await client.post("/agents/code/recall", json={"query_text": "payment"})).status_code == 200

@@ -10,17 +10,17 @@ from api_support import Ask, conforms
 from pydantic import BaseModel
 
 from api.errors import Problem
+from api.examples import Worked, worked_examples
 from api.feedback_body import FeedbackBody
 from api.fuse_body import FuseBody
 from api.ingest_body import IngestBody, IngestDocument
 from api.query_body import QueryBody
-from api.record import ALONE, ASKED, shortened
+from api.record_examples import ALONE, ASKED, shortened
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
-from api.worked import Worked, worked_examples
-from nornweave.documents import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
-from nornweave.evaluation_documents import ComparisonDocument, EvaluationsDocument
-from nornweave.feedback import FeedbackDocument
+from nornweave.feedback.book import FeedbackDocument
 from nornweave.types import Domain
+from nornweave.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
+from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument
 
 BODIES: dict[str, type[BaseModel]] = {
     "/query": QueryBody,
@@ -86,7 +86,7 @@ def test_what_is_recorded_is_what_is_asked() -> None:
     recorded = {example.name: example for example in worked_examples()}
     for asked in (*ASKED, *ALONE):
         assert (recorded[asked.name].body, recorded[asked.name].path) == (asked.body, asked.path), (
-            "run python -m api.record once more"
+            "run python -m api.record_examples once more"
         )
 
 

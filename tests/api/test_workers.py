@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -16,8 +17,8 @@ import psutil
 import pytest
 
 from api.serving import serve
-from api.workers import HAS_WORKERS, usual_workers
-from nornweave.feedback import FeedbackBook
+from api.workers import HAS_WORKERS, Place, supervise, usual_workers
+from nornweave.feedback.book import FeedbackBook
 from nornweave.settings import Settings
 from nornweave.supervisor import PortInUseError
 
@@ -28,7 +29,7 @@ from api.serving import serve
 from nornweave.settings import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
 """
-START_S, STOP_S = 60.0, 15.0
+START_S, STOP_S = 120.0, 15.0
 
 pytestmark = [
     pytest.mark.slow,
@@ -86,9 +87,14 @@ def listeners(server: subprocess.Popen[bytes], url: str, state: str = psutil.CON
     ]
 
 
-def test_both_answer_and_end_together(served: tuple[subprocess.Popen[bytes], str]) -> None:
+def test_both_answer_keep_their_port_and_end_together(
+    served: tuple[subprocess.Popen[bytes], str], published: Settings
+) -> None:
     server, url = served
     processes = listeners(server, url)
+    for workers in (1, 2):
+        with pytest.raises(PortInUseError, match="is in use"):
+            serve(published, port=int(url.rsplit(":", 1)[1]), environment={}, workers=workers)
     for _ in range(12):  # a connection each, shared among them
         answer = httpx.post(f"{url}/query", json={"query": "payment"}, trust_env=False, timeout=START_S)
         assert answer.json()["items"]
@@ -115,15 +121,58 @@ def test_a_worker_ends_with_a_parent_that_is_killed(served: tuple[subprocess.Pop
         httpx.get(f"{url}/health", trust_env=False)
 
 
-def test_a_worker_that_dies_leaves_the_others_serving(served: tuple[subprocess.Popen[bytes], str]) -> None:
+def test_one_that_dies_is_replaced_and_no_request_of_the_others_fails(
+    served: tuple[subprocess.Popen[bytes], str], tmp_path: Path
+) -> None:
     server, url = served
-    for child in psutil.Process(server.pid).children():
-        child.kill()
-    deadline = time.monotonic() + STOP_S
-    while len(listeners(server, url)) > 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
-    for _ in range(5):
-        assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+    parent, log = psutil.Process(server.pid), tmp_path / "log"
+    before = {child.pid for child in parent.children()}
+    victim = min(before)
+    os.kill(victim, signal.SIGSTOP)  # from here on it takes no connection: none of the requests is under way in it
+
+    def ask(number: int) -> int:
+        if number == 20:
+            os.kill(victim, signal.SIGKILL)
+        return httpx.get(f"{url}/agents", trust_env=False, timeout=START_S).status_code
+
+    with ThreadPoolExecutor(4) as clients:
+        assert set(clients.map(ask, range(100))) == {200}
+    until(lambda: both_accept(server, url), log)
+    after = {child.pid for child in parent.children()}
+    assert len(after) == 2 and victim not in after
+    assert before - {victim} <= after
+    assert f"serving process {victim} was ended by SIGKILL" in log.read_text()
+
+
+def ending_at_once(code: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-c", f"raise SystemExit({code})"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_one_that_dies_again_and_again_is_replaced_ever_more_slowly(caplog: pytest.LogCaptureFixture) -> None:
+    clock, starts = [0.0], []
+
+    def start() -> subprocess.Popen[bytes]:
+        starts.append(clock[0])
+        return ending_at_once(-9 if len(starts) % 2 else 1)
+
+    place = Place(start, now=lambda: clock[0])
+    for _ in range(100):
+        place.fill()
+        if place.process:
+            place.process.wait()
+            assert place.has_died
+            place.take_note()
+        clock[0] += 1
+    assert starts == [0, 1, 2, 4, 8, 16, 32, 62, 92]
+    assert len(caplog.messages) == len(starts)
+    assert caplog.messages[3].endswith("after 0 s; another one takes its place in 4 s")
+
+
+def test_when_none_of_them_can_serve_that_is_the_end() -> None:
+    announced: list[str] = []
+    assert supervise(lambda: ending_at_once(2), 2, lambda: announced.append("url"), []) == 1
+    assert announced == []
 
 
 def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_killed(
@@ -142,15 +191,6 @@ def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_kill
     judged = FeedbackBook(published.data_dir / "feedback").judged()
     kept = {answer.query_id: list(answer.votes.values()) for answer in judged}
     assert {query_id: kept[query_id] for query_id in said} == {query_id: [useful] for query_id, useful in said.items()}
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_who_comes_second_does_not_get_the_port(
-    served: tuple[subprocess.Popen[bytes], str], published: Settings, workers: int
-) -> None:
-    _, url = served
-    with pytest.raises(PortInUseError, match="is in use"):
-        serve(published, port=int(url.rsplit(":", 1)[1]), environment={}, workers=workers)
 
 
 def test_a_small_index_has_a_process_a_cpu(published: Settings) -> None:

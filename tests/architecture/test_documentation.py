@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nornweave.cli import app
+from nornweave.cli.main import app
 from nornweave.settings import SourceSettings, SourceType, load_settings
 
 ROOT = Path(__file__).parents[2]

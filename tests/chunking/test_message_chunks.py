@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from nornweave.chunking.message_groups import GROUP_TOKENS
 from nornweave.chunking.messages import CONTEXT_TOKENS, VERSION, chunk_messages
 from nornweave.chunking.spans import TokenIndex
-from nornweave.ingest.conversation import RawMessage, conversation, gather_threads
-from nornweave.ingest.github import GithubDumpSource
-from nornweave.ingest.messages import MessagesSource
-from nornweave.ingest.slack import SlackSource
-from nornweave.ingest.transcripts import TranscriptSource
+from nornweave.parsing.conversation import RawMessage, conversation, gather_threads
+from nornweave.sources.github import GithubDumpSource
+from nornweave.sources.messages import MessagesSource
+from nornweave.sources.slack import SlackSource
+from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import Chunk, Document, Entry, SourceId
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations"

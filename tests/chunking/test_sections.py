@@ -17,12 +17,12 @@ from docutils.utils import new_document
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.chunking.outline_html import read_html
-from nornweave.chunking.outline_markdown import _parse, _scan, outline_markdown
-from nornweave.chunking.outline_rst import outline_rst
+from nornweave.chunking.outlines.html import read_html
+from nornweave.chunking.outlines.markdown import _parse, _scan, outline_markdown
+from nornweave.chunking.outlines.rst import outline_rst
 from nornweave.chunking.sections import chunk_sections
 from nornweave.chunking.spans import TokenIndex
-from nornweave.ingest.markup import describe
+from nornweave.parsing.front_matter import describe
 from nornweave.types import NO_METADATA, Chunk, ContentHash, Document, DocumentId, Domain, JsonValue, SourceId
 
 PAGES = Path(__file__).parents[1] / "golden" / "sections"

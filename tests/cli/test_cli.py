@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import HASHED, nornweave
 
-EXAMPLES = Path(__file__).parents[1] / "examples" / "payments"
-HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
+EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 
 
 @pytest.fixture
@@ -33,21 +33,21 @@ def workspace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def nornweave(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "nornweave.cli", *arguments], cwd=folder, capture_output=True, text=True, timeout=180
-    )
-
-
 def as_json(folder: Path, *arguments: str) -> Any:
     done = nornweave(folder, *arguments, "--json")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
+def readable_by_others(folder: Path) -> list[str]:
+    return [str(path) for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077]
+
+
 @pytest.mark.slow
 def test_a_day_with_the_command_line(workspace: Path) -> None:
-    """Sync, search, change, break, delete, sync again, look at the status, roll back."""
+    """Sync, search, change, break, delete, sync again, look at the status, roll back; nobody else may read it."""
+    (workspace / "var/plans").mkdir(parents=True)
+    (workspace / "var").chmod(0o755)
     first = as_json(workspace, "sync")
     assert set(first) == {"code", "documentation", "conversations", "research"}
     for report in first.values():
@@ -82,13 +82,15 @@ def test_a_day_with_the_command_line(workspace: Path) -> None:
 
     again = as_json(workspace, "sync", "--domain", "code")["code"]
     assert (again["published"], again["embedded"], again["unchanged"]) == (False, 0, first["code"]["added"])
+    assert readable_by_others(workspace / "var") == []
 
 
 @pytest.mark.slow
 def test_one_missing_source_fails_alone_and_says_so(workspace: Path) -> None:
-    as_json(workspace, "sync")
+    two = ("--domain", "code", "--domain", "documentation")
+    as_json(workspace, "sync", *two)
     (workspace / "payments/docs").rename(workspace / "payments/unmounted")
-    done = nornweave(workspace, "sync", "--json")
+    done = nornweave(workspace, "sync", *two, "--json")
     reports = json.loads(done.stdout)
     assert done.returncode == 1
     assert "docs" in done.stderr
@@ -129,8 +131,9 @@ def test_a_wrong_configuration_stops_every_command(workspace: Path) -> None:
 
 
 def test_help_names_every_command(tmp_path: Path) -> None:
-    done = nornweave(tmp_path, "-h")
-    assert done.returncode == 0
+    command = [sys.executable, "-m", "nornweave.cli", "-h"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
     for command in ("sync", "query", "status", "rollback", "up"):
         assert command in done.stdout
 

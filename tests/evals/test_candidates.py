@@ -16,18 +16,19 @@ from evals.judgments import JudgmentError
 from evals.results import Scope
 from evals.runs import SetToRun, evaluate_all
 from evals.sets import read_sets
-from nornweave import analysis
 from nornweave.engine import Engine
 from nornweave.errors import StoreError
-from nornweave.evaluations import Verdict
-from nornweave.parts import domain_parts
-from nornweave.recall.query import read_query
+from nornweave.quality.records import Verdict
+from nornweave.retrieval.query import read_query
 from nornweave.settings import Settings, load_settings
 from nornweave.store.port import Candidate
 from nornweave.store.publish import CandidateFiles
-from nornweave.sync import DomainSync, SyncOptions, run
+from nornweave.sync.pipeline import DomainSync, run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
+from nornweave.text import analyzer
 from nornweave.types import Domain, GenerationId
-from nornweave.workspace import history_of, store_of
+from nornweave.wiring import history_of, store_of
 
 DOCS = Domain.DOCUMENTATION
 FIRST, SECOND = "gen-000001", "gen-000002"
@@ -88,17 +89,14 @@ def candidate_of(settings: Settings) -> Iterator[Candidate]:
     with DomainSync(domain_parts(settings, DOCS), SyncOptions(full=True, wait_s=0)) as sync:
         sync.store_changes()
         sync.embed()
-        candidate = sync.build_unchecked()
+        candidate = sync.build().candidate
         assert candidate
-        try:
-            yield candidate
-        finally:
-            sync.discard(candidate)
+        yield candidate
 
 
 def measured(settings: Settings, *, accepted: bool = False) -> CandidateReport:
     with candidate_of(settings) as candidate:
-        report = evaluate_candidate(settings, DOCS, candidate, run_id="test", accepted=accepted)
+        report = evaluate_candidate(settings, DOCS, candidate, run_id="test", accept=lambda: accepted)
     assert report
     return report
 
@@ -156,10 +154,9 @@ def test_queries_out_of_the_corpus_come_from_what_is_published(folder: Path) -> 
         sync.store_changes()
         sync.embed()
         sync._writer._connection.execute("delete from chunks where hash(chunk_id) % 2 = 0")  # type: ignore[attr-defined]
-        candidate = sync.build_unchecked()
+        candidate = sync.build().candidate
         assert candidate
         report = evaluate_candidate(settings, DOCS, candidate, run_id="test")
-        sync.discard(candidate)
 
     assert report
     (evaluated,) = report.evaluated
@@ -204,7 +201,7 @@ def test_the_files_of_a_candidate_are_its_own_and_no_others(folder: Path) -> Non
 
 def forget_analyses() -> None:
     """Forget what this process remembers of words and queries: another analyzer is another process."""
-    analysis._terms_of.cache_clear()
+    analyzer._terms_of.cache_clear()
     read_query.cache_clear()
 
 
@@ -212,8 +209,8 @@ def test_what_newer_code_makes_of_a_generation_is_no_excuse(folder: Path, monkey
     """The nightly evaluation measures what is published, which newer code reads wrongly: not what it is worth."""
     settings = workspace(folder)
     measured(settings)
-    monkeypatch.setattr(analysis, "VERSION", "other")
-    monkeypatch.setattr(analysis, "_expand", lambda word: iter(["same"]))
+    monkeypatch.setattr(analyzer, "VERSION", "other")
+    monkeypatch.setattr(analyzer, "_expand", lambda word: iter(["same"]))
     forget_analyses()
     try:
         with Engine(settings, [DOCS], watch=False) as engine:
@@ -233,7 +230,7 @@ def test_a_generation_that_was_never_measured_and_cannot_be_any_more_is_not_comp
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = workspace(folder)
-    monkeypatch.setattr(analysis, "VERSION", "other")
+    monkeypatch.setattr(analyzer, "VERSION", "other")
 
     report = measured(settings)
 

@@ -20,11 +20,11 @@ from evals.controls import (
     shuffled,
     strangers,
 )
-from evals.hits import Hits
 from evals.judgments import Judgment, parse_place
+from evals.matches import Hits
 from evals.measures import Metric, measure, metric_of
-from nornweave.embedding import Encoder, load_encoder
-from nornweave.embedding.hashing import HashEncoder
+from nornweave.models.encoders import Encoder, load_encoder
+from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.types import Domain
 
 CODE = Domain.CODE

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from evals.duplicates import LabelledPair, Measured, embed, judge, measure, read_pairs
+from nornweave.models.encoders.precision import Wanted
 
 
 @pytest.fixture(scope="module")
@@ -44,11 +44,9 @@ def test_the_outcome_does_not_depend_on_which_comes_first(pairs: tuple[LabelledP
 
 
 @pytest.mark.slow
-def test_words_and_vectors_reach_the_goal(
-    pairs: tuple[LabelledPair, ...], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    models = Path("var/models")
-    vectors = embed(pairs, models if models.is_dir() else tmp_path_factory.mktemp("models"))
+@pytest.mark.parametrize("precision", ["float", "int8"])
+def test_words_and_vectors_reach_the_goal(pairs: tuple[LabelledPair, ...], precision: Wanted) -> None:
+    vectors = embed(pairs, precision)
     for split in ("dev", "test"):
         found = measure([judge(p, v) for p, v in zip(pairs, vectors, strict=True) if p.split == split])
         assert found.f1 >= 0.90

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from evals.evaluation import evaluate_published
 from evals.report import as_json, eval_failed
 from evals.runs import SetToRun
 from evals.sets import read_sets
 from nornweave.engine import Engine
-from nornweave.parts import domain_parts
 from nornweave.settings import Settings, load_settings
-from nornweave.sync import SyncOptions, run
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
+from nornweave.text.terminal import Terminal
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 NO_MODELS = {"embedding": {"model": "hash:64", "dimensions": 64}, "reranking": {"model": None}}
@@ -68,7 +70,7 @@ def test_names_are_found_where_they_are_defined(settings: Settings, engine: Engi
         tmp_path / "names", queries, *(f"{query['id']}\tsrc/payments/handlers.py#L42-67\t1" for query in queries)
     )
     results = evaluate_published(settings, engine, sets(folder), run_id="test", count_missing=True)
-    assert not eval_failed(Console(quiet=True), results)
+    assert not eval_failed(Terminal(io.StringIO()), results)
     scopes = as_json(results)["code"]["names"]["scopes"]
     assert list(scopes) == ["domain", "domain, no filter", "all domains"]
     assert [failure["query_id"] for failure in scopes["domain"]["failed"]] == ["wrong filter", "blank"]

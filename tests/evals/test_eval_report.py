@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from word_searcher import Passage, WordSearcher
 
 from evals.evaluation import Evaluated
@@ -17,6 +16,7 @@ from evals.report import as_json, eval_failed, print_results, print_summary
 from evals.results import ITEMS
 from evals.runs import Searcher, SetToRun, evaluate_all
 from evals.sets import read_sets
+from nornweave.text.terminal import Terminal
 from nornweave.types import Domain
 
 CODE, DOCS, CHAT = Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS
@@ -59,13 +59,13 @@ def run_eval(
 
 def printed(results: Sequence[Evaluated], width: int = 120) -> str:
     stream = io.StringIO()
-    print_results(Console(file=stream, width=width), results)
+    print_results(Terminal(stream, width=width), results)
     return stream.getvalue()
 
 
 def said(results: Sequence[Evaluated]) -> tuple[bool, list[str]]:
     stream = io.StringIO()
-    failed = eval_failed(Console(file=stream, width=80), results)
+    failed = eval_failed(Terminal(stream, width=80), results)
     return failed, stream.getvalue().splitlines()
 
 
@@ -125,7 +125,7 @@ def test_the_table_shows_every_scope_and_stage(folders: list[Path]) -> None:
 def test_the_table_fits_into_the_narrowest_console(folders: list[Path]) -> None:
     text = printed(run_eval(WordSearcher(CORPUS), folders))
     stream = io.StringIO()
-    print_summary(Console(file=stream, width=120), run_eval(WordSearcher(CORPUS), folders))
+    print_summary(Terminal(stream, width=120), run_eval(WordSearcher(CORPUS), folders))
     for shown in (text, stream.getvalue()):
         assert "…" not in shown
         assert max(map(len, shown.splitlines())) <= 120

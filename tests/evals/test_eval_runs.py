@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from word_searcher import Passage, WordSearcher
 
-from evals.hits import Hits
 from evals.judgments import JudgedSet, Judgment, JudgmentError, Query, parse_place
+from evals.matches import Hits
 from evals.measures import DEEPEST
 from evals.results import ITEMS, Scope, SetResult
 from evals.runs import domain_of_set, evaluate

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.evaluation_documents import (
+from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
+from nornweave.store.history import KEEP_VALUES, EvaluationHistory
+from nornweave.types import Domain
+from nornweave.views.evaluations import (
     WORST,
     EvaluationsQuery,
     comparison_document,
     evaluations_document,
 )
-from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Verdict
-from nornweave.store.history import KEEP_VALUES, EvaluationHistory
-from nornweave.types import Domain
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FIRST, SECOND = "gen-000001", "gen-000002"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from questions import question_of
 from shown_answers import document, item
 from word_searcher import Passage, WordSearcher
 
@@ -16,9 +17,8 @@ from evals.feedback_set import feedback_sets, sets_of_answers
 from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import JudgedSet, Origin
 from evals.runs import evaluate
-from nornweave.feedback import FeedbackBook
-from nornweave.feedback_records import JudgedAnswer, ShownItem
-from nornweave.gathering import Question
+from nornweave.feedback.book import FeedbackBook
+from nornweave.feedback.records import JudgedAnswer, ShownItem
 from nornweave.types import Domain, freeze
 
 
@@ -185,7 +185,7 @@ def test_whatever_was_said_the_sets_are_the_same_in_any_order_and_can_be_written
 def test_from_what_users_said_to_a_measure(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
     for text, path in (("found", "a.py"), ("missed", "b.py"), ("useless", "a.py")):
-        book.shown(Question(text=text), document(text, item("c-1", path), item("c-2", "c.py")))
+        book.shown(question_of(text), document(text, item("c-1", path), item("c-2", "c.py")))
         book.add(text, "c-1", useful=text != "useless")
     (found,) = feedback_sets(book)
     passages = [Passage(Domain.CODE, "a.py", "found", (5, 30)), Passage(Domain.CODE, "b.py", "else", (5, 30))]

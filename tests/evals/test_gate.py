@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evals.gate import MEASURES, SHOWN_QUERIES, Finding, judge, refusals, worse_queries
+from evals.history import Baseline, Subject, kept
 from evals.judgments import Origin
-from evals.keeping import Baseline, Subject, kept
 from evals.measures import Metric, metric_of
 from evals.results import Scope, ScopeResult, SetResult, StageResult
-from nornweave.evaluations import Verdict
+from nornweave.quality.records import Verdict
 from nornweave.settings import EvaluationSettings
 from nornweave.types import Domain
 

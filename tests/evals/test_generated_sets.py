@@ -13,7 +13,7 @@ from recall_workspace import NO_MODELS, opened, publish
 
 from evals.generated import generate
 from evals.generated.docstrings import _summary
-from evals.generated.wording import (
+from evals.generated.query_words import (
     content_words,
     first_sentence,
     is_about_something,

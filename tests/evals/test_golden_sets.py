@@ -12,9 +12,9 @@ import pytest
 
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet, Judgment, Origin, Query
-from nornweave.ingest.opening import open_source
-from nornweave.recall.filters import read_filters
+from nornweave.retrieval.filters import read_filters
 from nornweave.settings import Settings, load_settings
+from nornweave.sources.opening import open_source
 from nornweave.types import Document, Domain
 
 REPOSITORY = Path(__file__).parents[2]

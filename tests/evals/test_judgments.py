@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Origin, Query, parse_place
-from nornweave.recall.records import Citation
+from nornweave.retrieval.records import Citation
 from nornweave.types import Domain
 
 HEADER = "query_id\tdoc_id\tgrade\n"

@@ -14,21 +14,22 @@ import pytest
 import yaml
 
 from evals.evaluation import CandidateReport, evaluate_candidate
-from nornweave import analysis
-from nornweave.parts import domain_parts
-from nornweave.recall.cues import heading_terms
-from nornweave.recall.query import read_query
+from nornweave.retrieval.query import read_query
+from nornweave.retrieval.query_features import heading_terms
 from nornweave.settings import Settings, load_settings
 from nornweave.store.connection import Connection
-from nornweave.sync import DomainSync, SyncOptions, run
+from nornweave.sync.pipeline import DomainSync, run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
+from nornweave.text import analyzer
 from nornweave.types import Domain
-from nornweave.workspace import domain_folder
+from nornweave.wiring import domain_folder
 
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "examples" / "payments"
-RERUNS = 20
+RERUNS = 5
 
 Plant = Callable[[Connection], None]
 
@@ -46,7 +47,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
                 "domain": "documentation",
                 "type": "files",
                 "path": str(CORPUS),
-                "include": ["docs/api/payments.md", "docs/api/webhooks.md"],  # few: they are measured twenty times
+                "include": ["docs/api/payments.md", "docs/api/webhooks.md"],  # few: they are measured again and again
                 "metadata": str(CORPUS / "documentation.metadata.yaml"),
             },
         ],
@@ -56,9 +57,6 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         },
     }
     (folder / "nornweave.yaml").write_text(yaml.safe_dump(configured), encoding="utf-8")
-    if (ROOT / "var" / "models").is_dir():  # converted once for this machine
-        (folder / "var").mkdir()
-        (folder / "var" / "models").symlink_to(ROOT / "var" / "models")
     settings = load_settings(folder / "nornweave.yaml", {})
     for domain in settings.served_domains:
         run(domain_parts(settings, domain), SyncOptions(wait_s=0))
@@ -81,10 +79,9 @@ def measured(settings: Settings, domain: Domain, plant: Plant = intact) -> Candi
             sync.store_changes()
             sync.embed()
             plant(sync._writer._connection)  # type: ignore[attr-defined]
-            candidate = sync.build_unchecked()
+            candidate = sync.build().candidate
             assert candidate
             report = evaluate_candidate(settings, domain, candidate, run_id="test")
-            sync.discard(candidate)
     finally:
         kept.replace(working)
     assert report
@@ -97,11 +94,11 @@ def without_splitting() -> Iterator[None]:
 
     def whole(word: str) -> Iterator[str]:
         lowered = word.lower()
-        yield lowered if "." in word else analysis._stemmers.english.stemWord(lowered)
+        yield lowered if "." in word else analyzer._stemmers.english.stemWord(lowered)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(analysis, "VERSION", "analysis-without-splitting")
-        patch.setattr(analysis, "_expand", whole)
+        patch.setattr(analyzer, "VERSION", "analysis-without-splitting")
+        patch.setattr(analyzer, "_expand", whole)
         forget_analyses()
         try:
             yield
@@ -111,7 +108,7 @@ def without_splitting() -> Iterator[None]:
 
 def forget_analyses() -> None:
     """Forget what this process remembers of words, queries and headings: another analyzer is another process."""
-    for remembered in (analysis._terms_of, read_query, heading_terms):
+    for remembered in (analyzer._terms_of, read_query, heading_terms):
         remembered.cache_clear()
 
 

@@ -7,7 +7,7 @@ import math
 import os
 import signal
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,16 +21,15 @@ from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Orig
 from evals.results import Scope
 from evals.runs import SetToRun, evaluate, locate
 from evals.tuning import TuningError, TuningResult, as_json, as_markdown, keep, tune, tune_ranking
-from evals.tuning.cases import cases_of
-from evals.tuning.fused import Everywhere
-from evals.tuning.scores import MEASURED, PlanScores, objectives
+from evals.tuning.cases import Case, cases_of
+from evals.tuning.objective import MEASURED, AllDomains, domain_ranking, scored
+from evals.tuning.search import Values
 from evals.tuning.space import normalised
 from nornweave.engine import Engine
 from nornweave.errors import StoreError
-from nornweave.gathering import Question
-from nornweave.plans import plan_files, plan_in_force, ranking_in_force
-from nornweave.recall.query import read_query
-from nornweave.settings import PlanSettings, Settings, SourceWeights
+from nornweave.plans.active import plan_files, plan_in_force, ranking_in_force
+from nornweave.settings import PlanSettings, Settings
+from nornweave.settings.fusion import RankWeights
 from nornweave.types import Domain, freeze
 
 
@@ -77,44 +76,31 @@ def repaired(folder: Path) -> TuningResult:
 # What is measured.
 
 
+def objective_of(engine: Engine, cases: Sequence[Case], plan: PlanSettings) -> Values:
+    """Return what a plan of the documentation reaches."""
+    agent = engine.agents[DOCS].with_plan(plan)
+    with ThreadPoolExecutor(1) as executor:
+        return scored([plan], cases, lambda _, case: domain_ranking(agent, executor, case))[plan]
+
+
+@contextmanager
+def all_domains(engine: Engine) -> Iterator[AllDomains]:
+    with ThreadPoolExecutor(1) as executor:
+        yield AllDomains(engine.agents, dict.fromkeys(engine.agents, executor), engine.fusion)
+
+
 def test_the_objective_is_what_evaluations_measure(settings: Settings) -> None:
     judged = questions("docs")
-    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
+    with serving(settings) as engine:
         cases = cases_of([locate(engine, judged)])
-        plan = engine.agents[DOCS].settings.plan
-        values = PlanScores(engine.agents[DOCS], executor, cases)([plan], None)[plan]
+        values = objective_of(engine, cases, engine.agents[DOCS].settings.plan)
         stage = evaluate(engine, judged, scopes=[Scope.DOMAIN]).scopes[0].stage("merged")
-        assert stage is not None
-        means = [stage.metrics[name].mean for name in MEASURED]
-        assert values.mean() == pytest.approx(math.fsum(means) / 3)
-        assert 0.05 < values.mean() < 0.95
-        assert list(values) == [
-            pytest.approx(math.fsum(stage.metrics[name].values[one.id.rpartition("/")[2]] for name in MEASURED) / 3)
-            for one in cases
-        ]
-
-
-def test_weights_that_say_nothing_about_a_query_are_not_asked_about_again(settings: Settings) -> None:
-    """The short cut must give what asking gives: a literal query changes with its own weights alone."""
-    quoting = replace(questions("docs", count=1).queries[0], id="quoting", text='"d01.md" Page 1')
-    parts = replace(quoting, id="parts", text='what is "Page 3" and how does the page end')
-    plain = questions("docs", count=1).queries[0]
-    judgments = tuple(Judgment(one, "d01.md", None, None, 1) for one in ("quoting", "parts", plain.id))
-    judged = JudgedSet("kinds", (quoting, parts, plain), judgments)
-    assert read_query(quoting.text).is_literal
-    assert not read_query(plain.text).is_literal
-    flat = SourceWeights(dense=1, sparse=0, fulltext=0, structured=0)
-    plans = [
-        base.model_copy(update=update)
-        for base in (PlanSettings(), PlanSettings(expand=True))
-        for update in ({}, {"weights": flat}, {"literal_weights": flat}, {"weights": flat, "literal_weights": flat})
+    assert stage is not None
+    assert 0.05 < values.mean() < 0.95
+    assert list(values) == [
+        pytest.approx(math.fsum(stage.metrics[name].values[one.id.rpartition("/")[2]] for name in MEASURED) / 3)
+        for one in cases
     ]
-    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
-        cases = cases_of([locate(engine, judged)])
-        agent = engine.agents[DOCS]
-        together = PlanScores(agent, executor, cases)(plans, None)
-        for plan in plans:
-            assert list(together[plan]) == list(PlanScores(agent, executor, cases)([plan], None)[plan])
 
 
 def test_what_a_query_was_taken_from_is_hidden(settings: Settings) -> None:
@@ -123,14 +109,14 @@ def test_what_a_query_was_taken_from_is_hidden(settings: Settings) -> None:
     queries = tuple(replace(one, hidden=HiddenText(path_of("docs", at), 8, len(text) + 99))
                     for at, one in enumerate(judged.queries))  # fmt: skip
     plan = normalised(PlanSettings.model_validate(GOOD))
-    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
+    with serving(settings) as engine, all_domains(engine) as everyone:
         seen, unseen = (cases_of([locate(engine, replace(judged, queries=one))]) for one in (judged.queries, queries))
-        agent = engine.agents[DOCS]
-        assert PlanScores(agent, executor, seen)([plan], None)[plan].mean() == 1
-        assert PlanScores(agent, executor, unseen)([plan], None)[plan].mean() < 0.6
-        everyone = Everywhere(engine.agents, dict.fromkeys(engine.agents, executor), engine.fusion)
-        with_it, without_it = (everyone.with_agent(agent.with_plan(plan), one)[1] for one in (seen, unseen))
-        assert sum(without_it.values()) < 0.6 * sum(with_it.values())
+        assert objective_of(engine, seen, plan).mean() == 1
+        assert objective_of(engine, unseen, plan).mean() < 0.6
+        other = engine.agents[DOCS].with_plan(plan)
+        with_it, without_it = (scored([other], one, lambda agent, case: everyone.ranking(case, agent))[other].mean()
+                               for one in (seen, unseen))  # fmt: skip
+        assert without_it < 0.6 * with_it
 
 
 def test_a_refused_query_counts_nothing_and_a_missing_generation_is_an_error(
@@ -139,19 +125,16 @@ def test_a_refused_query_counts_nothing_and_a_missing_generation_is_an_error(
     judged = questions("docs", count=3)
     wrong = replace(judged.queries[0], filters=freeze({"colour": "red"}))
     blank = replace(judged.queries[1], text="  ")
-    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
+    plan = PlanSettings.model_validate(GOOD)
+    with serving(settings) as engine, all_domains(engine) as everyone:
         cases = cases_of([locate(engine, replace(judged, queries=(wrong, blank, judged.queries[2])))])
-        plan = PlanSettings.model_validate(GOOD)
-        values = PlanScores(engine.agents[DOCS], executor, cases)([plan], None)[plan]
-        assert list(values) == [0, 0, 1]
-        before, after = Everywhere(engine.agents, dict.fromkeys(engine.agents, executor), engine.fusion).with_agent(
-            engine.agents[DOCS].with_plan(plan), cases
-        )
-        assert after["documentation/docs/docs-01"] == before["documentation/docs/docs-01"] == 0
-        assert after["documentation/docs/docs-02"] == 1
-        with serving(write_workspace(tmp_path, GOOD)) as empty, pytest.raises(StoreError, match="nothing is published"):
-            PlanScores(empty.agents[DOCS], executor, cases)([plan], None)
-    assert objectives([], {}) == {}
+        assert list(objective_of(engine, cases, plan)) == [0, 0, 1]
+        agent = engine.agents[DOCS].with_plan(plan)
+        assert list(scored([agent], cases, lambda one, case: everyone.ranking(case, one))[agent])[1:] == [0, 1]
+        weights = engine.fusion.rank_weights("calibrated")
+        assert scored([weights], cases, everyone.ranking_by_weights())[weights][1] == 0
+    with serving(write_workspace(tmp_path, GOOD)) as empty, pytest.raises(StoreError, match="nothing is published"):
+        objective_of(empty, cases, plan)
 
 
 # Plans.
@@ -160,22 +143,22 @@ def test_a_refused_query_counts_nothing_and_a_missing_generation_is_an_error(
 def test_a_plan_that_is_wrong_for_its_corpus_is_repaired(repaired: TuningResult) -> None:
     assert repaired.kept, repaired.reason
     assert "better beyond chance" in repaired.reason
-    best, before = repaired.best["weights"], repaired.before["weights"]
+    best, before = repaired.best["weights"], repaired.in_force["weights"]
     assert isinstance(best, dict)
     assert isinstance(before, dict)
     assert best["dense"] < before["dense"] - 0.05
     held_out = repaired.held_out
-    assert held_out.comparison.queries == PAGES == repaired.queries
-    assert held_out.comparison.difference > 0.02
+    assert held_out.queries == PAGES == repaired.queries
+    assert held_out.difference > 0.02
     assert held_out.p_gain < 0.05
     assert sum(fold.queries for fold in repaired.folds) == PAGES
     mean = math.fsum(fold.after * fold.queries for fold in repaired.folds) / PAGES
-    assert mean == pytest.approx(held_out.comparison.after)
+    assert mean == pytest.approx(held_out.after)
     assert [one.name for one in repaired.sets] == ["documentation/docs"]
-    names = [one.name for one in repaired.everywhere]
+    names = [one.name for one in repaired.all_domains]
     assert names == ["all domains, queries of documentation", "all domains, queries of others"]
-    assert [one.comparison.queries for one in repaired.everywhere] == [PAGES, PAGES]
-    assert all(one.comparison.p_drop >= 0.05 for one in repaired.everywhere)
+    assert [one.queries for one in repaired.all_domains] == [PAGES, PAGES]
+    assert all(one.p_drop >= 0.05 for one in repaired.all_domains)
 
 
 def test_nothing_is_written_before_it_is_kept_and_then_it_answers_with_its_evidence(
@@ -209,7 +192,7 @@ def test_a_good_plan_is_left_alone_and_a_tuned_one_is_what_has_to_be_beaten(
     keep(settings, repaired)
     with serving(settings) as engine:
         again = tune(engine, settings, DOCS, anywhere(questions("docs")), rounds=0)
-    assert again.before == repaired.best
+    assert again.in_force == repaired.best
     assert again.base == repaired.base
     assert again.configured == repaired.configured
     assert not again.kept
@@ -231,7 +214,7 @@ def test_a_plan_of_another_configuration_does_not_keep_anyone_from_tuning(
     with serving(edited) as engine:
         assert engine.agents[DOCS].state == "DEGRADED"
         result = tune(engine, edited, DOCS, anywhere(questions("docs", count=24)), rounds=0)
-    assert result.before == normalised(edited.domains[DOCS].plan).model_dump(mode="json")
+    assert result.in_force == normalised(edited.domains[DOCS].plan).model_dump(mode="json")
     assert result.base != repaired.base
 
 
@@ -289,16 +272,16 @@ def test_progress_is_told_query_by_query(settings: Settings) -> None:
 # Ranking.
 
 
-def test_ranking_anew_gives_the_order_that_is_served(settings: Settings) -> None:
-    judged = replace(questions("docs"), queries=questions("docs").queries[:12])
-    with serving(settings) as engine, ThreadPoolExecutor(1) as executor:
-        cases = cases_of([locate(engine, judged)])
-        everyone = Everywhere(engine.agents, dict.fromkeys(engine.agents, executor), engine.fusion)
-        scores = everyone.fused(cases)
-        for one, asked in zip(scores.answers, cases, strict=True):
-            served = engine.answer(Question(text=asked.text, top_k=30, timeout_ms=None)).fused.items
-            ranked = scores.ranked(one, engine.fusion.rank_weights("calibrated"))
-            assert [item.tagged.item.chunk_id for item in ranked] == [item.tagged.item.chunk_id for item in served]
+def test_ranking_anew_is_what_is_served(settings: Settings) -> None:
+    other = RankWeights(score=0.3, corroboration=0.1, recency=0.3, domain=0.1, length=0.2)
+    with serving(settings) as engine, all_domains(engine) as everyone:
+        cases = cases_of([locate(engine, questions("docs", count=12)), locate(engine, questions("papers", count=12))])
+        ranking = everyone.ranking_by_weights()
+        for weights in (engine.fusion.rank_weights("calibrated"), other):
+            served = replace(everyone, fusion=engine.fusion.with_ranking(weights))
+            for case in cases:
+                assert ranking(weights, case) == served.ranking(case)
+        assert any(ranking(weights, case) != everyone.ranking(case) for case in cases)
 
 
 def test_ranking_weights_are_fitted_and_kept_as_plans_are(settings: Settings) -> None:
@@ -314,7 +297,7 @@ def test_ranking_weights_are_fitted_and_kept_as_plans_are(settings: Settings) ->
     with serving(settings) as engine:
         assert engine.fusion.rank_weights("minmax").score == 0.5
         beaten = tune_ranking(engine, settings, sets, rounds=0, max_queries=15)
-    assert beaten.before == result.best
+    assert beaten.in_force == result.best
 
 
 def test_ranking_weights_that_nothing_can_be_fitted_to_are_refused(settings: Settings) -> None:
@@ -419,6 +402,6 @@ def test_the_report_says_what_would_change_and_why(repaired: TuningResult) -> No
     assert text.count("\n| fold |") == 1
     assert f"{PAGES} queries, " in text
     assert json.loads(json.dumps(as_json(repaired), allow_nan=False))["kept"] is True
-    refused = as_markdown(replace(repaired, kept=False, best=repaired.before, reason="No."))
+    refused = as_markdown(replace(repaired, kept=False, best=repaired.in_force, reason="No."))
     assert "not kept\n\nNo.\n" in refused
     assert "`weights.dense`" not in refused

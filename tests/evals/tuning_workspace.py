@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from evals.judgments import JudgedSet, Judgment, Origin, Query
-from nornweave.parts import domain_parts
 from nornweave.settings import Settings, load_settings
-from nornweave.sync import SyncOptions, run
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
 from nornweave.types import Domain
 
 PAGES = 24

@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from nornweave.answer.trace import Rankings
 from nornweave.errors import QueryError, StoreError
-from nornweave.recall.records import Citation, Filters, HiddenPlace
-from nornweave.tracing import Rankings
+from nornweave.retrieval.records import Citation, Filters, HiddenPlace
 from nornweave.types import Domain
 
 

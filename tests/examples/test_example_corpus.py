@@ -157,7 +157,7 @@ def test_every_file_has_a_date_and_every_date_a_file(name: str) -> None:
         assert datetime(2025, 1, 1, tzinfo=UTC) < moment < datetime(2026, 2, 1, tzinfo=UTC), path
 
 
-def test_the_worked_example_stands_where_the_specification_says() -> None:
+def test_the_worked_example_stands_where_its_citations_point() -> None:
     code = yaml.safe_load((CORPUS / "code.metadata.yaml").read_text(encoding="utf-8"))
     docs = yaml.safe_load((CORPUS / "documentation.metadata.yaml").read_text(encoding="utf-8"))
     dates = {path: record["updated_at"][:10] for path, record in {**code, **docs}.items()}

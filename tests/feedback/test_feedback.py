@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
@@ -17,12 +16,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from questions import question_of
 from shown_answers import document, item, remembered, stored
 
-from nornweave import feedback, feedback_file
 from nornweave.errors import QueryError, StoreError
-from nornweave.feedback import FILE, MOST_WAITING, REMEMBERED_DAYS, FeedbackBook
-from nornweave.gathering import Question
+from nornweave.feedback import book as feedback_book
+from nornweave.feedback import database
+from nornweave.feedback.book import FILE, MOST_WAITING, REMEMBERED_DAYS, FeedbackBook
 from nornweave.types import Domain
 
 START = datetime(2026, 1, 20, 10, tzinfo=UTC)
@@ -40,9 +40,9 @@ class Clock:
 
 def test_what_was_shown_and_said_comes_back(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path / "new" / "folder", now=Clock())
-    question = Question(text="why?", filters={Domain.CODE: {"language": "python", "tags": ("a", "b")}})
+    question = question_of("why?", filters={Domain.CODE: {"language": "python", "tags": ("a", "b")}})
     book.shown(question, document("q-1", item("c-1"), item("c-2", "b.json", None, ["1.0", "2.0"]), item("c-3")))
-    book.shown(Question(text="nobody judges this"), document("q-2"))
+    book.shown(question_of("nobody judges this"), document("q-2"))
     assert book.add("q-1", "c-2", useful=True) == {
         "query_id": "q-1", "chunk_id": "c-2", "useful": True, "at": "2026-01-20T10:00:00.000000Z", "previous": None,
     }  # fmt: skip
@@ -60,7 +60,7 @@ def test_what_was_shown_and_said_comes_back(tmp_path: Path) -> None:
 
 def test_the_last_word_counts_and_repeating_it_is_no_second_vote(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     said = [book.add("q-1", "c-1", useful) for useful in (True, True, False, False, True)]
     assert [one and one["previous"] for one in said] == [None, True, True, False, False]
     book.add("q-1", "c-2", useful=False)
@@ -72,7 +72,7 @@ def test_the_last_word_counts_and_repeating_it_is_no_second_vote(tmp_path: Path)
 def test_answers_come_in_the_order_in_which_they_were_given(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
     for name in ("q-3", "q-1", "q-2"):
-        book.shown(Question(text=name), document(name))
+        book.shown(question_of(name), document(name))
     for name in ("q-1", "q-2", "q-3"):
         book.add(name, "c-1", useful=True)
     assert [answer.text for answer in book.judged()] == ["q-3", "q-1", "q-2"]
@@ -84,7 +84,7 @@ def test_an_answer_that_nobody_remembers(tmp_path: Path, query_id: str) -> None:
     assert book.add(query_id, "c-1", useful=True) is None
     assert book.judged() == ()
     assert not (tmp_path / "feedback").exists(), "asking leaves nothing behind"
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     assert book.add(query_id, "c-1", useful=True) is None
     assert book.judged() == ()
 
@@ -92,7 +92,7 @@ def test_an_answer_that_nobody_remembers(tmp_path: Path, query_id: str) -> None:
 @pytest.mark.parametrize(("chunk_id", "named"), [("c-3", "'c-3'"), ("x" * 500, "500 characters"), ("%", "'%'")])
 def test_what_was_not_shown_cannot_be_judged(tmp_path: Path, chunk_id: str, named: str) -> None:
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     with pytest.raises(QueryError) as raised:
         book.add("q-1", chunk_id, useful=True)
     assert raised.value.field == "chunk_id"
@@ -126,7 +126,7 @@ def test_any_answer_comes_back_as_it_was(
     any_book: FeedbackBook, text: str, filters: dict[str, Any], items: list[Any], useful: bool
 ) -> None:
     name = str(len(any_book.judged()))
-    any_book.shown(Question(text=text, filters={Domain.CODE: filters}), document(name, *items))
+    any_book.shown(question_of(text, filters={Domain.CODE: filters}), document(name, *items))
     for one in items:
         any_book.add(name, one["chunk_id"], useful)
     answer = any_book.judged()[-1]
@@ -143,7 +143,7 @@ def test_any_answer_comes_back_as_it_was(
 
 def test_texts_of_items_are_not_kept(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="asked"), document("q-1"))
+    book.shown(question_of("asked"), document("q-1"))
     book.close()
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"asked" in kept
@@ -152,7 +152,7 @@ def test_texts_of_items_are_not_kept(tmp_path: Path) -> None:
 
 def test_without_queries_nothing_is_kept(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path / "feedback", keep_queries=False)
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     assert book.add("q-1", "c-1", useful=True) is None
     book.tidy()
     book.close()
@@ -162,7 +162,7 @@ def test_without_queries_nothing_is_kept(tmp_path: Path) -> None:
 def test_who_turns_queries_off_has_those_forgotten_that_were_not_judged(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
     for name in ("q-1", "q-2"):
-        book.shown(Question(text=f"text of {name}"), document(name))
+        book.shown(question_of(f"text of {name}"), document(name))
     book.add("q-1", "c-1", useful=True)
     book.close()
     off = FeedbackBook(tmp_path, keep_queries=False)
@@ -179,7 +179,7 @@ def test_what_nobody_judged_is_forgotten_in_time(tmp_path: Path) -> None:
     clock = Clock()
     for name, days in (("old", 0), ("judged", 0), ("new", 2)):
         clock.now = START + timedelta(days=days)
-        FeedbackBook(tmp_path, now=clock).shown(Question(text=name), document(name))
+        FeedbackBook(tmp_path, now=clock).shown(question_of(name), document(name))
     clock.now = START + timedelta(days=REMEMBERED_DAYS)
     book = FeedbackBook(tmp_path, now=clock)
     book.tidy()
@@ -194,23 +194,23 @@ def test_what_nobody_judged_is_forgotten_in_time(tmp_path: Path) -> None:
 
 
 def test_the_oldest_are_forgotten_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "REMEMBERED_ANSWERS", 5)
-    monkeypatch.setattr(feedback_file, "BATCH", 4)
+    monkeypatch.setattr(feedback_book, "REMEMBERED_ANSWERS", 5)
+    monkeypatch.setattr(database, "BATCH", 4)
     book = FeedbackBook(tmp_path)
     for number in range(20):
-        book.shown(Question(text="x"), document(f"q-{number}"))
+        book.shown(question_of("x"), document(f"q-{number}"))
     book.add("q-3", "c-1", useful=False)
     book.tidy()
     assert remembered(tmp_path) == ["q-3", "q-15", "q-16", "q-17", "q-18", "q-19"]
 
 
 def test_tidying_stops_in_time_and_goes_on_with_the_next_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "REMEMBERED_ANSWERS", 1)
-    monkeypatch.setattr(feedback, "TIDY_WITHIN_S", 0)
-    monkeypatch.setattr(feedback_file, "BATCH", 2)
+    monkeypatch.setattr(feedback_book, "REMEMBERED_ANSWERS", 1)
+    monkeypatch.setattr(feedback_book, "TIDY_WITHIN_S", 0)
+    monkeypatch.setattr(database, "BATCH", 2)
     book = FeedbackBook(tmp_path)
     for number in range(6):
-        book.shown(Question(text="x"), document(f"q-{number}"))
+        book.shown(question_of("x"), document(f"q-{number}"))
     left = []
     for _ in range(4):
         book.tidy()
@@ -220,19 +220,19 @@ def test_tidying_stops_in_time_and_goes_on_with_the_next_call(tmp_path: Path, mo
 
 def test_an_answer_of_enormous_filters_is_not_remembered(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x", filters={Domain.CODE: {"path_glob": ["y" * 1000] * 300}}), document("large"))
-    book.shown(Question(text="x"), document("small"))
+    book.shown(question_of("x", filters={Domain.CODE: {"path_glob": ["y" * 1000] * 300}}), document("large"))
+    book.shown(question_of("x"), document("small"))
     assert remembered(tmp_path) == ["small"]
 
 
 def test_it_is_a_log_that_readers_and_writers_share(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     assert stored(tmp_path / FILE, "pragma journal_mode") == [("wal",)]
     reading = sqlite3.connect(tmp_path / FILE, isolation_level=None)
     reading.execute("begin")
     assert reading.execute("select count(*) from shown").fetchone() == (1,)
-    book.shown(Question(text="x"), document("q-2"))
+    book.shown(question_of("x"), document("q-2"))
     assert book.add("q-2", "c-1", useful=True)
     assert reading.execute("select count(*) from shown").fetchone() == (1,), "reads what was there when it began"
     reading.close()
@@ -248,14 +248,14 @@ def held(folder: Path) -> sqlite3.Connection:
 def test_a_locked_file_costs_queries_nothing_but_a_line_in_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(feedback, "PAUSE_S", 3600)
-    monkeypatch.setattr(feedback, "FEEDBACK_PATIENCE_S", 0.05)
+    monkeypatch.setattr(feedback_book, "PAUSE_S", 3600)
+    monkeypatch.setattr(feedback_book, "FEEDBACK_PATIENCE_S", 0.05)
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="private"), document("before"))
+    book.shown(question_of("private"), document("before"))
     holder = held(tmp_path)
     started = time.monotonic()
     for number in range(200):
-        book.shown(Question(text="private"), document(f"q-{number}"))
+        book.shown(question_of("private"), document(f"q-{number}"))
     # One of them waits, 25 ms; if all did it would be 5 s.
     assert time.monotonic() - started < 2.5
     with pytest.raises(StoreError, match="locked; try again later") as raised:
@@ -263,10 +263,10 @@ def test_a_locked_file_costs_queries_nothing_but_a_line_in_the_log(
     assert str(tmp_path) not in str(raised.value)
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert not warnings, "two processes that write at the same moment are no trouble"
-    monkeypatch.setattr(feedback, "PAUSE_S", 0)
+    monkeypatch.setattr(feedback_book, "PAUSE_S", 0)
     book.tidy()
     for number in range(3):
-        book.shown(Question(text="private"), document(f"later-{number}"))
+        book.shown(question_of("private"), document(f"later-{number}"))
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert len(warnings) == 1 and "database is locked" in warnings[0].getMessage()
     assert "private" not in caplog.text
@@ -276,25 +276,25 @@ def test_a_locked_file_costs_queries_nothing_but_a_line_in_the_log(
 
 
 def test_no_more_waits_in_memory_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "PAUSE_S", 3600)
+    monkeypatch.setattr(feedback_book, "PAUSE_S", 3600)
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x"), document("before"))
+    book.shown(question_of("x"), document("before"))
     holder = held(tmp_path)
     for number in range(MOST_WAITING + 3):
-        book.shown(Question(text="x"), document(f"q-{number}"))
+        book.shown(question_of("x"), document(f"q-{number}"))
     holder.close()
     book.close()
     assert remembered(tmp_path) == ["before", *(f"q-{number}" for number in range(3, MOST_WAITING + 3))]
 
 
 def test_after_a_pause_a_query_tries_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "PAUSE_S", 0)
+    monkeypatch.setattr(feedback_book, "PAUSE_S", 0)
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x"), document("q-0"))
+    book.shown(question_of("x"), document("q-0"))
     holder = held(tmp_path)
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     holder.close()
-    book.shown(Question(text="x"), document("q-2"))
+    book.shown(question_of("x"), document("q-2"))
     assert remembered(tmp_path) == ["q-0", "q-1", "q-2"]
 
 
@@ -302,26 +302,26 @@ FULL = """
 import logging, resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
+from questions import question_of
 from shown_answers import document, remembered
-from nornweave.gathering import Question
 from nornweave.errors import StoreError
-from nornweave.feedback import FeedbackBook
-import nornweave.feedback
+from nornweave.feedback.book import FeedbackBook
+import nornweave.feedback.book
 logging.basicConfig(format="%(levelname)s %(message)s")
-nornweave.feedback.PAUSE_S = 0
+nornweave.feedback.book.PAUSE_S = 0
 folder = Path(sys.argv[1])
 book = FeedbackBook(folder)
-book.shown(Question(text="x"), document("q-0"))
+book.shown(question_of("x"), document("q-0"))
 before = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
 for number in range(1, 60):
-    book.shown(Question(text="x" * 4000), document(f"q-{number}"))
+    book.shown(question_of("x" * 4000), document(f"q-{number}"))
 try:
     book.add("q-59", "c-1", True)
 except StoreError as error:
     print("refused:", error)
 resource.setrlimit(resource.RLIMIT_FSIZE, before)
-book.shown(Question(text="x"), document("q-60"))
+book.shown(question_of("x"), document("q-60"))
 print(book.add("q-59", "c-1", True)["useful"], remembered(folder) == [f"q-{n}" for n in range(61)])
 """
 
@@ -334,12 +334,12 @@ def run(program: str, *arguments: object) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
 
 
 def test_a_full_disk_is_said_once_and_nothing_is_lost_when_there_is_room_again(tmp_path: Path) -> None:
-    out, log = run(FULL, tmp_path, Path(__file__).parent).communicate(timeout=60)
+    out, log = run(FULL, tmp_path, Path(__file__).parents[1]).communicate(timeout=60)
     assert out.splitlines()[0].startswith("refused: feedback cannot be stored now:"), log
     assert out.splitlines()[1] == "True True"
     assert len([line for line in log.splitlines() if line.startswith("WARNING")]) == 1
@@ -351,7 +351,7 @@ def test_a_full_disk_is_said_once_and_nothing_is_lost_when_there_is_room_again(t
 def test_a_damaged_file_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     book.tidy()
     with pytest.raises(StoreError) as raised:
         book.add("q-1", "c-1", useful=True)
@@ -365,8 +365,8 @@ def test_a_damaged_file_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCapture
 def test_a_place_that_is_no_folder_costs_queries_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "feedback").write_text("a file")
     book = FeedbackBook(tmp_path / "feedback")
-    book.shown(Question(text="x"), document("q-1"))
-    book.shown(Question(text="x"), document("q-2"))
+    book.shown(question_of("x"), document("q-1"))
+    book.shown(question_of("x"), document("q-2"))
     with pytest.raises(StoreError) as raised:
         book.add("q-1", "c-1", useful=True)
     assert str(tmp_path) not in str(raised.value)
@@ -375,11 +375,11 @@ def test_a_place_that_is_no_folder_costs_queries_nothing(tmp_path: Path, caplog:
 
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     book.close()
     stored(tmp_path / FILE, "pragma user_version = 2")
     newer = FeedbackBook(tmp_path)
-    newer.shown(Question(text="x"), document("q-2"))
+    newer.shown(question_of("x"), document("q-2"))
     with pytest.raises(StoreError, match="version 2"):
         newer.add("q-1", "c-1", useful=True)
     assert remembered(tmp_path) == ["q-1"]
@@ -387,7 +387,7 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 
 def test_rows_that_somebody_else_wrote_are_said_to_be_damaged(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
-    book.shown(Question(text="x"), document("q-1"))
+    book.shown(question_of("x"), document("q-1"))
     book.add("q-1", "c-1", useful=True)
     book.close()
     connection = sqlite3.connect(tmp_path / FILE)
@@ -403,7 +403,7 @@ def test_threads_write_at_once(tmp_path: Path) -> None:
 
     def use(thread: int) -> None:
         for number in range(25):
-            book.shown(Question(text="x"), document(f"q-{thread}-{number}"))
+            book.shown(question_of("x"), document(f"q-{thread}-{number}"))
             assert book.add(f"q-{thread}-{number}", "c-1", useful=bool(number % 2))
 
     with ThreadPoolExecutor(8) as threads:
@@ -417,14 +417,14 @@ WRITE = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
+from questions import question_of
 from shown_answers import document
-from nornweave.gathering import Question
-from nornweave.feedback import FeedbackBook
+from nornweave.feedback.book import FeedbackBook
 book = FeedbackBook(Path(sys.argv[1]))
 sys.stdin.readline()
 for number in range(int(sys.argv[4])):
     name = f"{sys.argv[3]}-{number}"
-    book.shown(Question(text="x"), document(name))
+    book.shown(question_of("x"), document(name))
     book.add(name, "c-1", True)
     print(name, flush=True)
 """
@@ -436,7 +436,7 @@ def writers(tmp_path: Path) -> Iterator[Callable[[str, int], subprocess.Popen[st
     made: list[subprocess.Popen[str]] = []
 
     def make(name: str, answers: int) -> subprocess.Popen[str]:
-        made.append(run(WRITE, tmp_path / "feedback", Path(__file__).parent, name, answers))
+        made.append(run(WRITE, tmp_path / "feedback", Path(__file__).parents[1], name, answers))
         return made[-1]
 
     yield make
@@ -469,16 +469,10 @@ def test_processes_write_at_once_and_what_was_stored_survives_the_death_of_one(
     assert stored(tmp_path / "feedback" / FILE, "pragma integrity_check") == [("ok",)]
 
 
-def test_remembering_an_answer_costs_next_to_nothing(tmp_path: Path) -> None:
+def test_an_answer_that_is_remembered_takes_a_few_kilobytes(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
-    documents = [document(f"q-{number}", *(item(f"c-{rank}") for rank in range(10))) for number in range(300)]
-    times = []
-    for one in documents:
-        started = time.process_time()
-        book.shown(Question(text="how long is the webhook timeout"), one)
-        times.append(time.process_time() - started)
-    # A quarter of a millisecond where this was written; a query takes fifty times as long.
-    assert sorted(times)[150] < 0.002
-    kept = sum(file.stat().st_size for file in tmp_path.glob(FILE))
+    for number in range(300):
+        shown = document(f"q-{number}", *(item(f"c-{rank}") for rank in range(10)))
+        book.shown(question_of("how long is the webhook timeout"), shown)
     assert len(remembered(tmp_path)) == 300
-    assert kept < 300 * 8_000, json.dumps(kept)
+    assert sum(file.stat().st_size for file in tmp_path.glob(FILE)) < 300 * 8_000

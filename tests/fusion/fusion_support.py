@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from nornweave.fusion.records import TaggedItem
-from nornweave.recall.records import Citation, RecallItem, RecallResponse
-from nornweave.types import ChunkId, Claim, freeze
+from nornweave.retrieval.records import Citation, RecallItem, RecallResponse
+from nornweave.types import ChunkId, Fact, freeze
 
 
 def day(text: str) -> datetime:
@@ -41,7 +41,7 @@ def item(
     domain: str = "code",
     path: str = "a.py",
     written: str | None = None,
-    claims: tuple[Claim, ...] | None = None,
+    facts: tuple[Fact, ...] | None = None,
     metadata: Mapping[str, str] | None = None,
 ) -> RecallItem:
     return RecallItem(
@@ -51,7 +51,7 @@ def item(
         citation=citation(domain, path, written),
         sources={},
         metadata=freeze(metadata or {}),
-        claims=claims,
+        facts=facts,
     )
 
 
@@ -79,5 +79,5 @@ def tagged(one: RecallItem, score: float | None = None, *, calibrated: bool = Fa
         agent_latency_ms=1.0,
         score=one.score if score is None else score,
         calibrated=calibrated,
-        claims=one.claims or (),
+        facts=one.facts or (),
     )

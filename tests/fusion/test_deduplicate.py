@@ -8,14 +8,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from fact_support import fact
 from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from nornweave.fusion.deduplicate import ALL_PAIRS, LONGEST_READ, deduplicate
+from nornweave.fusion.deduplication.merge import ALL_PAIRS, LONGEST_READ, deduplicate
 from nornweave.fusion.records import DedupedItems, NormalizedItems, TaggedItem
-from nornweave.recall.records import Citation, RecallItem
-from nornweave.types import ChunkId, Claim, Span
+from nornweave.retrieval.records import Citation, RecallItem
+from nornweave.types import ChunkId, Fact
 
 RUNBOOK = (
     "Move the slow merchant to the quarantine shard. Its events are delayed but not lost, and the other merchants "
@@ -52,11 +53,8 @@ def citations(items: tuple[TaggedItem, ...]) -> set[Citation]:
     return {citation for one in items for citation in (one.item.citation, *one.corroborated_by)}
 
 
-def claim(value: str, *, entity: str = "webhook", mood: str = "stated") -> Claim:
-    return Claim(
-        kind="number", entity=entity, attribute="timeout", value=value, unit="s", span=Span(0, 1), statement="",
-        topics=("webhook",), mood=mood,
-    )  # fmt: skip
+def timeout(seconds: str, **changes: object) -> Fact:
+    return fact("webhook_timeout", f"{seconds} seconds", **changes)
 
 
 def test_nothing_comes_of_nothing() -> None:
@@ -97,7 +95,7 @@ def test_a_quotation_goes_in_favour_of_the_longer_text_whatever_its_score() -> N
 
 
 def test_most_sentences_in_a_longer_text_are_enough() -> None:
-    """WIKI: 60 %."""
+    """From 60 % of the sentences on."""
     shared = ["Bread needs time.", "Salt slows the yeast down.", "Steam keeps the crust soft at first."]
     more = ["Rye wants sourdough.", "Let every loaf cool before you cut it.", "Flour differs from mill to mill."]
     short = tagged("short", " ".join([*shared, "Baking is a pleasure.", "Everybody likes the smell."]), 0.9)
@@ -161,7 +159,7 @@ def test_functions_that_do_nearly_the_same_are_no_duplicates(one: str, other: st
         ("<p>The key is <b>rotated</b> every quarter.</p>", "> The key is rotated every quarter."),
         ("The pool holds 1,200 connections for two minutes.", "The pool holds 1200 connections for 2 minutes."),
         ("备份每天凌晨两点运行，保留三十天。", "「备份每天凌晨两点运行，保留三十天」"),
-        ("JWT is a token format", "JWT is a token format for auth"),  # ENGINE
+        ("JWT is a token format", "JWT is a token format for auth"),
     ],
 )
 def test_another_dress_is_no_other_text(one: str, other: str) -> None:
@@ -196,16 +194,16 @@ def test_paraphrases_need_close_vectors_of_one_encoder() -> None:
 
 
 def test_items_whose_claims_differ_are_no_duplicates() -> None:
-    one = tagged("a", RUNBOOK, claims=(claim("10"),))
-    assert len(merged(one, tagged("b", RUNBOOK, claims=(claim("30"),))).items) == 2
-    assert len(merged(one, tagged("b", RUNBOOK, claims=(claim("10"), claim("30")))).items) == 1  # one says more
-    assert len(merged(one, tagged("b", RUNBOOK, claims=(claim("30", mood="history"),))).items) == 1
-    assert len(merged(one, tagged("b", RUNBOOK, claims=(claim("30", entity="read"),))).items) == 1
+    one = tagged("a", RUNBOOK, facts=(timeout("10"),))
+    assert len(merged(one, tagged("b", RUNBOOK, facts=(timeout("30"),))).items) == 2
+    assert len(merged(one, tagged("b", RUNBOOK, facts=(timeout("10"), timeout("30")))).items) == 1  # one says more
+    assert len(merged(one, tagged("b", RUNBOOK, facts=(timeout("30", qualifiers=("history",)),))).items) == 1
+    assert len(merged(one, tagged("b", RUNBOOK, facts=(timeout("30", name="read timeout"),))).items) == 1
 
 
-def test_the_winner_keeps_its_claims() -> None:
-    (kept,) = merged(tagged("a", RUNBOOK, 0.9, claims=(claim("10"),)), tagged("b", RUNBOOK, 0.1)).items
-    assert kept.claims == (claim("10"),)
+def test_the_winner_keeps_its_facts() -> None:
+    (kept,) = merged(tagged("a", RUNBOOK, 0.9, facts=(timeout("10"),)), tagged("b", RUNBOOK, 0.1)).items
+    assert kept.facts == (timeout("10"),)
 
 
 def test_nothing_goes_by_way_of_a_third() -> None:

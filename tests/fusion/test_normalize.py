@@ -17,7 +17,7 @@ def scores_of(*answers: list[float], calibrated: bool = False, how: str = "auto"
     responses = [
         response(
             f"domain-{place}",
-            *(item(f"{place}-{number}", score=score, claims=()) for number, score in enumerate(scores)),
+            *(item(f"{place}-{number}", score=score, facts=()) for number, score in enumerate(scores)),
             calibrated=calibrated,
         )
         for place, scores in enumerate(answers)
@@ -44,8 +44,8 @@ def test_calibrated_scores_stay() -> None:
 
 
 def test_one_foreign_agent_and_all_are_stretched() -> None:
-    ours = response("code", item("a", score=0.5, claims=()), item("b", score=0.3, claims=()), calibrated=True)
-    foreign = response("web", item("c", score=17.0, claims=()), item("d", score=3.0, claims=()))
+    ours = response("code", item("a", score=0.5, facts=()), item("b", score=0.3, facts=()), calibrated=True)
+    foreign = response("web", item("c", score=17.0, facts=()), item("d", score=3.0, facts=()))
     normalized = normalize(collect([ours, foreign]))
     assert normalized.normalization == "minmax"
     assert [one.score for one in normalized.items] == [1.0, 0.0, 1.0, 0.0]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nornweave.fusion.rank import length_signal, rank, recency_signal
 from nornweave.fusion.records import RankedItem, ResolvedItems, TaggedItem
-from nornweave.fusion_settings import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
+from nornweave.settings.fusion import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
 
 NOW = day("2026-01-23")
 
@@ -40,7 +40,7 @@ def test_every_signal_by_hand() -> None:
 
 
 def test_the_same_domain_corroborates_nothing() -> None:
-    """PIPELINE: "corroborated across domains"."""
+    """Corroboration is agreement across domains."""
     one = replace(tagged(item("a")), corroborated_by=(citation("code", "b.py"),))
     assert ranked(one)[0].signals["corroboration"] == 0
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from fusion_support import item, tagged
+from fact_support import fact
+from fusion_support import day, item, tagged
 
-from nornweave.fusion.conflicts import resolve_conflicts
+from nornweave.conflicts.origins import LineKey, key_of
+from nornweave.fusion.conflict_resolution import resolve_conflicts
 from nornweave.fusion.records import ConflictRecord, ConflictStrategy, DedupedItems, ResolvedItems, TaggedItem
-from nornweave.routing import QueryType
-from nornweave.types import Claim, Span
+from nornweave.routing.router import QueryType
+from nornweave.types import Fact, Origin
 
 RECENCY, AUTHORITY, CONFIDENCE, FLAG, THEN_FLAG = (
     ConflictStrategy.RECENCY,
@@ -19,25 +21,20 @@ RECENCY, AUTHORITY, CONFIDENCE, FLAG, THEN_FLAG = (
 )
 
 
-def timeout(seconds: int) -> Claim:
-    return Claim(
-        kind="number",
-        entity="webhook delivery",
-        attribute="timeout",
-        value=str(seconds),
-        unit="s",
-        span=Span(0, 4),
-        statement=f"The timeout of webhook deliveries is {seconds} seconds.",
-        topics=("deliveri", "endpoint", "webhook"),
-    )
+_SIDES = {"code": "code", "conversations": "conversation"}
+
+
+def timeout(seconds: int, domain: str) -> Fact:
+    return fact("webhook_delivery_timeout", f"{seconds} seconds", side=_SIDES.get(domain, "documentation"))
 
 
 def side(chunk_id: str, domain: str, seconds: int, written: str | None = None, score: float = 0.5) -> TaggedItem:
-    return tagged(item(chunk_id, domain=domain, written=written, score=score, claims=(timeout(seconds),)))
+    return tagged(item(chunk_id, domain=domain, written=written, score=score, facts=(timeout(seconds, domain),)))
 
 
 def resolved(*items: TaggedItem, strategy: ConflictStrategy = RECENCY, **more: object) -> ResolvedItems:
-    return resolve_conflicts(DedupedItems(items), strategy, **more)  # type: ignore[arg-type]
+    """Settle conflicts, however certain they are: how certain is not what strategies are about."""
+    return resolve_conflicts(DedupedItems(items), strategy, **{"settle_from": 0.5, **more})  # type: ignore[arg-type]
 
 
 def the_conflict(*items: TaggedItem, strategy: ConflictStrategy = RECENCY, **more: object) -> ConflictRecord:
@@ -52,7 +49,7 @@ def test_the_newer_side_holds() -> None:
     conflict = the_conflict(CODE, DOCS)
     assert (conflict.items, conflict.resolved_to) == (("c", "d"), "c")
     assert conflict.reason == "newer: 2026-01-20 against 2025-12-01"
-    assert [side.claim.value for side in conflict.sides if side.claim] == ["10", "30"]
+    assert [side.fact.value for side in conflict.sides if side.fact] == ["10", "30"]
 
 
 @pytest.mark.parametrize(("stretched", "left"), [(True, 0.6), (False, 0.63)])
@@ -92,6 +89,33 @@ def test_files_of_one_checkout_do_not_settle_each_other() -> None:
     )
     assert conflict.resolved_to is None
     assert "a minute" in conflict.reason
+
+
+def test_what_is_not_nearly_certain_is_shown_and_costs_nobody_anything() -> None:
+    result = resolved(CODE, DOCS, settle_from=1.0)
+    (conflict,) = result.conflicts
+    assert [(one.score, one.demoted) for one in result.items] == [(0.5, False), (0.9, False)]
+    assert (conflict.resolution, conflict.resolved_to) == (FLAG, None)
+    assert conflict.reason.startswith(f"may disagree (confidence {conflict.confidence:.2f})")
+    assert conflict.reason.endswith("newer: 2026-01-20 against 2025-12-01"), "what the strategy would say"
+    assert 0.5 <= conflict.confidence < 1
+
+
+def test_lines_are_newer_or_older_than_lines() -> None:
+    """The code's file was touched last, but not the line that the page contradicts."""
+    code, docs = Origin(revision="a", author="Ann", written_at=day("2025-01-01")), day("2025-11-01")
+    page = Origin(revision="b", author="Bo", written_at=docs)
+    conflict = the_conflict(CODE, DOCS, origins={line(CODE): code, line(DOCS): page})
+    assert (conflict.resolved_to, conflict.reason) == ("d", "newer: 2025-11-01 against 2025-01-01")
+    assert {side.chunk_id: side.origin for side in conflict.sides} == {"c": code, "d": page}
+    one_known = the_conflict(CODE, DOCS, origins={line(CODE): code})
+    assert (one_known.resolved_to, one_known.reason) == ("c", "newer: 2026-01-20 against 2025-12-01")
+    assert {side.chunk_id: side.origin for side in one_known.sides} == {"c": code, "d": None}
+
+
+def line(tagged: TaggedItem) -> LineKey:
+    citation = tagged.item.citation
+    return key_of((tagged.source_domain, citation.source_id, citation.source_path), tagged.facts[0])
 
 
 def test_flagging_keeps_both_as_they_are() -> None:

@@ -12,17 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.fusion.citations import check_citations, citation_key
-from nornweave.fusion.records import (
-    ConflictRecord,
-    ConflictSide,
-    ConflictStrategy,
-    CoverageGap,
-    Detector,
-    RankedItem,
-    TaggedItem,
-)
-from nornweave.fusion.synthesize import (
+from nornweave.answer.synthesis.citations import check_citations, citation_key
+from nornweave.answer.synthesis.prompt import (
     CUT,
     INSTRUCTIONS,
     ITEM_CHARS,
@@ -32,7 +23,16 @@ from nornweave.fusion.synthesize import (
     build_prompt,
     one_line,
 )
-from nornweave.recall.records import Citation, RecallItem
+from nornweave.fusion.records import (
+    ConflictRecord,
+    ConflictSide,
+    ConflictStrategy,
+    CoverageGap,
+    Detector,
+    RankedItem,
+    TaggedItem,
+)
+from nornweave.retrieval.records import Citation, RecallItem
 from nornweave.types import ChunkId
 
 JANUARY = datetime(2026, 1, 16, 9, 30, tzinfo=UTC)
@@ -59,7 +59,7 @@ def ranked(
 
 def conflict(items: Sequence[RankedItem], holds: str | None = None, **stated: str) -> ConflictRecord:
     sides = tuple(
-        ConflictSide(chunk_id=one.tagged.item.chunk_id, citation=one.tagged.item.citation, claim=None, role="says")
+        ConflictSide(chunk_id=one.tagged.item.chunk_id, citation=one.tagged.item.citation, fact=None, role="says")
         for one in items
     )
     words = {"entity": "payment error", "attribute": "http_status", "reason": "it is 50 days newer", **stated}
@@ -70,6 +70,7 @@ def conflict(items: Sequence[RankedItem], holds: str | None = None, **stated: st
         resolution=ConflictStrategy.RECENCY,
         resolved_to=None if holds is None else ChunkId(holds),
         explanation="422 against 400",
+        confidence=0.97,
         **words,
     )
 
@@ -119,7 +120,7 @@ def outside(prompt: Prompt) -> tuple[list[str], list[str]]:
     return lines, quoted
 
 
-def test_the_worked_example_looks_as_in_the_specification() -> None:
+def test_the_prompt_of_the_worked_example() -> None:
     disagreement = conflict((C1, D1), holds="c-001")
     prompt = prompt_of(C1, C2, D1, query="what's the error handling?", conflicts=(disagreement,), coverage_gaps=(GAP,))
 

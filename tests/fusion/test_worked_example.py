@@ -1,4 +1,4 @@
-"""The worked example of PIPELINE, end to end: its conflict, its demotion, its order, its gap, its JSON."""
+"""The worked example of the fusion stages, end to end: its conflict, its demotion, its order, its gap, its JSON."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from dataclasses import replace
 
 import pytest
 from fusion_support import day, item, response
+from questions import question_of
 
-from nornweave.answer import fuse_answers
-from nornweave.fusion.records import ConflictStrategy, CoverageGap, Detector, FuseRequest
-from nornweave.fusion_settings import FusionSettings
+from nornweave.answer.pipeline import answer_from
+from nornweave.fusion.records import CoverageGap, Detector, Recalled
+from nornweave.retrieval.question import ConflictStrategy
+from nornweave.settings.fusion import FusionSettings
+from nornweave.views import answer_document
 
 QUERY = "what's the error handling behavior in the payment module"
 CODE = (
@@ -56,54 +59,53 @@ DOCS = (
         written="2025-12-01",
     ),
 )
-REQUEST = FuseRequest(
-    text=QUERY,
+QUESTION = question_of(QUERY, strategy=ConflictStrategy.RECENCY, now=day("2026-01-23"))
+RECALLED = Recalled(
+    asked={"code": "code-memory", "documentation": "docs-memory"},
     responses=(
         response("code", *CODE, searched=1500),
         response("documentation", *DOCS, agent="docs-memory", searched=870),
     ),
     coverage_gaps=(CoverageGap("conversations", "convo-memory", "timeout after 5000ms"),),
-    strategy=ConflictStrategy.RECENCY,
     domain_signals={"code": 0.85, "documentation": 0.55},
-    now=day("2026-01-23"),
 )
 SETTINGS = FusionSettings()
 
 
 def test_the_order_of_the_example() -> None:
-    fused = fuse_answers(REQUEST, SETTINGS).fused
-    assert [one.tagged.item.chunk_id for one in fused.items] == ["c-001", "c-002", "d-001", "c-003", "d-002"]
+    answered = answer_from(QUESTION, RECALLED, SETTINGS)
+    assert [one.tagged.item.chunk_id for one in answered.items] == ["c-001", "c-002", "d-001", "c-003", "d-002"]
 
 
 def test_the_scores_of_the_example() -> None:
-    """PIPELINE's own figures, rounded there by hand, are within three hundredths (its c-001 is no fragment to it)."""
-    scores = {one.tagged.item.chunk_id: one.score for one in fuse_answers(REQUEST, SETTINGS).fused.items}
+    """The figures, worked out and rounded by hand, are within three hundredths."""
+    scores = {one.tagged.item.chunk_id: one.score for one in answer_from(QUESTION, RECALLED, SETTINGS).items}
     expected = {"c-001": 0.831, "c-002": 0.693, "d-001": 0.582, "c-003": 0.283, "d-002": 0.232}
     assert scores == pytest.approx(expected, abs=0.03)
 
 
 def test_normalised_scores_and_the_demotion() -> None:
     """(0.84 − 0.65) / 0.26 = 0.73; the loser's 1.00 goes down by 0.30."""
-    items = {one.tagged.item.chunk_id: one.tagged for one in fuse_answers(REQUEST, SETTINGS).fused.items}
+    items = {one.tagged.item.chunk_id: one.tagged for one in answer_from(QUESTION, RECALLED, SETTINGS).items}
     scores = {chunk_id: tagged.score for chunk_id, tagged in items.items()}
     assert scores == pytest.approx({"c-001": 1.0, "c-002": 0.19 / 0.26, "d-001": 0.7, "c-003": 0.0, "d-002": 0.0})
     assert [chunk_id for chunk_id, tagged in items.items() if tagged.demoted] == ["d-001"]
 
 
 def test_the_conflict_of_the_example() -> None:
-    (conflict,) = fuse_answers(REQUEST, SETTINGS).fused.conflicts
+    (conflict,) = answer_from(QUESTION, RECALLED, SETTINGS).conflicts
     assert conflict.items == ("c-001", "d-001")
     assert (conflict.resolution, conflict.resolved_to) == (ConflictStrategy.RECENCY, "c-001")
     assert conflict.detector is Detector.SAME_ENTITY_DIVERGENCE
     assert conflict.attribute == "http_status"
     assert "2026-01-20" in conflict.reason
     assert "2025-12-01" in conflict.reason
-    assert next(side.claim.value for side in conflict.sides if side.claim) == "422"
+    assert next(side.fact.value for side in conflict.sides if side.fact) == "422"
     assert all(value in conflict.explanation for value in ("422", "400"))
 
 
 def test_the_json_of_the_example() -> None:
-    document = json.loads(json.dumps(fuse_answers(REQUEST, SETTINGS).document()))
+    document = json.loads(json.dumps(answer_document(answer_from(QUESTION, RECALLED, SETTINGS))))
     assert document["domains_queried"] == ["code", "documentation"]
     assert document["coverage_gaps"] == [
         {"domain_id": "conversations", "agent_id": "convo-memory", "reason": "timeout after 5000ms"}
@@ -128,13 +130,13 @@ def test_the_json_of_the_example() -> None:
 
 def test_dropping_losers_is_selectable() -> None:
     settings = FusionSettings(conflict_loser_policy="drop")
-    fused = fuse_answers(REQUEST, settings).fused
-    assert [one.tagged.item.chunk_id for one in fused.items] == ["c-001", "c-002", "c-003", "d-002"]
-    assert fused.conflicts[0].items == ("c-001", "d-001"), "the record stays"
+    answered = answer_from(QUESTION, RECALLED, settings)
+    assert [one.tagged.item.chunk_id for one in answered.items] == ["c-001", "c-002", "c-003", "d-002"]
+    assert answered.conflicts[0].items == ("c-001", "d-001"), "the record stays"
 
 
 def test_flagging_demotes_nobody() -> None:
-    fused = fuse_answers(replace(REQUEST, strategy=ConflictStrategy.FLAG), SETTINGS).fused
-    (conflict,) = fused.conflicts
+    answered = answer_from(replace(QUESTION, strategy=ConflictStrategy.FLAG), RECALLED, SETTINGS)
+    (conflict,) = answered.conflicts
     assert conflict.resolved_to is None
-    assert not any(one.tagged.demoted for one in fused.items)
+    assert not any(one.tagged.demoted for one in answered.items)

@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
-from nornweave.claims.located import LocatedClaim
-from nornweave.ledger import MAX_RIVALS, LedgerEntry, find_entries, update
-from nornweave.types import ChunkId, Claim, Span
+from fact_support import DAY, located
 
-DAY = datetime(2026, 1, 20, tzinfo=UTC)
+from nornweave.conflicts import LocatedFact, find_conflicts
+from nornweave.ledger.entries import MAX_RIVALS, LedgerEntry, entries_of, update
+
 GENERATIONS = {"code": "gen-000001", "documentation": "gen-000001"}
 
 
-def timeout(seconds: int, path: str, *, mood: str = "stated", day: datetime | None = DAY) -> LocatedClaim:
-    claim = Claim(
-        kind="number",
-        entity="webhook delivery",
-        attribute="timeout",
-        value=str(seconds),
-        unit="s",
-        span=Span(0, 4),
-        statement=f"The timeout of webhook deliveries is {seconds} seconds.",
-        topics=("deliveri", "endpoint", "webhook"),
-        mood=mood,  # type: ignore[arg-type]
-    )
-    return LocatedClaim(
-        claim=claim, chunk_id=ChunkId(path), source_id="s", path=path, line_range=(1, 1), updated_at=day
-    )
+def timeout(seconds: int, path: str, *, day: datetime | None = DAY) -> LocatedFact:
+    return located("webhook_delivery_timeout", f"{seconds} seconds", path, day=day)
 
 
-def entries(code: list[LocatedClaim], docs: list[LocatedClaim], now: datetime = DAY) -> tuple[LedgerEntry, ...]:
-    return find_entries({"documentation": docs, "code": code}, now)
+def entries(code: list[LocatedFact], docs: list[LocatedFact], now: datetime = DAY) -> tuple[LedgerEntry, ...]:
+    return entries_of(find_conflicts([*docs, *code]), now)
 
 
 def test_two_values_of_one_thing_are_an_entry() -> None:
     (entry,) = entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", day=DAY - timedelta(days=50))])
-    assert [(side.domain, side.claim.value) for side in entry.sides] == [("code", "10"), ("documentation", "30")]
-    assert (entry.suggested, entry.attribute) == ("code", "timeout")
+    assert [(side.domain, side.fact.value) for side in entry.sides] == [("code", "10"), ("documentation", "30")]
+    assert (entry.suggested, entry.entity, entry.attribute) == ("code", "webhook delivery timeout", "default")
     assert "2026-01-20 against 2025-12-01" in entry.reason
     assert entry.first_seen == DAY
     assert entry.settled is None
@@ -49,15 +36,12 @@ def test_the_suggestion_says_when_the_other_side_is_newer() -> None:
     assert "but the other side is newer (2026-01-21 against 2026-01-20)" in entry.reason
 
 
-def test_agreement_and_what_is_not_stated_are_none() -> None:
+def test_agreement_is_no_entry() -> None:
     assert entries([timeout(10, "hooks.py")], [timeout(10, "hooks.md")]) == ()
-    assert entries([timeout(10, "hooks.py")], [timeout(30, "hooks.md", mood="history")]) == ()
-    assert find_entries({"code": [timeout(10, "a.py"), timeout(30, "b.py")]}, DAY) == (), "one domain"
 
 
 def test_the_same_statement_made_twice_is_one_entry() -> None:
     assert len(entries([timeout(10, "hooks.py"), timeout(10, "hooks.py")], [timeout(30, "hooks.md")])) == 1
-    assert len(entries([timeout(10, "hooks.py"), timeout(10, "other.py")], [timeout(30, "hooks.md")])) == 2
 
 
 def test_what_contradicts_everybody_is_about_something_else() -> None:

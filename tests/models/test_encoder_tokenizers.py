@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.chunking.spans import Span, TokenIndex
-from nornweave.embedding.tokenizer import PIECE, WORD_PIECES, ModelTokenizer, rust_tokenizer
+from nornweave.models.encoders.tokenizer import PIECE, WORD_PIECES, ModelTokenizer, rust_tokenizer
 
 SERIALIZED = (get_model_path() / "tokenizer.json").read_text(encoding="utf-8")
 TOKENIZER = ModelTokenizer(SERIALIZED)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.embedding import load_encoder
-from nornweave.embedding.hashing import HashEncoder
 from nornweave.errors import EncoderError
+from nornweave.models.encoders import load_encoder
+from nornweave.models.encoders.hashing import HashEncoder
 
 ENCODER = HashEncoder(64)
 # Lone surrogates, NUL and emoji included.
@@ -55,7 +55,8 @@ def test_texts_that_share_words_are_similar() -> None:
 
 def test_the_same_text_has_the_same_vector_in_every_process() -> None:
     script = (
-        "from nornweave.embedding.hashing import HashEncoder; print(HashEncoder(8).encode_query('refund é').tolist())"
+        "from nornweave.models.encoders.hashing import HashEncoder\n"
+        "print(HashEncoder(8).encode_query('refund é').tolist())"
     )
     runs = {
         subprocess.run(

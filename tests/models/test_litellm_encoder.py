@@ -15,21 +15,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from openai_server import LITELLM_WARNINGS
 
-from nornweave.embedding import load_encoder
-from nornweave.embedding.hashing import HashEncoder
-from nornweave.embedding.litellm import LiteLLMEncoder
 from nornweave.errors import EncoderError
+from nornweave.models.encoders import load_encoder
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.models.encoders.litellm import LiteLLMEncoder
 
 KEY = "sk-nornweave-0123456789abcdef"
 MODEL = "openai/embedder"
 MODEL_OF_THE_SERVER = HashEncoder(8)
 
-pytestmark = [
-    # litellm and what it pulls in, at import and while it parses answers.
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
-]
+pytestmark = LITELLM_WARNINGS
 
 
 @dataclass
@@ -228,7 +225,7 @@ def lookup(host, *rest, **more):
     tried.append(host)
     raise socket.gaierror("no network in this test")
 socket.getaddrinfo = lookup
-from nornweave.embedding.runtime import import_litellm
+from nornweave.models.runtimes import import_litellm
 litellm = import_litellm()
 assert litellm.telemetry is False
 assert len(litellm.model_cost) > 100

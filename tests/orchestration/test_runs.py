@@ -13,15 +13,15 @@ import dagster as dg
 import pytest
 from workspace_support import Configure
 
-from nornweave.ledger_book import ledger_file
-from nornweave.reconcile import INVARIANTS
+from nornweave.ledger.file import ledger_file
 from nornweave.settings import Settings
-from nornweave.status import read_status
 from nornweave.store.connection import connect_writer
 from nornweave.store.lock import WriterLock
-from nornweave.sync import Progress, SyncOptions, SyncReport, no_progress
+from nornweave.sync.invariants import INVARIANTS
+from nornweave.sync.records import Progress, SyncOptions, SyncReport, no_progress
+from nornweave.sync.run_status import read_status
 from nornweave.types import Domain
-from nornweave.workspace import domain_folder, store_of
+from nornweave.wiring import domain_folder, store_of
 from orchestration.assets.domain import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.checks import QUALITY
@@ -269,7 +269,7 @@ import os, signal, sys, threading
 from pathlib import Path
 import duckdb
 from nornweave.settings import load_settings
-from nornweave.sync import SyncOptions
+from nornweave.sync.records import SyncOptions
 from orchestration.instance import open_instance
 from orchestration.runs import materialize
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import os
 import signal
 import socket
 import subprocess
@@ -150,10 +149,11 @@ def test_a_child_that_ends_by_itself_stops_everything(tmp_path: Path) -> None:
     lives = Child(name="lives", command=(sys.executable, "-c", SERVER, str(free_port())), host="127.0.0.1", port=0)
     dies = Child(name="dies", command=(sys.executable, "-c", "raise SystemExit(3)"), host="127.0.0.1", port=0)
 
+    before = set(psutil.Process().children(recursive=True))  # processes that read documents for earlier tests
     assert supervise([lives, dies], said.append) == 1
 
     assert "dies ended by itself with exit code 3" in said[-1]
-    assert not psutil.Process().children(recursive=True)
+    assert set(psutil.Process().children(recursive=True)) <= before
 
 
 def test_signal_handlers_are_put_back() -> None:
@@ -192,10 +192,10 @@ def test_the_supervisor_does_not_load_dagster() -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="killing the supervisor needs PR_SET_PDEATHSIG")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_the_dagster_ui_starts_and_leaves_no_process(
-    settings: Settings, started: Callable[..., subprocess.Popen[str]], number: signal.Signals, tmp_path: Path
+def test_the_dagster_ui_starts_and_ends_with_a_killed_supervisor(
+    settings: Settings, started: Callable[..., subprocess.Popen[str]], tmp_path: Path
 ) -> None:
+    """``test_wheel`` stops it by a signal."""
     port = free_port()
     api_port = free_port()
     supervisor = started(UP, settings.file, port, api_port, ready=port)
@@ -204,9 +204,7 @@ def test_the_dagster_ui_starts_and_leaves_no_process(
     assert until(lambda: f"API: http://127.0.0.1:{api_port}" in (tmp_path / "log").read_text(), STOP_S)
     assert until(lambda: f"Dagster UI: http://127.0.0.1:{port}" in (tmp_path / "log").read_text(), STOP_S)
 
-    os.kill(supervisor.pid, number)
+    supervisor.kill()
 
-    code = supervisor.wait(STOP_S)
+    supervisor.wait(STOP_S)
     assert until(lambda: all_gone(processes), STOP_S), [one.cmdline() for one in processes if one.is_running()]
-    if number is signal.SIGTERM:
-        assert code == 0

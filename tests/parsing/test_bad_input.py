@@ -9,9 +9,10 @@ import pymupdf
 import pytest
 from support import published_texts
 
-from nornweave.parts import domain_parts
 from nornweave.settings import Settings, load_settings
-from nornweave.sync import SyncOptions, SyncReport, run
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions, SyncReport
+from nornweave.sync.wiring import domain_parts
 from nornweave.types import Domain
 
 HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.ingest.markup import FORMATS, MarkupFacts, describe
+from nornweave.parsing.front_matter import FORMATS, MarkupFacts, describe
 
 PAGES = Path(__file__).parents[1] / "golden" / "sections"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from bisect import bisect_right
 from pathlib import Path
@@ -12,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nornweave.errors import DocumentError
-from nornweave.ingest.parsed import Parsed
-from nornweave.ingest.pdf import parse_pdf
-from nornweave.ingest.pdf_glyphs import read_page
-from nornweave.ingest.pdf_hyphens import Hyphens
+from nornweave.parsing.parsed import Parsed
+from nornweave.parsing.pdf.document import parse_pdf
+from nornweave.parsing.pdf.glyphs import read_page
+from nornweave.parsing.pdf.hyphens import Hyphens
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
 
@@ -263,13 +265,31 @@ def test_no_pages_and_no_pdf() -> None:
 
 
 def test_too_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nornweave.ingest.pdf.MAX_PAGES", 2)
+    monkeypatch.setattr("nornweave.parsing.pdf.document.MAX_PAGES", 2)
     assert _error(paper().tobytes()).startswith("too long: 3 pages, at most 2")
 
 
 def test_deadline() -> None:
     with pytest.raises(DocumentError, match=r"too slow: .* page 1 of 3"):
         parse_pdf(paper().tobytes(), deadline_s=-1)
+
+
+def test_without_pymupdf_only_pdf_files_fail() -> None:
+    code = """
+import sys
+sys.modules["pymupdf"] = None  # as if it was not installed
+from nornweave.errors import DocumentError
+from nornweave.parsing.file import read_document
+from nornweave.types import Domain, Entry, SourceId
+read = lambda path, raw: read_document(SourceId("s"), Entry(path=path, gate=""), raw, domain=Domain.RESEARCH)
+print(read("a.md", b"# Title").text)
+try:
+    read("a.pdf", b"%PDF-1.7")
+except DocumentError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("# Title\nPDF files need PyMuPDF, which is not installed; install pymupdf")
 
 
 def test_mupdf_keeps_quiet(capfd: pytest.CaptureFixture[str]) -> None:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.errors import DocumentError
-from nornweave.ingest.parsed import Parsed
-from nornweave.ingest.posthtml import text_of_html
-from nornweave.ingest.stackexchange import parse_stackexchange
+from nornweave.parsing.forum_html import text_of_html
+from nornweave.parsing.parsed import Parsed
+from nornweave.parsing.stackexchange import parse_stackexchange
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
 

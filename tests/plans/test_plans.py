@@ -17,9 +17,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from nornweave.errors import StoreError
-from nornweave.fusion_settings import CALIBRATED_WEIGHTS, FusionSettings, RankWeights
-from nornweave.plan_files import CONFIGURED, PlanFiles
-from nornweave.plans import (
+from nornweave.plans.active import (
     plan_digest,
     plan_files,
     plan_in_force,
@@ -28,7 +26,9 @@ from nornweave.plans import (
     read_plan,
     read_ranking,
 )
+from nornweave.plans.versioned_files import CONFIGURED, PlanFiles
 from nornweave.settings import FieldWeights, PlanSettings, Settings, SourceWeights, load_settings
+from nornweave.settings.fusion import CALIBRATED_WEIGHTS, FusionSettings, RankWeights
 from nornweave.types import Domain
 
 TUNED = PlanSettings(weights=SourceWeights(dense=0.6, sparse=0.4, fulltext=0, structured=0), function_words=0.6)

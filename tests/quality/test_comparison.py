@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.comparison import EXACT_UP_TO, FLIPS, Comparison, compare
+from nornweave.quality.comparison import EXACT_UP_TO, FLIPS, Comparison, compare
 
 VALUES = st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 1.0]) | st.floats(0, 1)
 MEASURED = st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), VALUES, max_size=25)
@@ -35,8 +35,9 @@ def by_counting(before: Mapping[str, float], after: Mapping[str, float]) -> tupl
         math.fsum(sign * value for sign, value in zip(signs, differences, strict=True))
         for signs in itertools.product((-1, 1), repeat=len(differences))
     ]
-    two_sided = sum(abs(one) >= abs(found) - 1e-9 for one in sums)
-    lower = sum(one <= found + 1e-9 for one in sums)
+    slack = 1e-9 * math.fsum(map(abs, differences))
+    two_sided = sum(abs(one) >= abs(found) - slack for one in sums)
+    lower = sum(one <= found + slack for one in sums)
     return two_sided / len(sums), lower / len(sums)
 
 

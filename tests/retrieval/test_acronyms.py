@@ -10,13 +10,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from questions import question_of
 from recall_workspace import NO_MODELS, agent_of, publish
 
-from nornweave.recall.agent import Agent
-from nornweave.recall.expand import VariantKind, acronym_variants
-from nornweave.recall.initials import capitalised_names
-from nornweave.recall.records import RecallRequest, Switch
-from nornweave.recall.sources import is_said
+from nornweave.retrieval.agent import Agent
+from nornweave.retrieval.expand import acronym_variants
+from nornweave.retrieval.initials import capitalised_names
+from nornweave.retrieval.records import Switch
+from nornweave.retrieval.retrievers import is_said
 from nornweave.settings import Settings, load_settings
 from nornweave.types import Domain
 
@@ -85,22 +86,22 @@ def docs(small: Settings, pool: ThreadPoolExecutor) -> Iterator[Agent]:
     ],
 )
 def test_an_acronym_is_found_by_its_long_form_and_back(docs: Agent, query: str, variant: str, path: str) -> None:
-    found = docs.recall(RecallRequest(text=query))
+    found = docs.recall(question_of(query))
     assert found.expansions == (variant,)
     assert found.items[0].citation.source_path == path
-    assert docs.recall(RecallRequest(text=query, expand="off")).expansions == ()
+    assert docs.recall(question_of(query, expand="off")).expansions == ()
 
 
 @pytest.mark.parametrize("expand", ["auto", "off"])
 @pytest.mark.parametrize("query", ["HTTP headers", "role-based access control", '"TTL" in minutes', "who is on call"])
 def test_what_the_corpus_says_in_one_form_only_costs_no_second_search(docs: Agent, query: str, expand: Switch) -> None:
-    assert docs.recall(RecallRequest(text=query, expand=expand)).expansions == ()
+    assert docs.recall(question_of(query, expand=expand)).expansions == ()
 
 
 def test_a_variant_adds_places_and_takes_none_away(docs: Agent) -> None:
     query = "service level objectives"
-    plain = docs.recall(RecallRequest(text=query, expand="off", top_k=100)).items
-    both = {item.chunk_id: item for item in docs.recall(RecallRequest(text=query, top_k=100)).items}
+    plain = docs.recall(question_of(query, expand="off", top_k=100)).items
+    both = {item.chunk_id: item for item in docs.recall(question_of(query, top_k=100)).items}
     assert all(both[item.chunk_id].score >= item.score for item in plain)
     first = max(both.values(), key=lambda item: item.score)
     assert first.citation.source_path == "slos.md"
@@ -119,7 +120,7 @@ def test_threads_are_found_by_the_number_that_only_their_page_shows(small: Setti
     with agent_of(small, Domain.CONVERSATIONS, pool) as agent:
         for number in (4711, 815):
             for query in (f"#{number}", f"what came of PR #{number}", f"is issue {number} closed"):
-                first = agent.recall(RecallRequest(text=query)).items[0]
+                first = agent.recall(question_of(query)).items[0]
                 assert first.metadata["thread_id"] == str(number), query
                 assert str(number) not in first.content
 
@@ -158,8 +159,7 @@ def test_names_lie_in_the_text_one_after_another(pieces: list[str]) -> None:
 def test_variants_are_distinct_bounded_and_acronyms_all(text: str, limit: int) -> None:
     found = acronym_variants(f"{text} Small Office of Fine Arts of API and SDK", lambda _: True, limit=limit)
     assert len(found) <= limit - 1
-    assert len({" ".join(variant.text.casefold().split()) for variant in found}) == len(found)
-    assert all(variant.kind is VariantKind.ACRONYM for variant in found)
+    assert len({" ".join(variant.casefold().split()) for variant in found}) == len(found)
     assert acronym_variants(text, lambda _: False) == ()
 
 

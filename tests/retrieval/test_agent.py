@@ -16,18 +16,20 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recall_workspace import agent_of, configure, current_file, opened, publish, write_workspace
+from questions import question_of
+from recall_workspace import agent_of, change_generation, configure, current_file, opened, publish, write_workspace
 
-from nornweave.cross_encoder import RerankerSlot
-from nornweave.embedding.hashing import HashEncoder
-from nornweave.embedding.memo import QueryMemo
 from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
-from nornweave.recall.agent import Agent
-from nornweave.recall.records import AgentState, RecallRequest
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.rerankers import RerankerSlot
+from nornweave.retrieval.agent import Agent
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import AgentState, Filters
 from nornweave.settings import PlanSettings, Settings, SourceWeights
 from nornweave.store.serving import ServedGeneration
-from nornweave.types import Domain
-from nornweave.workspace import store_of
+from nornweave.types import NO_METADATA, Domain
+from nornweave.wiring import store_of
 
 ALL_OK = {"dense", "sparse", "fulltext", "structured"}
 
@@ -78,8 +80,8 @@ def code(workspace: Settings, pool: ThreadPoolExecutor) -> Iterator[Agent]:
         yield agent
 
 
-def asked(text: str, **options: Any) -> RecallRequest:
-    return RecallRequest(text=text, **options)
+def asked(text: str, *, filters: Filters = NO_METADATA, domain: Domain = Domain.CODE, **options: Any) -> Question:
+    return question_of(text, filters={domain: filters}, **options)
 
 
 # Life
@@ -131,19 +133,19 @@ def test_degraded_until_something_is_published(tmp_path: Path, pool: ThreadPoolE
 
 
 @pytest.mark.parametrize(
-    ("request_", "field"),
+    ("question", "field"),
     [
         (asked(" "), "query"),
         (asked("x", top_k=0), "top_k"),
-        (asked("x", filters={"colour": "red"}), "filters.research.colour"),
-        (asked("x", filters={"tags": 3}), "filters.research.tags"),
+        (asked("x", filters={"colour": "red"}, domain=Domain.RESEARCH), "filters.research.colour"),
+        (asked("x", filters={"tags": 3}, domain=Domain.RESEARCH), "filters.research.tags"),
     ],
 )
-def test_a_wrong_request_is_refused_before_anything_is_published_too(
-    tmp_path: Path, pool: ThreadPoolExecutor, request_: RecallRequest, field: str
+def test_a_wrong_question_is_refused_before_anything_is_published_too(
+    tmp_path: Path, pool: ThreadPoolExecutor, question: Question, field: str
 ) -> None:
     with agent_of(write_workspace(tmp_path), Domain.RESEARCH, pool) as agent, pytest.raises(QueryError) as raised:
-        agent.recall(request_)
+        agent.recall(question)
     assert raised.value.field == field
 
 
@@ -310,7 +312,7 @@ def test_no_cross_encoder_is_said_where_one_was_asked_for(code: Agent) -> None:
     assert code.recall(asked("payment", rerank="auto")).notices == ()
 
 
-def test_a_traced_request_says_what_every_stage_found(code: Agent) -> None:
+def test_a_traced_questionsays_what_every_stage_found(code: Agent) -> None:
     response = code.recall(asked("handle_payment_error", trace=True, top_k=2))
     assert set(response.stages) == {*ALL_OK, "combined"}
     for stage, placed in response.stages.items():
@@ -402,8 +404,7 @@ def copied(workspace: Settings, tmp_path: Path) -> Settings:
 
 
 def test_a_generation_of_another_analyzer_says_so(copied: Settings, pool: ThreadPoolExecutor) -> None:
-    with duckdb.connect(str(current_file(copied, Domain.CODE))) as connection:
-        connection.execute("update meta set value = 'analysis-0' where key = 'analyzer'")
+    change_generation(copied, Domain.CODE, "update meta set value = 'analysis-0' where key = 'analyzer'")
     with agent_of(copied, Domain.CODE, pool) as agent:
         response = agent.recall(asked("payment"))
     assert response.items
@@ -411,8 +412,7 @@ def test_a_generation_of_another_analyzer_says_so(copied: Settings, pool: Thread
 
 
 def test_a_generation_of_another_schema_is_a_clear_error(copied: Settings, pool: ThreadPoolExecutor) -> None:
-    with duckdb.connect(str(current_file(copied, Domain.CODE))) as connection:
-        connection.execute("update meta set value = '0' where key = 'generation_schema'")
+    change_generation(copied, Domain.CODE, "update meta set value = '0' where key = 'generation_schema'")
     with agent_of(copied, Domain.CODE, pool) as agent:
         agent.start()
         with pytest.raises(StoreError, match=r"has schema '0'.*nornweave sync"):
@@ -447,8 +447,7 @@ def test_a_generation_that_lost_a_table_is_no_stack_trace(copied: Settings, pool
 
 
 def test_a_card_that_is_no_card_is_no_stack_trace(copied: Settings, pool: ThreadPoolExecutor) -> None:
-    with duckdb.connect(str(current_file(copied, Domain.CODE))) as connection:
-        connection.execute("update cards set card = '{half a c'")
+    change_generation(copied, Domain.CODE, "update cards set card = '{half a c'")
     with agent_of(copied, Domain.CODE, pool) as agent, pytest.raises(StoreError):
         agent.recall(asked("payment"))
 

@@ -16,19 +16,22 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from questions import question_of
 from recall_workspace import agent_of, current_file, publish, write_workspace
 
-from nornweave import answer as recipe
-from nornweave.documents import FusionResult
-from nornweave.embedding.hashing import HashEncoder
+from nornweave.answer import pipeline as recipe
+from nornweave.answer.fan_out import choose_agents, merge_items
+from nornweave.answer.text_renderer import render_answer
 from nornweave.errors import EncoderError, QueryError
-from nornweave.fusion_settings import FusionSettings
-from nornweave.gathering import Question, asked_agents, merge_items
-from nornweave.recall.agent import Agent
-from nornweave.recall.records import Citation, RecallItem, RecallRequest, RecallResponse
-from nornweave.routing import split_clauses
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.retrieval.agent import Agent
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import Citation, RecallItem, RecallResponse
+from nornweave.routing.router import split_clauses
 from nornweave.settings import Settings
+from nornweave.settings.fusion import FusionSettings
 from nornweave.types import ChunkId, Domain, JsonValue, present
+from nornweave.views import FusionResult, answer_document
 
 COMPOUND = "what is the retry limit of payments and who owns the ledger service?"
 
@@ -39,7 +42,7 @@ Executors = Mapping[Domain, Executor]
 def answer(
     question: Question, agents: Mapping[Domain, Agent], executors: Executors, settings: FusionSettings | None = None
 ) -> FusionResult:
-    return recipe.answer(question, agents, executors, settings).document()
+    return answer_document(recipe.answer(question, agents, executors, settings or FusionSettings()))
 
 
 def one_pool(pool: Executor) -> Executors:
@@ -175,43 +178,43 @@ def test_merging_keeps_the_best_of_every_chunk(drawn: list[list[tuple[int, float
 
 
 def test_without_a_sign_everybody_is_asked(everybody: dict[Domain, Agent]) -> None:
-    assert list(asked_agents(Question(text="payments"), everybody)) == list(Domain)
+    assert list(choose_agents(question_of("payments"), everybody)) == list(Domain)
 
 
 def test_the_domains_named_are_asked(everybody: dict[Domain, Agent]) -> None:
-    question = Question(text="payments", domains=(Domain.RESEARCH, Domain.CODE, Domain.RESEARCH))
-    assert list(asked_agents(question, everybody)) == [Domain.CODE, Domain.RESEARCH]
+    question = question_of("payments", domains=(Domain.RESEARCH, Domain.CODE, Domain.RESEARCH))
+    assert list(choose_agents(question, everybody)) == [Domain.CODE, Domain.RESEARCH]
 
 
 def test_a_filter_names_its_domain(everybody: dict[Domain, Agent]) -> None:
     """ "In the docs" asks documentation only; a filter on code wants code asked all the same."""
     text = "in the docs, what is the rate limit?"
-    assert list(asked_agents(Question(text=text), everybody)) == [Domain.DOCUMENTATION]
-    question = Question(text=text, filters={Domain.CODE: {"language": "python"}})
-    assert list(asked_agents(question, everybody)) == [Domain.CODE, Domain.DOCUMENTATION]
+    assert list(choose_agents(question_of(text), everybody)) == [Domain.DOCUMENTATION]
+    question = question_of(text, filters={Domain.CODE: {"language": "python"}})
+    assert list(choose_agents(question, everybody)) == [Domain.CODE, Domain.DOCUMENTATION]
 
 
 def test_a_filter_on_a_domain_that_is_not_asked_is_refused(everybody: dict[Domain, Agent]) -> None:
-    question = Question(
+    question = question_of(
         text="payments",
         domains=(Domain.RESEARCH, Domain.DOCUMENTATION),
         filters={Domain.CODE: {"language": "python"}},
     )
     with pytest.raises(QueryError, match="asked are: documentation, research") as raised:
-        asked_agents(question, everybody)
+        choose_agents(question, everybody)
     assert raised.value.field == "filters.code"
 
 
 def test_a_filter_on_a_domain_that_is_not_served_is_refused(agents: Agents) -> None:
     served = agents.of(Domain.RESEARCH, Domain.DOCUMENTATION)
-    question = Question(text="payments", filters={Domain.CODE: {"language": "python"}})
+    question = question_of("payments", filters={Domain.CODE: {"language": "python"}})
     with pytest.raises(QueryError, match="asked are: documentation, research"):
-        asked_agents(question, {domain: served[domain] for domain in (Domain.DOCUMENTATION, Domain.RESEARCH)})
+        choose_agents(question, {domain: served[domain] for domain in (Domain.DOCUMENTATION, Domain.RESEARCH)})
 
 
 def test_a_domain_that_is_not_served_is_refused(agents: Agents) -> None:
     with pytest.raises(QueryError, match="'code' is not served; there are: documentation") as raised:
-        asked_agents(Question(text="x", domains=(Domain.CODE,)), agents.of(Domain.DOCUMENTATION))
+        choose_agents(question_of("x", domains=(Domain.CODE,)), agents.of(Domain.DOCUMENTATION))
     assert raised.value.field == "domains"
 
 
@@ -221,14 +224,14 @@ def test_a_wrong_filter_is_refused_before_anybody_is_asked(
     """Nothing is published here, and a millisecond is too little for any answer: the filter is wrong all the same."""
     with ExitStack() as stack:
         empty = Agents(write_workspace(tmp_path), pools[1], stack).of()
-        question = Question(text="x", filters={Domain.CODE: {"colour": "red"}}, timeout_ms=1)
+        question = question_of("x", filters={Domain.CODE: {"colour": "red"}}, timeout_ms=1)
         with pytest.raises(QueryError, match="allowed here: language") as raised:
             answer(question, empty, one_pool(pools[0]))
         assert raised.value.field == "filters.code.colour"
 
 
 def test_at_most_so_many_are_asked(everybody: dict[Domain, Agent], questions: Executors) -> None:
-    result = answer(Question(text="payments"), everybody, questions, FusionSettings(fusion_max_sources=2))
+    result = answer(question_of("payments"), everybody, questions, FusionSettings(fusion_max_sources=2))
     assert len(result["domains_queried"]) == 2
 
 
@@ -236,7 +239,7 @@ def test_at_most_so_many_are_asked(everybody: dict[Domain, Agent], questions: Ex
 
 
 def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: Executors) -> None:
-    result = answer(Question(text="jitter lowered duplicate authorizations", top_k=5), everybody, questions)
+    result = answer(question_of("jitter lowered duplicate authorizations", top_k=5), everybody, questions)
     assert places(result)[0] == ("research", "storms.md")
     scores = [one["score"]["value"] for one in result["items"]]
     assert scores == sorted(scores, reverse=True)
@@ -253,7 +256,7 @@ def test_the_best_of_all_domains(everybody: dict[Domain, Agent], questions: Exec
 
 
 def test_the_answer_is_json(everybody: dict[Domain, Agent], questions: Executors) -> None:
-    result = answer(Question(text="422 instead of 400", explain=True), everybody, questions)
+    result = answer(question_of("422 instead of 400", explain=True), everybody, questions)
     again = json.loads(json.dumps(result))
     assert again == json.loads(json.dumps(result, default=str)), "nothing needs a default"
     assert {one["citation"]["domain_id"] for one in again["items"]} >= {"code", "documentation", "conversations"}
@@ -261,17 +264,16 @@ def test_the_answer_is_json(everybody: dict[Domain, Agent], questions: Executors
 
 def test_the_same_question_has_the_same_answer(everybody: dict[Domain, Agent], questions: Executors) -> None:
     for text in ("payment error", "the", COMPOUND, "zzz"):
-        question = Question(text=text, explain=True, timeout_ms=None)
+        question = question_of(text, explain=True)
         first, second = (answer(question, everybody, questions) for _ in range(2))
         assert first["items"] == second["items"]
-        assert first["query_id"] != second["query_id"]
 
 
 def test_one_moment_counts_in_every_domain_and_between_them(
     everybody: dict[Domain, Agent], questions: Executors
 ) -> None:
     def recencies(now: datetime) -> list[tuple[str, float]]:
-        found = answer(Question(text="payment error", explain=True, now=now, timeout_ms=None), everybody, questions)
+        found = answer(question_of("payment error", explain=True, now=now), everybody, questions)
         return [(one["chunk_id"], one["score"]["signals"]["recency"]) for one in found["items"]]
 
     today = present()
@@ -288,7 +290,7 @@ def test_filters_by_domain_are_exact(everybody: dict[Domain, Agent], questions: 
         Domain.RESEARCH: {"authors": ["Halvorsen"]},
         Domain.CONVERSATIONS: {"date_range": {"start": "2026-02-01"}},
     }
-    found = places(answer(Question(text="payment retries", filters=filters, top_k=100), everybody, questions))
+    found = places(answer(question_of("payment retries", filters=filters, top_k=100), everybody, questions))
     by_domain = {domain: {path for where, path in found if where == domain} for domain in Domain}
     assert by_domain[Domain.CODE] == {"src/payments/handlers.py", "src/payments/ledger.py"}
     assert by_domain[Domain.RESEARCH] == {"storms.md"}
@@ -302,7 +304,7 @@ def test_fewer_items_are_the_first_of_more(
     everybody: dict[Domain, Agent], questions: Executors, text: str, one: int, other: int
 ) -> None:
     few, many = (
-        answer(Question(text=text, top_k=top_k), everybody, questions)["items"] for top_k in sorted((one, other))
+        answer(question_of(text, top_k=top_k), everybody, questions)["items"] for top_k in sorted((one, other))
     )
     if text != COMPOUND:  # a clause may lift what only a longer list has
         assert [item["chunk_id"] for item in few] == [item["chunk_id"] for item in many[: len(few)]]
@@ -313,10 +315,10 @@ def test_fewer_items_are_the_first_of_more(
 def test_a_compound_question_is_asked_by_its_clauses_too(everybody: dict[Domain, Agent], questions: Executors) -> None:
     clauses = split_clauses(COMPOUND)
     assert len(clauses) == 2
-    whole = answer(Question(text=COMPOUND, top_k=50), everybody, questions)
+    whole = answer(question_of(COMPOUND, top_k=50), everybody, questions)
     scores = {one["chunk_id"]: one["score"]["value"] for one in whole["items"]}
     for clause in clauses:
-        best = answer(Question(text=clause, top_k=1), everybody, questions)["items"][0]
+        best = answer(question_of(clause, top_k=1), everybody, questions)["items"][0]
         assert scores[best["chunk_id"]] >= best["score"]["value"]
 
 
@@ -327,7 +329,7 @@ def test_a_slow_domain_loses_nobody_elses_items(agents: Agents, questions: Execu
     """Its own other sources answer as well; what is missing is named."""
     started = time.monotonic()
     result = answer(
-        Question(text="retry a card that is declined on shard 4", top_k=100, timeout_ms=500),
+        question_of("retry a card that is declined on shard 4", top_k=100, timeout_ms=500),
         agents.of(conversations=Slow(2)),
         questions,
     )
@@ -342,8 +344,8 @@ def test_a_slow_domain_costs_the_next_questions_nothing(agents: Agents, question
     """Each question leaves a call behind that hangs; twenty of them hold more threads than there are for sources."""
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=Slow(1))
     for number in range(20):
-        answer(Question(text=f"rate limit {number}", timeout_ms=40), domains, questions)
-    result = answer(Question(text="rate limit", timeout_ms=1500), domains, questions)
+        answer(question_of(f"rate limit {number}", timeout_ms=40), domains, questions)
+    result = answer(question_of("rate limit", timeout_ms=1500), domains, questions)
     assert set(result["coverage"]["documentation"]["retrieval"].values()) <= {"ok", "empty"}
     assert result["coverage"]["code"]["retrieval"]["sparse"] == "ok"
     assert places(result)[0] == ("documentation", "api.md")
@@ -355,7 +357,7 @@ def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents) ->
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=held)
     with ThreadPoolExecutor(1) as one_by_one:
         blocker = one_by_one.submit(held.go.wait, 30)
-        result = answer(Question(text="payment", timeout_ms=50), domains, one_pool(one_by_one))
+        result = answer(question_of("payment", timeout_ms=50), domains, one_pool(one_by_one))
         held.go.set()
         blocker.result(30)
     assert result["items"] == []
@@ -365,7 +367,7 @@ def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents) ->
 
 
 def test_a_broken_encoder_is_named_per_domain(agents: Agents, questions: Executors) -> None:
-    result = answer(Question(text="payment error"), agents.of(code=Broken(64)), questions)
+    result = answer(question_of("payment error"), agents.of(code=Broken(64)), questions)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "failed"
     assert "the model is gone" in str(result["coverage"]["code"]["notices"])
     assert result["coverage"]["documentation"]["retrieval"]["dense"] == "ok"
@@ -381,7 +383,7 @@ def test_an_unpublished_and_a_damaged_domain_are_gaps(
     current_file(settings, Domain.CODE).write_bytes(b"garbage" * 1000)
     with ExitStack() as stack:
         domains = Agents(settings, pools[1], stack).of(Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH)
-        result = answer(Question(text="payment error"), domains, one_pool(pools[0]))
+        result = answer(question_of("payment error"), domains, one_pool(pools[0]))
     assert {where for where, _ in places(result)} == {"documentation"}
     reasons = {gap["domain_id"]: (gap["agent_id"], gap["reason"]) for gap in result["coverage_gaps"]}
     assert set(reasons) == {"code", "research"}
@@ -396,7 +398,7 @@ def test_an_unpublished_and_a_damaged_domain_are_gaps(
 def test_a_closed_agent_is_a_gap(agents: Agents, questions: Executors) -> None:
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION)
     domains[Domain.CODE].close()
-    result = answer(Question(text="payment"), domains, questions)
+    result = answer(question_of("payment"), domains, questions)
     assert [gap["reason"] for gap in result["coverage_gaps"]] == ["is shutting down; ask again later"]
     assert result["items"]
 
@@ -408,7 +410,7 @@ def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, question
         COMPOUND.replace("payments", f"{word}s").replace("ledger", word) for word in ("payment", "refund", "payout")
     ]
     assert all(len(split_clauses(text)) == 2 for text in asked)
-    results = [answer(Question(text=text, timeout_ms=300), domains, questions) for text in asked]
+    results = [answer(question_of(text, timeout_ms=300), domains, questions) for text in asked]
     # A busy machine may need more than the grace that late answers have; not every time.
     in_time = [result for result in results if not result["coverage_gaps"]]
     assert in_time
@@ -420,7 +422,7 @@ def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, question
 def test_a_millisecond_is_no_error_and_no_silence(everybody: dict[Domain, Agent], questions: Executors) -> None:
     for number in range(15):
         started = time.monotonic()
-        result = answer(Question(text=f"payment error {number}", timeout_ms=1), everybody, questions)
+        result = answer(question_of(f"payment error {number}", timeout_ms=1), everybody, questions)
         assert time.monotonic() - started < 1
         gaps = {gap["domain_id"] for gap in result["coverage_gaps"]}
         for name, covered in result["coverage"].items():
@@ -432,19 +434,19 @@ def test_a_millisecond_is_no_error_and_no_silence(everybody: dict[Domain, Agent]
 
 def test_without_a_deadline_everybody_is_waited_for(agents: Agents, questions: Executors) -> None:
     domains = agents.of(Domain.CODE, code=Slow(0.3))
-    result = answer(Question(text="payment error", timeout_ms=None), domains, questions)
+    result = answer(question_of("payment error"), domains, questions)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "ok"
 
 
 def test_a_question_is_not_changed_by_answering_it(everybody: dict[Domain, Agent], questions: Executors) -> None:
     filters = {Domain.CODE: {"language": "python"}}
-    question = Question(text="payment", filters=filters)
+    question = question_of("payment", filters=filters)
     before = replace(question, filters={Domain.CODE: dict(filters[Domain.CODE])})
     answer(question, everybody, questions)
     assert question == before
 
 
-# WIKI's traps
+# known traps of asking several sources at once
 
 
 class Hanging(Agent):
@@ -452,9 +454,9 @@ class Hanging(Agent):
 
     go = threading.Event()
 
-    def recall(self, request: RecallRequest) -> RecallResponse:
+    def recall(self, question: Question) -> RecallResponse:
         self.go.wait(60)
-        return super().recall(request)
+        return super().recall(question)
 
 
 @pytest.fixture
@@ -466,16 +468,16 @@ def hanging(workspace: Settings, pools: tuple[ThreadPoolExecutor, ThreadPoolExec
 
 
 def test_trap_a_mixed_speed_question_keeps_what_is_fast(agents: Agents, hanging: Agent) -> None:
-    """WIKI: "pairing one quick source with one slow enough to hit the timeout could crash the entire fusion call"."""
+    """A domain that reaches the deadline must not lose the answers of the fast ones."""
     domains = {**agents.of(Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS), Domain.RESEARCH: hanging}
     with ExitStack() as stack:
         own = {domain: stack.enter_context(ThreadPoolExecutor(2)) for domain in Domain}
-        answer(Question(text="warm up", timeout_ms=200), domains, own)
+        answer(question_of("warm up", timeout_ms=200), domains, own)
         times = []
         # Twice as often as the domain that hangs has threads: it must not take those of the others.
         for number in range(4):
             started = time.monotonic()
-            result = answer(Question(text=f"payment error {number}", timeout_ms=1000), domains, own)
+            result = answer(question_of(f"payment error {number}", timeout_ms=1000), domains, own)
             times.append(time.monotonic() - started)
             assert result["items"]
             assert {where for where, _ in places(result)} <= {"code", "documentation", "conversations"}
@@ -489,11 +491,12 @@ def test_trap_a_mixed_speed_question_keeps_what_is_fast(agents: Agents, hanging:
 
 
 def test_trap_what_two_clauses_find_stands_there_once(everybody: dict[Domain, Agent], questions: Executors) -> None:
-    """WIKI: "two independent calls to the same backend can both legitimately return overlapping items"."""
+    """Two clauses may find the same chunk in the same domain."""
     assert len(split_clauses(COMPOUND)) == 2
-    result = answer(Question(text=COMPOUND, top_k=20), everybody, questions)
+    result = answer(question_of(COMPOUND, top_k=20), everybody, questions)
     chunks = [one["chunk_id"] for one in result["items"]]
     assert len(chunks) == len(set(chunks)) > 4
-    text = recipe.answer(Question(text=COMPOUND, top_k=20), everybody, questions).text(1500)
+    answered = recipe.answer(question_of(COMPOUND, top_k=20), everybody, questions, FusionSettings())
+    text = render_answer(answered, 1500)
     headers = [line for line in text.splitlines() if line.startswith("[")]
     assert len(headers) == len(set(headers)) > 1, "a source has one section, whichever clause found it"

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.recall.combine import Leg, Ranking, convex_combination, merge, on_one_scale, reciprocal_rank_fusion
-from nornweave.store.hits import best, found
+from nornweave.retrieval.combine import Leg, Ranking, convex_combination, merge, on_one_scale, reciprocal_rank_fusion
+from nornweave.store.ranked_chunks import best, found
 
 
 def numbers_of(values: Sequence[int]) -> np.ndarray:
@@ -60,8 +60,7 @@ def test_a_domains_own_weights_decide_its_order_and_not_what_it_is_worth() -> No
         [leg("dense", [1, 2, 3], {1: 0.8, 2: 0.4}), leg("sparse", [1, 2, 3], {2: 0.6, 3: 0.2})],
     )
     own = convex_combination(numbers_of(candidates), legs, {"dense": 0.9, "sparse": 0.1})
-    common = convex_combination(numbers_of(candidates), legs, {"dense": 0.5, "sparse": 0.5})
-    ranking = on_one_scale(own, common)
+    ranking = on_one_scale(own, legs, {"dense": 0.5, "sparse": 0.5})
     assert ranking.numbers.tolist() == [1, 2, 3]
     assert ranking.scores.tolist() == pytest.approx([0.72, 0.42, 0.02])
     # 2 is worth (.4 + .6) / 2, 1 is worth .4 and 3 is worth .1: the places are worth that, whoever takes them.
@@ -77,8 +76,8 @@ def test_a_source_that_did_not_answer_still_counts_in_the_scale() -> None:
     assert fused.scores.tolist() == pytest.approx([0.4])
 
 
-def test_rrf_is_the_example_of_fusionrag() -> None:
-    """FUSIONRAG, "RRF Example": ranks from 1, k = 60, four sources that count alike."""
+def test_rrf_of_four_lists_by_hand() -> None:
+    """Ranks from 1, k = 60, four sources with equal weights (Cormack, Clarke & Büttcher, SIGIR 2009)."""
     a, b, c, d, e, f = range(6)
     lists = {
         "pinecone": [a, b, c],

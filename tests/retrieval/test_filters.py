@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import sync
 
-from nornweave.embedding.hashing import HashEncoder
 from nornweave.errors import QueryError
-from nornweave.ingest.opening import open_source
-from nornweave.parts import chunker_of
-from nornweave.recall.filters import parse_filter_options, read_filters
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.retrieval.filters import parse_filter_options, read_filters
 from nornweave.settings import Settings, load_settings
+from nornweave.sources.opening import open_source
 from nornweave.store.conditions import AnyName, AnyOf, Between, PathGlob, Under
 from nornweave.store.connection import connect_reader
 from nornweave.store.corpus import DuckDBStore
-from nornweave.sync import DomainParts
+from nornweave.sync.records import DomainParts
+from nornweave.sync.wiring import chunker_of
 from nornweave.types import Domain, JsonValue
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "payments"
@@ -202,9 +202,9 @@ REFUSED: list[tuple[Domain, str, Any, str, str]] = [
     (CODE, "language", "py\ud800", "filters.code.language", "surrogate"),
     (CODE, "path_glob", "../other/**", "filters.code.path_glob", "'..'"),
     (CODE, "path_glob", "", "filters.code.path_glob", "blank"),
-    (CODE, "since", "yesterday", "filters.code.since", "is no date; expected an ISO 8601"),
-    (CODE, "since", "0001-01-01T00:00:00+14:00", "filters.code.since", "is no date"),
-    (CODE, "since", "2026-02-30", "filters.code.since", "is no date"),
+    (CODE, "since", "yesterday", "filters.code.since", "is not a date; expected an ISO 8601"),
+    (CODE, "since", "0001-01-01T00:00:00+14:00", "filters.code.since", "is not a date"),
+    (CODE, "since", "2026-02-30", "filters.code.since", "is not a date"),
     (CODE, "since", 1768435200, "filters.code.since", "expected an ISO 8601"),
     (TALK, "participants", [], "filters.conversations.participants", "has 0 values; expected 1 to 100"),
     (TALK, "participants", ["a"] * 101, "filters.conversations.participants", "has 101 values"),
@@ -215,7 +215,7 @@ REFUSED: list[tuple[Domain, str, Any, str, str]] = [
     (TALK, "date_range", {}, "filters.conversations.date_range", "is empty"),
     (TALK, "date_range", {"start": None}, "filters.conversations.date_range", "is empty"),
     (TALK, "date_range", {"from": "2026-01-01"}, "filters.conversations.date_range.from", "allowed here: end, start"),
-    (TALK, "date_range", {"start": "soon"}, "filters.conversations.date_range.start", "is no date"),
+    (TALK, "date_range", {"start": "soon"}, "filters.conversations.date_range.start", "is not a date"),
     (TALK, "date_range", {"end": 2026}, "filters.conversations.date_range.end", "expected an ISO 8601"),
     (
         STUDY,
@@ -297,8 +297,8 @@ def test_options_of_the_command_line(settings: Settings) -> None:
 @pytest.mark.parametrize(
     ("texts", "field", "problem"),
     [
-        (["language=python"], "filters", "'language=python' is no DOMAIN.KEY=VALUE such as code.language=python"),
-        (["code.language"], "filters", "is no DOMAIN.KEY=VALUE"),
+        (["language=python"], "filters", "'language=python' is not DOMAIN.KEY=VALUE, such as code.language=python"),
+        (["code.language"], "filters", "is not DOMAIN.KEY=VALUE"),
         (
             ["wiki.language=python"],
             "filters",
@@ -306,7 +306,7 @@ def test_options_of_the_command_line(settings: Settings) -> None:
         ),
         (["code.lang=python"], "filters.code.lang", "no such filter; allowed here: language"),
         (["code.language=go", "code.language=c"], "filters.code.language", "given twice; it takes one value"),
-        (["research.date_range=2026"], "filters.research.date_range", "'2026' is no START..END, START.. or ..END"),
+        (["research.date_range=2026"], "filters.research.date_range", "'2026' is not START..END, START.. or ..END"),
         (['research.tags="a'], "filters.research.tags", "cannot be split at its commas"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What each heuristic gives, by hand calculation from AGENTS, and what it does not fall for."""
+"""The bonus of each heuristic, calculated by hand, and the inputs that must not earn one."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.errors import ConfigError
-from nornweave.recall.cues import cues_of
-from nornweave.recall.heuristics import HEURISTICS, Candidate, all_bonuses, dated
+from nornweave.retrieval.heuristics import HEURISTICS, Candidate, all_bonuses, dated
+from nornweave.retrieval.query_features import cues_of
 from nornweave.settings import HeuristicSettings, RerankingSettings, load_settings
 from nornweave.types import ChunkId, Domain, JsonValue
 

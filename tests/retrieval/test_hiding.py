@@ -15,20 +15,19 @@ from hypothesis import strategies as st
 from recall_workspace import opened, publish, write_workspace
 from support import MemorySource, memory_parts, sync
 
-from nornweave import analysis
-from nornweave.embedding.hashing import HashEncoder
-from nornweave.embedding.port import Progress, Vectors
 from nornweave.errors import EncoderError
-from nornweave.fields import asked_keys
-from nornweave.recall.hiding import without
-from nornweave.recall.query import read_query
-from nornweave.recall.quoted import Quoted
-from nornweave.recall.search import search
-from nornweave.settings import FieldWeights, PlanSettings, StorageSettings
-from nornweave.store.bm25 import K1, B
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.models.encoders.port import Progress, Vectors
+from nornweave.retrieval.masked_document import without
+from nornweave.retrieval.query import read_query
+from nornweave.retrieval.quotations import Quoted
+from nornweave.retrieval.search import search
+from nornweave.settings import Bm25Settings, FieldWeights, PlanSettings, StorageSettings
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.generation import Generation
 from nornweave.store.samples import indexed_documents
+from nornweave.text import analyzer
+from nornweave.text.index_fields import asked_keys
 from nornweave.types import Domain, Span
 
 TEXTS = {
@@ -118,7 +117,7 @@ def answers(generation: Generation, query: str, encoder: HashEncoder) -> tuple[l
     return (
         generation.similarities(encoder.encode_query(query), everything).tolist(),
         generation.sparse(dict.fromkeys(asked.terms, 1.0), 0.1).tolist(),
-        generation.paired({analysis.pair_key(pair): 1.0 for pair in asked.pairs}).tolist(),
+        generation.paired({analyzer.pair_key(pair): 1.0 for pair in asked.pairs}).tolist(),
         [float(sum(number in chunks for chunks in named.values())) for number in everything.tolist()],
     )
 
@@ -153,19 +152,19 @@ def test_what_is_left_is_found_as_if_it_had_been_indexed_so(
     left = text[:start] + text[end:]
     own = sorted(TEXTS).index(path)
     view = without(animals, path, Span(start, end), ENCODER)
-    if view is animals or not analysis.analyze(left):
+    if view is animals or not analyzer.analyze(left):
         return
     asked = read_query(query)
-    fields = FieldWeights(path=of_path)
-    counts = analysis.analyze(left + f"\n{path}" * of_path)
-    lengths = [analysis.analyze(one).total() + of_path for one in TEXTS.values()]
-    norm = K1 * (1 - B + B * counts.total() / np.mean(lengths))
+    bm25 = Bm25Settings(fields=FieldWeights(path=of_path))
+    counts = analyzer.analyze(left + f"\n{path}" * of_path)
+    lengths = [analyzer.analyze(one).total() + of_path for one in TEXTS.values()]
+    norm = bm25.k1 * (1 - bm25.b + bm25.b * counts.total() / np.mean(lengths))
     dense, _, paired, _ = answers(view, query, ENCODER)
-    sparse = view.sparse(dict.fromkeys(asked.terms, 1.0), 0.1, fields)
+    sparse = view.sparse(dict.fromkeys(asked.terms, 1.0), 0.1, bm25)
     assert dense[own] == pytest.approx(float(ENCODER.encode([left])[0] @ ENCODER.encode_query(query)), abs=1e-5)
-    expected = sum(counts[term] * (K1 + 1) / (counts[term] + norm) for term in asked.terms if counts[term])
+    expected = sum(counts[term] * (bm25.k1 + 1) / (counts[term] + norm) for term in asked.terms if counts[term])
     assert sparse[own] == pytest.approx(expected, rel=1e-4)
-    assert paired[own] == len(set(asked.pairs) & analysis.word_pairs(analysis.sequence(left)))
+    assert paired[own] == len(set(asked.pairs) & analyzer.word_pairs(analyzer.sequence(left)))
     assert view.contents(np.array([own], np.int32)) == {own: left}
     assert view.chunks(np.array([own], np.int32))[own].content == left
 
@@ -201,7 +200,7 @@ def test_its_own_words_find_it_no_more(animals: Generation, data: st.DataObject)
     before, after = answers(animals, hidden, ENCODER), answers(view, hidden, ENCODER)
     assert after[2][own] <= before[2][own]
     assert after[3][own] <= before[3][own]
-    left = analysis.analyze(" ".join([path, *words[:first], *words[first + len(hidden.split()) :]]))
+    left = analyzer.analyze(" ".join([path, *words[:first], *words[first + len(hidden.split()) :]]))
     if not set(read_query(hidden).terms) & set(left):
         assert after[1][own] == 0 < before[1][own]
 
@@ -305,10 +304,10 @@ def test_a_hidden_title_is_hidden_in_all_chunks_of_its_document(corpus: dict[Dom
     view = without(generation, "storms.md", place(generation, "storms.md", f"# {title}"), HashEncoder(dimensions=64))
     own = [number for number, chunk in generation.chunks(numbers(generation)).items() if chunk.path == "storms.md"]
     assert len(own) > 1
-    term = analysis.query_terms("storms")[0]
-    weights = view.sparse({analysis.query_terms("networks")[0]: 1.0})
+    term = analyzer.query_terms("storms")[0]
+    weights = view.sparse({analyzer.query_terms("networks")[0]: 1.0})
     assert not weights[own].any()
-    assert generation.sparse({analysis.query_terms("networks")[0]: 1.0})[own].all()
+    assert generation.sparse({analyzer.query_terms("networks")[0]: 1.0})[own].all()
     assert view.sparse({term: 1.0})[own].all()  # the path still says it
     assert not view.named(asked_keys(title))
 

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave import analysis
 from nornweave.errors import QueryError
-from nornweave.recall.query import MAX_CHARACTERS, check_query, read_query
+from nornweave.retrieval.query import MAX_CHARACTERS, check_query, read_query
+from nornweave.text import analyzer
 
 
 def test_a_question_in_words() -> None:
@@ -80,7 +80,7 @@ def test_what_is_asked_is_not(text: str) -> None:
 def test_any_text_is_read_the_same_way_twice(text: str) -> None:
     query = read_query(text)
     assert query == read_query(text)
-    assert list(query.terms) == sorted(set(query.terms)) == analysis.query_terms(text)
+    assert list(query.terms) == sorted(set(query.terms)) == analyzer.query_terms(text)
     assert {word for pair in query.pairs for word in pair} <= set(query.terms)
     assert all(phrase and phrase in text for phrase in query.phrases)
 

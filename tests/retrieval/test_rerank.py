@@ -1,4 +1,4 @@
-"""The formulas of AGENTS by hand calculation, and what reranking must never do."""
+"""The reranking formulas of the domains, calculated by hand, and what reranking must never do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.recall.heuristics import Candidate
-from nornweave.recall.rerank import Ranked, final_score, rerank
+from nornweave.retrieval.heuristics import Candidate
+from nornweave.retrieval.rerank import Ranked, final_score, rerank
 from nornweave.settings import HeuristicSettings, RerankingSettings, RerankingWeights, load_settings
 from nornweave.types import ChunkId, Domain, JsonValue
 

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from recall_workspace import opened, paths_of
 from support import MemorySource, memory_parts, sync
 
-from nornweave.embedding.hashing import HashEncoder
 from nornweave.errors import EncoderError
-from nornweave.recall.query import read_query
-from nornweave.recall.search import Found, search
-from nornweave.recall.sources import (
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.retrieval.query import read_query
+from nornweave.retrieval.retrievers import (
     Finding,
     search_dense,
     search_fulltext,
@@ -27,6 +26,7 @@ from nornweave.recall.sources import (
     search_structured,
     term_weights,
 )
+from nornweave.retrieval.search import Found, search
 from nornweave.settings import PlanSettings, Settings, SourceWeights
 from nornweave.store.generation import Generation
 from nornweave.types import Domain

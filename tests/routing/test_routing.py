@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.routing import (
+from nornweave.routing.router import (
     CLEAR_LEAD,
     QueryType,
     authority_order,
@@ -249,7 +249,7 @@ COMPOUND = [
         "what is the retry limit and who owns the payment service?",
         ("what is the retry limit", "who owns the payment service?"),
     ),
-    ("indoor air quality and are the doors locked", ("indoor air quality", "are the doors locked")),  # WIKI
+    ("indoor air quality and are the doors locked", ("indoor air quality", "are the doors locked")),
     (
         "What is the retry limit? Who owns the payment service?",
         ("What is the retry limit?", "Who owns the payment service?"),

@@ -22,8 +22,8 @@ from nornweave.errors import (
     SourceUnavailableError,
     TransientDocumentError,
 )
-from nornweave.ingest.decode import MAX_BYTES
-from nornweave.ingest.files import FilesSource, StackExchangeSource
+from nornweave.sources.files import FilesSource, StackExchangeSource
+from nornweave.text.decode import MAX_BYTES
 from nornweave.types import Domain, Entry, Listing, SourceId, digest, document_id
 
 ID = SourceId("payments")

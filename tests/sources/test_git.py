@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
-from nornweave.ingest.git import GitSource
+from nornweave.sources.git.source import GitSource
 from nornweave.types import Domain, Entry, Listing, SourceId, document_id
 
 ID = SourceId("repo")

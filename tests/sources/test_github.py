@@ -21,8 +21,8 @@ from nornweave.errors import (
     SourceUnavailableError,
     TransientDocumentError,
 )
-from nornweave.ingest.github import GithubDumpSource
-from nornweave.ingest.github_api import GithubApiSource
+from nornweave.sources.github import GithubDumpSource
+from nornweave.sources.github_api import GithubApiSource
 from nornweave.types import Document, Domain, Entry, SourceId
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "github"

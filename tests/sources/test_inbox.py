@@ -18,8 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.ingest.decode import MAX_BYTES
-from nornweave.ingest.inbox import InboxDocument, InboxSource, Receipt, Status, deposit, withdraw
+from nornweave.inbox.deposits import InboxDocument, Receipt, Status, deposit, withdraw
+from nornweave.sources.inbox import InboxSource
+from nornweave.text.decode import MAX_BYTES
 from nornweave.types import Document, Domain, SourceId, digest, document_id, freeze
 
 ID = SourceId("inbox")
@@ -48,7 +49,7 @@ def test_what_is_handed_in_becomes_a_document_of_its_format(tmp_path: Path) -> N
     assert (document.text, document.format) == (text, "markdown")
     assert (document.title, document.url) == ("Guide", "https://example.org")
     assert document.updated_at == datetime(2025, 1, 2, 10, 0, tzinfo=UTC)
-    assert document.metadata["tags"] == ["a", "b"]
+    assert document.metadata["tags"] == ("a", "b")
     assert document.metadata["owner"] == {"team": "x"}
 
 
@@ -290,7 +291,7 @@ def test_the_same_document_from_many_hands_is_taken_once(tmp_path: Path) -> None
 WRITER = """
 import sys
 from pathlib import Path
-from nornweave.ingest.inbox import InboxDocument, deposit
+from nornweave.inbox.deposits import InboxDocument, deposit
 number = 0
 while True:
     number += 1

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.ingest.conversation import parse_time
-from nornweave.ingest.messages import MessagesSource
+from nornweave.parsing.conversation import parse_time
+from nornweave.sources.messages import MessagesSource
 from nornweave.types import Document, Domain, Entry, SourceId
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "messages"

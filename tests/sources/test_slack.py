@@ -17,8 +17,8 @@ from nornweave.errors import (
     SourceUnavailableError,
     TransientDocumentError,
 )
-from nornweave.ingest.slack import SlackSource
-from nornweave.ingest.slack_text import Directory, body_of, plain
+from nornweave.parsing.slack_text import Directory, body_of, plain
+from nornweave.sources.slack import SlackSource
 from nornweave.types import Document, Domain, Entry, SourceId
 
 EXPORT = Path(__file__).parents[1] / "golden" / "conversations" / "slack"
@@ -168,10 +168,10 @@ def test_broken_users_are_told_and_cost_only_the_names(export: Path) -> None:
 def test_what_is_no_export_says_what_was_expected(tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailableError, match="cannot be listed"):
         source(tmp_path / "missing").list()
-    with pytest.raises(SourceUnavailableError, match="no Slack export; expected users"):
+    with pytest.raises(SourceUnavailableError, match="not a Slack export; expected users"):
         source(tmp_path).list()
     write(tmp_path / "package" / "package.json", {})
-    with pytest.raises(SourceUnavailableError, match="no Slack export"):
+    with pytest.raises(SourceUnavailableError, match="not a Slack export"):
         source(tmp_path).list()
     write(tmp_path / "channels.json", [])
     assert [entry.path for entry in source(tmp_path).list().entries] == ["package/package.json"]

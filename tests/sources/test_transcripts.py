@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
-from nornweave.ingest.cues import Said, parse_plain, parse_srt, parse_vtt, seconds
-from nornweave.ingest.speakers import split_speaker
-from nornweave.ingest.transcripts import TranscriptSource, date_of
+from nornweave.parsing.speakers import split_speaker
+from nornweave.parsing.subtitles import Said, parse_plain, parse_srt, parse_vtt, seconds
+from nornweave.sources.transcripts import TranscriptSource, date_of
 from nornweave.types import Document, Domain, Entry, SourceId
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "transcripts"

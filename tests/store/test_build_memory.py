@@ -5,23 +5,62 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support import MemorySource, memory_parts, sync
 
-from nornweave.store.generation import Generation
+from nornweave.settings import StorageSettings
+from nornweave.store import build, connection
+from nornweave.store.corpus import DuckDBStore
+from nornweave.store.port import Batch, StoredDocument
+from nornweave.types import ContentHash, Document, Domain, SourceId, document_id
 
-# More than a writer was allowed to hold when this failed (128 MB).
-DOCUMENTS, CHARACTERS = 40, 4_000_000
+LITTLE = "64MB"
+
+
+def store_of(folder: Path, documents: int, characters: int) -> DuckDBStore:
+    """Return a store whose working file holds so many documents of so many characters, none of them in chunks."""
+    store = DuckDBStore(folder, StorageSettings(), dimensions=16)
+    stored = tuple(
+        StoredDocument(
+            document=Document(
+                id=document_id("memory", f"{number}.txt"),
+                domain=Domain.DOCUMENTATION,
+                source_id=SourceId("memory"),
+                path=f"{number}.txt",
+                text=f"document {number}" + " " * characters,
+                format="text",
+                content_hash=ContentHash(f"{number}"),
+            ),
+            gate="",
+            pipeline="",
+            chunks=(),
+        )
+        for number in range(documents)
+    )
+    with store.writer() as writer:
+        writer.apply(Batch(stored=stored))
+    return store
 
 
 @pytest.mark.slow
-def test_texts_larger_than_the_writers_memory_are_published(tmp_path: Path) -> None:
-    source = MemorySource()
-    for number in range(DOCUMENTS):
-        # Blank space is no chunk: what counts here is the size of the texts, not of their chunks.
-        source.write(f"{number}.txt", f"document {number}" + " " * CHARACTERS)
-    parts = memory_parts(tmp_path, source)
-    sync(parts)
-    current = parts.store.current()
-    assert current is not None
-    with Generation(parts.store.files.path(current)) as generation:
-        assert (generation.document_count, generation.chunk_count) == (DOCUMENTS, DOCUMENTS)
+@pytest.mark.parametrize(
+    ("documents", "characters", "is_enough"),
+    [
+        (16_384, 5_000, True),  # 82 MB, which DuckDB reads 2,048 rows at a time
+        (160, 500_000, False),  # 80 MB, which it reads at once
+    ],
+)
+def test_texts_larger_than_the_writers_memory_are_built(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    documents: int,
+    characters: int,
+    is_enough: bool,
+) -> None:
+    store = store_of(tmp_path, documents, characters)
+    for module in (connection, build):
+        monkeypatch.setattr(module, "WRITER_MEMORY", LITTLE)
+    with store.writer() as writer:
+        candidate = writer.build("test", {})
+    assert candidate.counts.documents == documents
+    assert candidate.size_bytes > 64_000_000
+    assert ("building with 4GB" not in caplog.text) == is_enough

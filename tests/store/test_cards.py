@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import duckdb
@@ -62,6 +63,18 @@ def test_a_folder_that_is_gone_is_no_obstacle(tmp_path: Path) -> None:
     cards = Cards(connection_with(["one"]), tmp_path / "gone")
     assert cards.read([0]) == {0: b"one"}
     cards.close()
+
+
+def test_a_full_disk_is_no_obstacle(tmp_path: Path) -> None:
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("file systems can be mounted by root only")
+    try:
+        cards = Cards(connection_with(["one" * 100_000, "two"]), tmp_path)
+        assert cards.read([1]) == {1: b"two"}
+        cards.close()
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
 
 
 def test_cards_that_memory_does_not_hold_at_once(tmp_path: Path) -> None:

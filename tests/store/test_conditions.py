@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from support import MemorySource, sync
 
 from nornweave.chunking.chunker import Chunker
-from nornweave.embedding.hashing import HashEncoder
+from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.settings import StorageSettings
 from nornweave.store.conditions import AnyName, AnyOf, Between, Condition, PathGlob, Under
 from nornweave.store.connection import Connection, connect_reader
 from nornweave.store.corpus import DuckDBStore
-from nornweave.sync import DomainParts
+from nornweave.sync.records import DomainParts
 from nornweave.types import ContentHash, Document, Domain, Entry, Section, SourceId, Span, digest, document_id, freeze
 
 DAY = timedelta(days=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +11,11 @@ import pytest
 from support import MemorySource, memory_parts, sync
 
 from nornweave.errors import NoGenerationError, StoreError
-from nornweave.settings import FieldWeights, StorageSettings
+from nornweave.settings import Bm25Settings, FieldWeights, StorageSettings
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.generation import Generation
-from nornweave.sync import DomainParts
+from nornweave.store.inverted import FrequentTerms
+from nornweave.sync.records import DomainParts
 
 
 def small_corpus(folder: Path, storage: StorageSettings | None = None) -> DomainParts:
@@ -47,19 +49,55 @@ def test_bm25_is_the_formula(tmp_path: Path) -> None:
     np.testing.assert_allclose(both, [twice + once[0], once[1], 0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("document_share", [0.0, 0.1])
+def test_frequent_terms_count_as_rare_ones_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, document_share: float
+) -> None:
+    weights = {"cat": 1.5, "dog": 0.7, "bird": 0.3, "fish": 2.0, "absent": 1.0}
+    scores = []
+    with opened(small_corpus(tmp_path)) as generation:
+        for share in (0.0, 0.5, 1.0):  # all terms are frequent, some, none
+            monkeypatch.setattr("nornweave.store.inverted._FREQUENT_SHARE", share)
+            scores += [generation.sparse(weights, document_share) for _ in range(2)]
+    for one in scores[1:]:
+        np.testing.assert_allclose(one, scores[0], rtol=1e-6)
+
+
+def test_what_frequent_terms_count_for_is_kept_within_bounds() -> None:
+    terms = FrequentTerms(chunk_count=1 << 19)  # of 8 MB an array takes 2
+    made: list[int] = []
+
+    def make(key: int) -> np.ndarray:
+        made.append(key)
+        return np.zeros(1, np.float32)
+
+    for key in (0, 1, 2, 3, 0, 4, 0, 1):
+        terms.row(key, partial(make, key))
+    assert made == [0, 1, 2, 3, 4, 1]
+
+
 def test_fields_are_weighed_before_they_saturate(tmp_path: Path) -> None:
     """Contents hold 3, 2 and 4 terms, paths one each."""
     with opened(small_corpus(tmp_path)) as generation:
-        thrice = generation.sparse({"a": 1.0, "cat": 1.0}, fields=FieldWeights(path=3))
-        without = generation.sparse({"a": 1.0, "cat": 1.0}, fields=FieldWeights(path=0))
+        thrice = generation.sparse({"a": 1.0, "cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=3)))
+        without = generation.sparse({"a": 1.0, "cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=0)))
     half = 1.2 * (1 - 0.75 + 0.75 * (3 + 3) / (3 + 3))
     np.testing.assert_allclose(thrice, [3 * 2.2 / (3 + half) + 2 * 2.2 / (2 + half), 0, 0], rtol=1e-6)
     half = 1.2 * (1 - 0.75 + 0.75 * 3 / 3)
     np.testing.assert_allclose(without, [2 * 2.2 / (2 + half), 0, 0], rtol=1e-6)
 
 
+def test_saturation_and_length_normalisation_are_the_plans(tmp_path: Path) -> None:
+    """Chunk 0 holds "cat" twice in 3 terms; chunks hold 3 terms on average."""
+    with opened(small_corpus(tmp_path)) as generation:
+        found = generation.sparse({"cat": 1.0}, bm25=Bm25Settings(k1=2, b=0, fields=FieldWeights(path=0)))
+        usual = generation.sparse({"cat": 1.0}, bm25=Bm25Settings(fields=FieldWeights(path=0)))
+    assert found[0] == pytest.approx(2 * (2 + 1) / (2 + 2))
+    assert usual[0] == pytest.approx(2 * (1.2 + 1) / (2 + 1.2))
+
+
 def test_weights_of_fields_that_were_forgotten_are_made_again(tmp_path: Path) -> None:
-    weighed = [FieldWeights(path=tenths / 10) for tenths in range(20)]
+    weighed = [Bm25Settings(fields=FieldWeights(path=tenths / 10)) for tenths in range(20)]
     with opened(small_corpus(tmp_path)) as generation, ThreadPoolExecutor(4) as pool:
 
         def answered() -> list[list[float]]:

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from nornweave.errors import StoreError
-from nornweave.evaluations import Evaluation, QueryValue, StageMetric, Verdict
+from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
 from nornweave.store import history as history_module
 from nornweave.store.history import KEEP_VALUES, EvaluationHistory
 

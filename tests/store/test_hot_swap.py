@@ -18,10 +18,10 @@ from support import MemorySource, memory_parts, sync
 
 from nornweave.errors import NoGenerationError, StoreError
 from nornweave.store.publish import GenerationFiles
-from nornweave.store.serving import ServedGeneration
+from nornweave.store.serving import FIRST_RETRY_S, LONGEST_RETRY_S, ServedGeneration
 from nornweave.types import GenerationId
 
-PUBLICATIONS = 100
+PUBLICATIONS = 30
 READERS = 3
 DOCUMENTS = 6
 WORDS = ("ant", "bee", "cat", "dog", "elk")
@@ -268,6 +268,49 @@ def test_a_damaged_new_generation_leaves_the_old_one_serving(
     third = publish(files, built[2])
     assert served.refresh()
     assert (word_of(served), served.name, served.problem) == ("cat", third, None)
+
+
+def test_a_generation_that_could_not_be_opened_is_tried_again_with_growing_pauses(
+    files: GenerationFiles, built: tuple[Path, ...]
+) -> None:
+    clock = [100.0]
+    served = ServedGeneration(files, now=lambda: clock[0])
+    first = publish(files, built[0])
+    assert served.refresh()
+    second = publish(files, built[1])
+    whole = files.path(second).read_bytes()
+    damage(files, second)
+    tried = []
+    for _ in range(100):
+        before = served._refused.retry_at if served._refused else None
+        assert not served.refresh()
+        assert served._refused
+        if served._refused.retry_at != before:
+            tried.append(clock[0] - 100)
+        clock[0] += 1
+    assert tried == [0, 1, 3, 7, 15, 31, 63], "pauses of 1, 2, 4 … s"
+    assert (served.name, served.published) == (first, second)
+    assert served.behind_s > 0
+
+    files.path(second).write_bytes(whole)
+    assert not served.refresh(), "not before its time"
+    clock[0] += LONGEST_RETRY_S
+    assert served.refresh()
+    assert (word_of(served), served.name, served.problem, served.behind_s) == ("bee", second, None, 0)
+    served.close()
+
+
+def test_what_could_not_be_opened_at_first_answers_later(files: GenerationFiles, built: tuple[Path, ...]) -> None:
+    clock = [0.0]
+    served = ServedGeneration(files, now=lambda: clock[0])
+    name = publish(files, built[0])
+    aside = files.path(name).rename(files.folder / "aside")
+    with pytest.raises(StoreError, match="no such generation"):
+        word_of(served)
+    aside.rename(files.path(name))
+    clock[0] += FIRST_RETRY_S
+    assert word_of(served) == "ant"
+    served.close()
 
 
 def test_rolling_back_to_what_answers_settles_the_problem(

@@ -10,7 +10,7 @@ from nornweave.settings import StorageSettings
 from nornweave.store.connection import connect_reader, load_vss
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.vectors import nearest_statement
-from nornweave.sync import DomainParts
+from nornweave.sync.records import DomainParts
 
 
 def test_the_index_answers(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.settings import StorageSettings
@@ -187,6 +187,31 @@ def test_exact_search_is_a_full_sort(rows: list[tuple[float, ...]], data: st.Dat
     assert len(hits) == len(expected)
     assert scores[hits.numbers] == pytest.approx(scores[expected], abs=1e-6)
     assert set(hits.numbers.tolist()) <= set(allowed.tolist())
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from([48, 384]), st.sampled_from([10, 200]))
+def test_bytes_scored_again_find_the_nearest(seed: int, dimensions: int, k: int) -> None:
+    """Random vectors are the hardest case: the ten nearest are hardly nearer than the next hundred."""
+    random = np.random.default_rng(seed)
+    vectors = unit(random.normal(size=(2000, dimensions)))
+    asked = unit(random.normal(size=(20, dimensions)))
+    index = VectorMatrix(vectors)
+    found = 0
+    for query in asked:
+        hits = index.search(query, k, None)
+        found += len({*hits.numbers[:10].tolist()} & {*nearest(vectors, query, np.arange(2000), 10)})
+        assert hits.scores == pytest.approx(vectors[hits.numbers] @ query, abs=1e-6)
+    assert found / (10 * len(asked)) >= 0.99
+
+
+def test_equal_vectors_are_equally_similar_wherever_they_stand() -> None:
+    vectors = np.repeat(unit(np.random.default_rng(1).normal(size=(1, 384))), 23, axis=0)
+    query = unit(np.random.default_rng(2).normal(size=384))
+    index = VectorMatrix(vectors)
+    for count in range(1, 23):
+        numbers = np.arange(count, dtype=np.int32)
+        assert len({*index.similarities(query, numbers).tolist()}) == 1
 
 
 def test_many_threads_may_search_the_index_at_once(indexes: Indexes) -> None:

@@ -1,9 +1,12 @@
-"""The sync properties of the specification (§2), each against the real store."""
+"""What a sync must never lose or keep, as properties against the real store."""
 
 from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -12,8 +15,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support import BROKEN, DEFECT, LOCKED, SKIPPED, MemorySource, found_by_words, memory_parts, published_texts, sync
 
-from nornweave.embedding.hashing import HashEncoder
-from nornweave.sync import DomainSync, SyncOptions, run
+from nornweave.errors import QualityError, ReconciliationError
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.store.connection import connect_writer
+from nornweave.store.port import Candidate
+from nornweave.sync.pipeline import DomainSync, run
+from nornweave.sync.records import Progress, SyncOptions
 
 PATHS = st.sampled_from([f"{letter}.txt" for letter in "abcdef"])
 WORDS = st.sampled_from(["alpha", "beta", "gamma", "delta", "größe", "日本"])
@@ -30,6 +37,29 @@ UNUSABLE = st.sampled_from([BROKEN, LOCKED])
 
 class Killed(BaseException):
     """Stands for a process that ends at this point: nothing catches it."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A report that refuses its candidate unless a person accepts it."""
+
+    accepted: bool = False
+    reasons: tuple[str, ...] = ("everything is worse",)
+
+    @property
+    def refused(self) -> bool:
+        return not self.accepted
+
+
+@dataclass
+class RefuseAll:
+    """A gate that refuses every candidate; it counts how often it is asked."""
+
+    asked: int = 0
+
+    def __call__(self, candidate: Candidate, *, run_id: str, accept: Callable[[], bool], progress: Progress) -> Refused:
+        self.asked += 1
+        return Refused(accepted=accept())
 
 
 class SyncMachine(RuleBasedStateMachine):
@@ -64,13 +94,8 @@ class SyncMachine(RuleBasedStateMachine):
 
     @rule(full=st.booleans())
     def sync(self, full: bool) -> None:
-        before = dict(self.expected)
         report = sync(self.parts, full=full, confirm_deletes=True)
-        self.expected = {
-            path: before.get(path, "") if text in {BROKEN, LOCKED} else text
-            for path, text in self.source.documents.items()
-            if text != SKIPPED and not (text in {BROKEN, LOCKED} and path not in before)
-        }
+        self.expect_stored()
         assert {failure.path for failure in report.failed} == {
             path for path, text in self.source.documents.items() if text in {BROKEN, LOCKED}
         }
@@ -78,19 +103,42 @@ class SyncMachine(RuleBasedStateMachine):
         if self.parts.store.current():
             self.published = {f"memory/{path}": text for path, text in self.expected.items()}
 
-    @rule(step=st.sampled_from(["changes", "store", "embed", "build"]))
+    @rule()
+    def refuse(self) -> None:
+        """Sync with a gate that refuses every candidate; what is published stays."""
+        options = SyncOptions(run_id="refused", confirm_deletes=True, wait_s=0)
+        with suppress(QualityError):  # without changes there is no candidate to refuse
+            run(self.parts, options, gate=RefuseAll())
+        self.expect_stored()
+
+    @rule(step=st.sampled_from(["list", "store", "embed", "build"]))
     def kill(self, step: str) -> None:
         """End a sync after a step; what is published stays, what was stored is finished by the next sync."""
         options = SyncOptions(run_id="killed", confirm_deletes=True, wait_s=0)
+        left_behind: dict[Path, bytes] = {}
         with pytest.raises(Killed), DomainSync(self.parts, options) as running:
-            _ = running.changes
-            _raise_if(step == "changes")
+            running.list_changes()
+            _raise_if(step == "list")
             running.store_changes()
+            self.expect_stored()
             _raise_if(step == "store")
             running.embed()
             _raise_if(step == "embed")
-            running.build()
+            candidate = running.build().candidate
+            if candidate:
+                file = self.parts.store.files.build_path(candidate.generation)
+                left_behind[file] = file.read_bytes()
             raise Killed
+        for file, content in left_behind.items():  # a killed process removes nothing
+            file.write_bytes(content)
+
+    def expect_stored(self) -> None:
+        """Expect what the sources say now; documents that cannot be read stay as they were."""
+        self.expected = {
+            path: self.expected.get(path, "") if text in {BROKEN, LOCKED} else text
+            for path, text in self.source.documents.items()
+            if text != SKIPPED and not (text in {BROKEN, LOCKED} and path not in self.expected)
+        }
 
     @precondition(lambda self: hasattr(self, "published") and self.published is not None)
     @invariant()
@@ -314,3 +362,64 @@ def test_progress_is_reported_to_the_end(tmp_path: Path, source: MemorySource) -
     run(memory_parts(tmp_path, source), SyncOptions(), lambda step, done, total: seen.update({step: (done, total)}))
     assert seen["documentation store"] == (30, 30)
     assert seen["documentation embed"] == (30, 30)
+
+
+def generation_files(folder: Path) -> set[str]:
+    return {file.name for file in (folder / "generations").iterdir()}
+
+
+def test_a_refused_candidate_is_not_published_and_goes(tmp_path: Path, source: MemorySource) -> None:
+    parts, gate = memory_parts(tmp_path, source), RefuseAll()
+    sync(parts)
+    before = generation_files(tmp_path)
+    source.write("00.txt", "worse")
+
+    with pytest.raises(QualityError, match=r"nothing is published: everything is worse; .*--accept-quality"):
+        run(parts, SyncOptions(wait_s=0), gate=gate)
+
+    assert gate.asked == 1
+    assert generation_files(tmp_path) == before
+    assert found_by_words(parts, "worse") == set()
+    accepted = run(parts, SyncOptions(wait_s=0, accept_quality=True), gate=gate)
+    assert (accepted.published, accepted.embedded, gate.asked) == (True, 0, 2)
+    assert found_by_words(parts, "worse") == {"00.txt"}
+    assert not run(parts, SyncOptions(wait_s=0), gate=gate).published
+    assert gate.asked == 2, "without a candidate there is nothing to measure"
+
+
+def test_a_candidate_that_does_not_add_up_is_neither_measured_nor_published(
+    tmp_path: Path, source: MemorySource
+) -> None:
+    parts, gate = memory_parts(tmp_path, source), RefuseAll()
+    sync(parts)
+    before = generation_files(tmp_path)
+    source.write("00.txt", "something else")
+    with closing(connect_writer(tmp_path / "working.duckdb")) as connection:
+        connection.execute(
+            "insert into chunks from chunks where embedding_key = (select max(embedding_key) from chunks)"
+        )
+
+    with pytest.raises(ReconciliationError, match=r"nothing is published: ids_unique: .*sync --full"):
+        run(parts, SyncOptions(wait_s=0), gate=gate)
+
+    assert gate.asked == 0
+    assert generation_files(tmp_path) == before
+    assert sync(parts, full=True).published
+
+
+def test_a_generation_is_built_and_measured_once_however_often_the_steps_are_called(
+    tmp_path: Path, source: MemorySource
+) -> None:
+    gate = RefuseAll()
+    options = SyncOptions(wait_s=0, accept_quality=True)
+    with DomainSync(memory_parts(tmp_path, source), options, gate=gate) as running:
+        running.store_changes()
+        running.embed()
+        first = running.build()
+        assert running.build() is first
+        assert running.evaluate() is running.evaluate()
+        publication = running.publish()
+        assert publication is not None
+        assert running.publish() is publication
+        assert gate.asked == 1
+    assert generation_files(tmp_path) >= {"gen-000001.duckdb", "CURRENT"}

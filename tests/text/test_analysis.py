@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.analysis import MAX_TERM_LENGTH, analyze, query_terms
+from nornweave.text.analyzer import MAX_TERM_LENGTH, analyze, query_terms
 
 
 @pytest.mark.parametrize(

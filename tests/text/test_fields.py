@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.fields import (
+from nornweave.settings import FieldWeights
+from nornweave.text.index_fields import (
     MAX_NAME_WORDS,
     MAX_VALUE_CHARACTERS,
     asked_keys,
@@ -16,7 +17,6 @@ from nornweave.fields import (
     lookup_keys,
     terms_by_field,
 )
-from nornweave.settings import FieldWeights
 from nornweave.types import FIELDS, Chunk, ContentHash, Document, Domain, JsonValue, SourceId, Span, document_id, freeze
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from urllib.parse import quote
 
+from nornweave.text.legible import legible
 from nornweave.types import Domain, digest
 
 LONGEST_ID = 128
@@ -16,14 +17,11 @@ DEEPEST = 5
 PLACEHOLDER = "domain"
 QUOTES = " \t\n`*'\""
 
-# PIPELINE writes ``docs`` and ``convo`` in its examples.
+# Short names that models write for domains.
 ALIASES: Mapping[str, str] = MappingProxyType(
     {"doc": "documentation", "docs": "documentation", "convo": "conversations", "conversation": "conversations"}
 )
 
-_LINE_ENDS = re.compile("\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
-# Control characters, marks that reverse the direction of text, and the tag characters that nobody sees but a model.
-_UNSEEN = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _BRACKETS = re.compile(r"\\?\[([^\[\]]{1,2000})\]")
 _BETWEEN = re.compile(r"[,;|]| and | & ")
 
@@ -51,11 +49,6 @@ def citation_key(domain: str, chunk_id: str) -> str:
     written = quote(chunk_id, safe="/#@+=:", errors="replace")
     named = quote(domain, safe="", errors="replace")
     return f"{named}:{written if len(written) <= LONGEST_ID else digest(chunk_id)}"
-
-
-def legible(text: str) -> str:
-    """Return text that can be encoded, its line ends as ``\\n``, without what is not seen."""
-    return _UNSEEN.sub("", _LINE_ENDS.sub("\n", text.encode("utf-8", "replace").decode()))
 
 
 def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> Checked:

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from nornweave.fusion.citations import citation_key, legible
+from nornweave.answer.synthesis.citations import citation_key
 from nornweave.fusion.records import ConflictRecord, CoverageGap, RankedItem
+from nornweave.text.legible import legible
 from nornweave.types import Domain, digest
 
-# PIPELINE, "Synthesis Prompt", word for word.
+# This wording is fixed; ``FENCES`` adds what keeps quoted data apart from instructions.
 ROLE = (
     "You are a knowledge synthesis assistant. Given the following ranked results from a multi-domain knowledge search, "
     "produce a concise, accurate answer to the original query."
@@ -63,7 +64,7 @@ def build_prompt(
     *,
     top_k: int,
 ) -> Prompt:
-    """Put the question and the best items into PIPELINE's prompt; the same input gives the same prompt.
+    """Put the question and the best items into the prompt; the same input gives the same prompt.
 
     Args:
         query: as it was asked; blank space collapses.
@@ -118,7 +119,7 @@ def _body(content: str) -> str:
 
 
 def _where(item: RankedItem) -> str:
-    """Return the place as PIPELINE writes it: lines of code, sections of documents, days of conversations."""
+    """Return the place as a reader would cite it: lines of code, sections of documents, days of conversations."""
     citation = item.tagged.item.citation
     path = one_line(citation.source_path)
     if citation.domain_id == Domain.CONVERSATIONS:

@@ -15,12 +15,12 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from nornweave.fusion.citations import check_citations
+from nornweave.answer.synthesis.citations import check_citations
+from nornweave.answer.synthesis.prompt import Prompt, build_prompt
 from nornweave.fusion.records import ConflictRecord, CoverageGap, RankedItem, Synthesis
-from nornweave.fusion.synthesize import Prompt, build_prompt
-from nornweave.fusion_settings import FusionSettings
-from nornweave.model_runtime import RUNTIME
-from nornweave.model_trouble import why_it_failed, why_not_asked
+from nornweave.models.language_model import RUNTIME
+from nornweave.models.language_model_errors import why_it_failed, why_not_asked
+from nornweave.settings.fusion import FusionSettings
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +70,7 @@ class Synthesizer:
     """
 
     def __init__(self, settings: FusionSettings) -> None:
-        """Take note of the settings; nothing is loaded before it is needed."""
+        """Store the settings; nothing is loaded before it is needed."""
         self._settings = settings
         self._slots = threading.BoundedSemaphore(MOST_AT_ONCE)
 
@@ -240,4 +240,4 @@ def _said(litellm: Any, task: asyncio.Task[_Said], prompt: Prompt) -> _Said:
     if task.cancelled():
         return "was broken off"
     error = task.exception()
-    return task.result() if error is None else why_it_failed(litellm, error, prompt)
+    return task.result() if error is None else why_it_failed(litellm, error, prompt.messages[-1]["content"])

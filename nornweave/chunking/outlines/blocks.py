@@ -1,4 +1,4 @@
-"""What the outlines of all formats have in common: blocks that tile a text.
+"""Blocks that tile a text: the types and functions that the outlines of all formats share.
 
 An outline module knows one format. It says where the blocks of a text are and which of them are headings; ``sections``
 turns blocks into chunks and needs no format any more.

@@ -1,4 +1,4 @@
-"""Reading HTML: one pass of html.parser that writes the readable text and remembers where it came from."""
+"""Read HTML in one pass of html.parser: the readable text and where each part of it came from."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from html import unescape
 from html.parser import HTMLParser
 
-from nornweave.chunking.outline import Block, Kind, tile
-from nornweave.plain import one_line
+from nornweave.chunking.outlines.blocks import Block, Kind, tile
+from nornweave.text.inline_markup import one_line
 from nornweave.types import Span
 
 _SKIPPED_ROLES = frozenset({"navigation", "search", "contentinfo"})

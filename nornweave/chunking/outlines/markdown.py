@@ -17,7 +17,7 @@ from mistune.block_parser import BlockParser
 from mistune.core import BlockState
 from mistune.plugins.table import table
 
-from nornweave.chunking.outline import (
+from nornweave.chunking.outlines.blocks import (
     Block,
     Kind,
     closes_fence,
@@ -27,7 +27,7 @@ from nornweave.chunking.outline import (
     opened_fence,
     tile,
 )
-from nornweave.plain import front_matter, plain_line
+from nornweave.text.inline_markup import front_matter, plain_line
 from nornweave.types import Span
 
 # Characters that mistune may go through again for nested blocks, per character of the text: real pages stay below 4.

@@ -1,4 +1,4 @@
-"""The outline of reStructuredText: docutils decides about titles, a scan of lines finds the blocks between them.
+"""The outline of reStructuredText: docutils finds the titles, a scan of lines finds the blocks between them.
 
 docutils 0.23 parses whole pages at some 450 KB a second, ten times slower than the rest of chunking, and runs or
 refuses directives that only Sphinx knows. So it is given the lines that may be titles and nothing else: their levels
@@ -18,8 +18,8 @@ from docutils.frontend import Values, get_default_settings
 from docutils.parsers.rst import Parser
 from docutils.utils import column_width, new_document
 
-from nornweave.chunking.outline import Block, Kind, even_line_ends, lines, tile
-from nornweave.plain import one_line
+from nornweave.chunking.outlines.blocks import Block, Kind, even_line_ends, lines, tile
+from nornweave.text.inline_markup import one_line
 from nornweave.types import Span
 
 # docutils takes a quarter of a millisecond for a title; beyond these bounds levels follow from the styles alone.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from nornweave.chunking.outline import Block
+from nornweave.chunking.outlines.blocks import Block
 from nornweave.chunking.spans import TokenIndex
 from nornweave.types import Span
 

@@ -1,9 +1,11 @@
-"""Whether two texts say the same, and if one says more, which.
+"""Decide whether two texts say the same, and if one says more, which.
 
-The idea: lay the texts over each other by the words that stand in both, three in a row. What remains on either side is
-what they do not share. Remains on one side only: that text says more, and only the other one may go. Remains on both
-sides, one in place of the other: another value in the same template, and the texts are no duplicates, however alike
-they look (``404`` and ``409``, ``create_user`` and ``delete_user``).
+The texts are aligned by runs of three words that both contain. The words outside of these runs are unmatched:
+
+* No text has unmatched words: the texts say the same.
+* Only one text has unmatched words: that text says more, and only the other one may be dropped.
+* Both have unmatched words at the same place: the texts share a template but state different values (``404`` and
+  ``409``, ``create_user`` and ``delete_user``). They are not duplicates, however similar they look.
 """
 
 from __future__ import annotations
@@ -15,19 +17,19 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Levenshtein
 
-from nornweave.fusion.leftovers import Leftovers, cover, leave, saying
-from nornweave.fusion.reading import Kind, Reading
+from nornweave.fusion.deduplication.normalized_text import Kind, Reading
+from nornweave.fusion.deduplication.unmatched_words import Leftovers, cover, leave, saying
+from nornweave.fusion.deduplication.words import CONTENT, NAME, TURN, VALUE
 from nornweave.fusion.records import MergeReason
-from nornweave.fusion.words import CONTENT, NAME, TURN, VALUE
 
-# WIKI: an item goes when this share of its sentences stands in a longer one ...
+# An item is dropped when this share of its sentences stands in a longer one ...
 CONTAINED_SENTENCES = 0.6
 # ... and, as asides count as sentences too, this share of its words; more of them stand for too few sentences.
 CONTAINED_WORDS = 0.5
 CONTAINED_WORDS_ALONE = 0.7
 # Below this many words a text is a remark: that it stands inside another one says nothing.
 REMARK_WORDS = 5
-# ENGINE: what means the same has a cosine above this ...
+# Texts of the same meaning have a cosine above this ...
 SAME_MEANING_COSINE = 0.85
 # ... and, so that it is not only about the same, shares so many of the content words of the shorter text.
 LEXICAL_SUPPORT = 0.75
@@ -49,7 +51,7 @@ LONG_TEXTS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """That two texts say the same: why, how alike they are in [0, 1], and which of the two may go."""
+    """The result of comparing two texts that say the same: reason, similarity in [0, 1], which may be dropped."""
 
     reason: MergeReason
     similarity: float

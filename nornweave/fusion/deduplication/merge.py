@@ -1,4 +1,4 @@
-"""Stage 3: items that say the same become one, which cites all of them."""
+"""Stage 3: merge items that say the same into one that cites all of them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.fusion import minhash
-from nornweave.fusion.minhash import Places, Shingled
-from nornweave.fusion.reading import Reading, read
+from nornweave.fusion.deduplication import minhash
+from nornweave.fusion.deduplication.equivalence import SAME_MEANING_COSINE, Likeness, compare
+from nornweave.fusion.deduplication.minhash import Places, Shingled
+from nornweave.fusion.deduplication.normalized_text import Reading, read
+from nornweave.fusion.deduplication.words import figures, signs
 from nornweave.fusion.records import DedupedItems, Merge, MergeReason, NormalizedItems, TaggedItem
-from nornweave.fusion.sameness import SAME_MEANING_COSINE, Likeness, compare
-from nornweave.fusion.words import figures, signs
-from nornweave.recall.records import Citation
-from nornweave.types import Claim
+from nornweave.retrieval.records import Citation
+from nornweave.types import Fact
 
-# PIPELINE: up to here every pair is looked at, above it those that MinHash proposes.
+# Up to this many items every pair is compared; above it, only the pairs that MinHash proposes.
 ALL_PAIRS = 200
 # Vectors of more items than this are not compared: 2,000 take 20 ms, 10,000 half a second and 400 MB.
 ALL_VECTORS = 2000
@@ -26,7 +26,7 @@ VECTORS_AT_ONCE = 256
 # A pair of which the smaller text shares fewer of its words, or of its shingles, is not compared further.
 WORDS_SHARED = 0.5
 SHINGLES_SHARED = 0.5
-# What means the same in other words, and shares fewer of its words as they stand, is not read: ``sameness`` asks for
+# What means the same in other words, and shares fewer of its words as they stand, is not read: ``equivalence`` asks for
 # .75 of the stems that say something, and of pairs that had those none shared fewer than .7.
 MEANING_WORDS_SHARED = 0.6
 # Longer texts, which are nobody's chunks, are merged only if they are equal: reading two hundred texts of 100,000
@@ -47,8 +47,8 @@ def deduplicate(normalized: NormalizedItems, threshold: float = 0.85) -> Deduped
     """Merge items that say the same.
 
     An item goes only in favour of one that says all that it says, compared with that one itself and not by way of a
-    third: of two equal ones the higher score stays (PIPELINE), of a text and a longer one that holds it the longer
-    (WIKI). What stays has the higher of both scores, its own citation and claims, and in ``corroborated_by`` the other
+    third: of two equal ones the higher score stays, of a text and a longer one that holds it the longer.
+    What stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the other
     citations of all that went into it, the highest score first.
 
     Args:
@@ -94,7 +94,7 @@ class _Pairs:
         self._alike = [pair for pair in self._cosines if self._share_words(*pair)]
 
     def partners(self, alive: Sequence[int]) -> dict[int, list[int]]:
-        """Return for each item those that it may have something in common with, in the order of ``alive``."""
+        """Return the possible duplicates of each item, in the order of ``alive``."""
         rows = [self._row[place] for place in alive]
         shingled = self._shingled if len(rows) == len(self._shingled) else self._shingled.take(rows)
         still = set(alive)
@@ -127,7 +127,7 @@ class _Pairs:
 
     def _compared(self, first: int, second: int) -> Likeness | None:
         mine, theirs = self._items[first], self._items[second]
-        if _claims_differ(mine.claims, theirs.claims):
+        if _facts_differ(mine.facts, theirs.facts):
             return None
         if self._shingled.same_words(self._row[first], self._row[second]) and _same_signs(mine, theirs):
             return _SAME
@@ -186,7 +186,7 @@ def _without_equal(items: Sequence[TaggedItem], merged: dict[int, _Into]) -> lis
     alive = []
     for place in sorted(range(len(items)), key=lambda place: _precedence(items[place])):
         winner = first_of.setdefault(items[place].item.content, place)
-        if winner == place or _claims_differ(items[winner].claims, items[place].claims):
+        if winner == place or _facts_differ(items[winner].facts, items[place].facts):
             alive.append(place)
         else:
             same = _place_of(items[winner]) == _place_of(items[place])
@@ -248,7 +248,7 @@ def _cosines(items: Sequence[TaggedItem], alive: Iterable[int]) -> Iterator[tupl
                     yield pair, min(float(close[row, column]), 1.0)
 
 
-def _claims_differ(mine: Iterable[Claim], theirs: Iterable[Claim]) -> bool:
+def _facts_differ(mine: Iterable[Fact], theirs: Iterable[Fact]) -> bool:
     """Tell whether each states a value that the other has another one for."""
     if not mine or not theirs:
         return False
@@ -259,12 +259,12 @@ def _claims_differ(mine: Iterable[Claim], theirs: Iterable[Claim]) -> bool:
     )
 
 
-def _by_subject(claims: Iterable[Claim]) -> Mapping[tuple[object, ...], set[str]]:
-    """Group values by what they are of; claims without an entity go by their topics."""
-    values: dict[tuple[object, ...], set[str]] = defaultdict(set)
-    for claim in claims:
-        if claim.mood == "stated":
-            values[claim.kind, claim.entity or claim.topics, claim.attribute, claim.unit].add(claim.value)
+def _by_subject(facts: Iterable[Fact]) -> Mapping[tuple[str | None, ...], set[str]]:
+    """Group values by what they are of."""
+    values: dict[tuple[str | None, ...], set[str]] = defaultdict(set)
+    for fact in facts:
+        if not fact.qualifiers:
+            values[fact.name, fact.attribute, fact.unit].add(fact.value)
     return values
 
 

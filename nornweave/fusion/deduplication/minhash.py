@@ -1,4 +1,4 @@
-"""Which of many texts may say the same: pairs that are worth a comparison, found without comparing every pair.
+"""Find pairs of texts that may say the same, without comparing every pair.
 
 Texts become sets of *shingles*, three words in a row as one 64-bit number, in NumPy and for all texts at once. Among
 many texts pairs come from MinHash with banding (Broder 1997; Leskovec, Rajaraman & Ullman, *Mining of Massive
@@ -9,7 +9,7 @@ Datasets*, 3.4): texts whose shingle sets have Jaccard similarity ``s`` meet wit
     P    .01  .28  .73  .95  .996 1.0  1.0
 
 A short text inside a long one has a small ``s`` whatever it holds, so texts that share shingles which are rare among
-these texts are paired as well. Everything here only proposes; ``sameness`` decides.
+these texts are paired as well. This module only proposes pairs; ``equivalence`` decides.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ class Shingled:
     def take(self, places: Sequence[int]) -> Shingled:
         """Return the words and shingles of some of the texts, in this order."""
         chosen = np.asarray(places, np.int64)
-        words, word_starts = _taken(self.words, self.word_starts, chosen)
-        return Shingled(words, word_starts, *_taken(self.shingles, self.starts, chosen))
+        words, word_starts = _take_ranges(self.words, self.word_starts, chosen)
+        return Shingled(words, word_starts, *_take_ranges(self.shingles, self.starts, chosen))
 
     def shared(self, pairs: Places) -> NDArray[np.float64]:
         """Return how many shingles texts share, as a share of those of the text with fewer; 0 where that has none.
@@ -101,7 +101,7 @@ class Shingled:
         first_is_smaller = sizes[:, 0] <= sizes[:, 1]
         smaller = np.where(first_is_smaller, pairs[:, 0], pairs[:, 1])
         larger = np.where(first_is_smaller, pairs[:, 1], pairs[:, 0])
-        looked_for, starts = _taken(self.shingles, self.starts, smaller)
+        looked_for, starts = _take_ranges(self.shingles, self.starts, smaller)
         fewer = np.diff(starts)
         asked = np.repeat(larger.astype(np.uint64), fewer) << (_WORD_BITS - bits) | looked_for >> bits
         places = np.minimum(np.searchsorted(known, asked), max(len(known) - 1, 0))
@@ -125,7 +125,7 @@ class Shingled:
         return np.diff(self.word_starts)
 
 
-def _taken(values: Hashes, starts: Places, places: Places) -> tuple[Hashes, Places]:
+def _take_ranges(values: Hashes, starts: Places, places: Places) -> tuple[Hashes, Places]:
     sizes = (starts[1:] - starts[:-1])[places]
     ends = np.cumsum(sizes)
     inside = np.arange(int(sizes.sum())) - np.repeat(ends - sizes, sizes)

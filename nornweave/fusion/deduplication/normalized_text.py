@@ -1,8 +1,7 @@
-"""What a text says, whatever it is dressed in: its words in order, in units of sentences and lines.
+"""Normalise a text for comparison: its words in order, in units of sentences and lines, without markup.
 
-Markdown and HTML, quote marks, list bullets, blank space, punctuation, case, inflection, speaker labels and the way in
-which a number or a contraction is written do not count as saying anything. Code keeps its words as they are, and the
-operators of each of its lines beside them.
+Removed are Markdown and HTML, quote marks, list bullets, blank space, punctuation, case, inflection and speaker labels;
+numbers and contractions are written in one way. Code keeps its words unchanged, with the operators of each line.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-from nornweave.fusion.words import CONTENT, FUNCTION, NAME, find_words, name, word
+from nornweave.fusion.deduplication.words import CONTENT, FUNCTION, NAME, find_words, name, word
 
 # Where more of the words have a capital, capitals make no names.
 TITLE_SHARE = 0.6
@@ -26,7 +25,7 @@ REMEMBERED = 1024
 
 
 class Kind(Enum):
-    """What a unit is; a lead is a line that leads up to what follows (``from the runbook:``)."""
+    """The kind of a unit; a lead is a line that introduces what follows (``from the runbook:``)."""
 
     PROSE = "prose"
     CODE = "code"
@@ -55,7 +54,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A text as it is compared.
+    """A text normalised for comparison.
 
     Attributes:
         forms: the words as they are compared, in order.
@@ -80,7 +79,7 @@ class Reading:
 
 @lru_cache(maxsize=REMEMBERED)
 def read(text: str, *, code: bool = False, conversation: bool = False) -> Reading:
-    """Read a text; those read last are remembered, for the questions of a day find the same chunks.
+    """Normalise a text; recent results are cached, because many questions find the same chunks.
 
     Args:
         code: the text is of a program: lines are units unless they belong to a comment or a docstring.

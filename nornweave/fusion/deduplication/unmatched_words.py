@@ -1,7 +1,7 @@
-"""What remains of a text when it is laid over another one.
+"""Align two texts and return the words that only one of them has.
 
-A word is covered if it belongs to three words in a row that stand in the other text as well. A unit most of whose words
-are covered *matches*: it stands there too, perhaps with other words in some places, its gaps.
+A word is *covered* if it belongs to a run of three words that the other text contains as well. A unit *matches* if most
+of its words are covered; the stretches of uncovered words in it are its gaps.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from nornweave.fusion.reading import Kind, Reading, Unit
-from nornweave.fusion.words import FUNCTION, TURN
+from nornweave.fusion.deduplication.normalized_text import Kind, Reading, Unit
+from nornweave.fusion.deduplication.words import FUNCTION, TURN
 
 # "In substance": so much of what a sentence says may be missing.
 MISSING_IN_SENTENCE = 0.2
@@ -25,7 +25,7 @@ SHORT_UNIT = 12
 
 @dataclass(slots=True)
 class Leftovers:
-    """What one text says that the other does not, by words that say something.
+    """The content words of one text that the other does not have.
 
     Attributes:
         sentences, words: how many there are; headings are no sentences, and leads count only where they match.
@@ -57,7 +57,7 @@ class Leftovers:
 
 
 def leave(text: Reading, covered: bytes) -> Leftovers:
-    """Take away from a text what stands in the other."""
+    """Remove from a text what the other one contains."""
     rest = Leftovers(text.sorts)
     for unit in text.units:
         there = covered.count(1, unit.start, unit.end)
@@ -92,7 +92,7 @@ def cover(text: Reading, other: Reading) -> bytes:
 
 
 def saying(text: Reading, places: Iterable[int]) -> list[str]:
-    """Return the words at these places that say something."""
+    """Return the content words at these places."""
     return [form for place in places if text.sorts[form := text.forms[place]] > FUNCTION]
 
 

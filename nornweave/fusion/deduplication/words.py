@@ -1,7 +1,7 @@
-"""Words as they are compared: how they are found, written the same way, and what they are for.
+"""Words for comparison: how they are found, normalised and classified.
 
-A word is a pair ``(form, sort)``. Two words are the same if their forms are; the sort says what it would mean to lose
-one: nothing (``FUNCTION``), little (``CONTENT``), what a text is about (``NAME``: written like one), a figure
+A word is a pair ``(form, sort)``. Two words are the same if their forms are equal. The sort says how much is lost with
+the word: nothing (``FUNCTION``), little (``CONTENT``), the subject (``NAME``: written like an identifier), a figure
 (``VALUE``), or the sense of the whole sentence (``TURN``: not, only, except).
 """
 
@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from types import MappingProxyType
 
-from nornweave import analysis
+from nornweave.text import analyzer
 
 FUNCTION, CONTENT, NAME, VALUE, TURN = range(5)
 
@@ -36,7 +36,7 @@ per each every any some own same like
 _NEGATIONS = frozenset(_NEGATION_LIST.split())
 _QUALIFIERS = frozenset(_QUALIFIER_LIST.split())
 _FILLERS = frozenset(_FILLER_LIST.split())
-_FUNCTION = (analysis.FUNCTION_WORDS | _FILLERS) - _NEGATIONS - _QUALIFIERS
+_FUNCTION = (analyzer.FUNCTION_WORDS | _FILLERS) - _NEGATIONS - _QUALIFIERS
 _TENS = {"twenty": "20", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "ninety": "90", "hundred": "100"}
 _ONES = ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _UNITS = {"%": "percent", "s": "second", "sec": "second", "secs": "second", "ms": "millisecond", "min": "minute"} | {
@@ -55,10 +55,10 @@ whole entire | fix repair | about approximately roughly circa | maximum max | mi
 """
 _SAME = MappingProxyType(
     {
-        stem: analysis.sequence(group.split()[0])[0]
+        stem: analyzer.sequence(group.split()[0])[0]
         for group in _GROUPS.replace("\n", "|").split("|")
         for one in group.split()
-        for stem in analysis.sequence(one)
+        for stem in analyzer.sequence(one)
     }
 )
 
@@ -78,7 +78,7 @@ _OUR = re.compile(r"(?<=\w{3})our(s|ed|ing|al|able|ful|ite)?$")
 
 
 def find_words(text: str) -> list[str]:
-    """Return the words of a text as they stand: letters, figures, and the signs that go with figures."""
+    """Return the words of a text unchanged: letters, figures, and the signs that go with figures."""
     if "n't" in text or "n’t" in text:
         text = _CONTRACTED.sub(r"\1 not", text)
     return (_ASCII_WORD if text.isascii() else _WORD).findall(text)
@@ -118,7 +118,7 @@ def word(found: str) -> tuple[str, int]:
         return lowered, FUNCTION
     if "_" in plain or not (plain[1:].islower() or plain.isupper() or len(plain) == 1):
         return lowered, NAME
-    stems = analysis.sequence(_american(lowered))
+    stems = analyzer.sequence(_american(lowered))
     stem = stems[0] if len(stems) == 1 else lowered
     return _SAME.get(stem, stem), CONTENT
 

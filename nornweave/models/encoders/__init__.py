@@ -4,7 +4,7 @@ The default model runs on OpenVINO, converted once by a subprocess; other models
 same vectors, else on sentence-transformers; ``litellm:`` models answer over HTTP; ``hash:64`` needs no model.
 """
 
-from nornweave.embedding.loading import load_encoder
-from nornweave.embedding.port import Encoder, Progress, Vectors
+from nornweave.models.encoders.loading import load_encoder
+from nornweave.models.encoders.port import Encoder, Progress, Vectors
 
 __all__ = ["Encoder", "Progress", "Vectors", "load_encoder"]

@@ -10,8 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
-from nornweave.embedding.port import Progress, Vectors, encodable
-from nornweave.embedding.tokenizer import WORDS
+from nornweave.models.encoders.port import Progress, Vectors, encodable
+from nornweave.models.encoders.tokenizer import WORDS
 
 if TYPE_CHECKING:
     from nornweave.chunking.spans import Tokenizer

@@ -1,4 +1,4 @@
-"""Embedding models behind an API, through LiteLLM."""
+"""An encoder for hosted embedding models, through LiteLLM."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nornweave.embedding.port import Progress, Vectors, encodable, unit_rows
-from nornweave.embedding.runtime import import_litellm
-from nornweave.embedding.tokenizer import WORD_PIECES
 from nornweave.errors import EncoderError
+from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
+from nornweave.models.encoders.tokenizer import WORD_PIECES
+from nornweave.models.runtimes import import_litellm
 
 if TYPE_CHECKING:
     from nornweave.chunking.spans import Tokenizer

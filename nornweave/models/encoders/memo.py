@@ -1,4 +1,4 @@
-"""Encode a query once, though four domains ask for it at the same time."""
+"""Encode a query once, although four domains ask for it at the same time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from concurrent.futures import Future
 
-from nornweave.embedding.port import Encoder, Vectors
+from nornweave.models.encoders.port import Encoder, Vectors
 
 _REMEMBERED = 256
 
@@ -20,7 +20,7 @@ class QueryMemo:
         self._vectors: OrderedDict[str, Future[Vectors]] = OrderedDict()
 
     def encode(self, text: str) -> Vectors:
-        """Return the vector of a query; who asks second waits for the first.
+        """Return the vector of a query; concurrent calls with the same text encode it once.
 
         Raises:
             EncoderError: the model fails; the next call tries again.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 Vectors: TypeAlias = NDArray[np.float32]
 Progress: TypeAlias = Callable[[int], None]
 """Told how many texts of the call are finished so far; ascending, in the end all of them."""
+
+
+INT8 = "+int8."
+_INT8_SUFFIX = re.compile(re.escape(INT8) + r"[0-9a-f]{8}$")
 
 
 class Encoder(Protocol):
@@ -53,6 +58,11 @@ class Encoder(Protocol):
         Raises:
             EncoderError: the model fails or cannot be reached.
         """
+
+
+def same_space(version: str | None, other: str | None) -> bool:
+    """Tell whether two encoder versions are of the same model, so that one may search vectors of the other."""
+    return version is not None and other is not None and _INT8_SUFFIX.sub("", version) == _INT8_SUFFIX.sub("", other)
 
 
 def unit_rows(vectors: Vectors, *, source: str) -> Vectors:

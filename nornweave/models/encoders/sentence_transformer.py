@@ -1,24 +1,22 @@
-"""Any sentence-transformers model, run by torch: on a GPU, or where a model cannot be converted."""
+"""An encoder for any sentence-transformers model, run by torch."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nornweave.embedding.models import ModelFolder
-from nornweave.embedding.port import Progress, Vectors, encodable, unit_rows
-from nornweave.embedding.tokenizer import WORD_PIECES, ModelTokenizer
 from nornweave.errors import EncoderError
+from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
+from nornweave.models.encoders.tokenizer import WORD_PIECES, ModelTokenizer
+from nornweave.models.folders import ModelFolder
+from nornweave.models.torch_models import ENCODER, load_with_torch
 
 if TYPE_CHECKING:
     from nornweave.chunking.spans import Tokenizer
 
-# What transformers raises for files that are missing, broken, or want code of their own.
-LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, TypeError, AttributeError, ImportError)
 WINDOW = 1_024
 """Texts between two reports of progress; sentence-transformers sorts them by length among themselves."""
 UNLIMITED = 8_192
@@ -34,7 +32,7 @@ class SentenceTransformerEncoder:
         Raises:
             EncoderError: the device is not there, or the files are not a model that loads without remote code.
         """
-        self._model = _load(folder, device)
+        self._model = load_with_torch(ENCODER, folder.path, name=folder.name, device=device)
         self._batch_size = batch_size
         self._lock = Lock()
         self.version = folder.version
@@ -73,29 +71,6 @@ class SentenceTransformerEncoder:
         except (RuntimeError, ValueError, IndexError) as error:
             raise EncoderError(f"{self.version} failed while encoding ({error}); try a smaller batch_size") from error
         return unit_rows(np.asarray(vectors, dtype=np.float32), source=self.version)
-
-
-def _load(folder: ModelFolder, device: str) -> Any:
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    import torch
-    from safetensors import SafetensorError
-    from sentence_transformers import SentenceTransformer
-
-    if device == "cuda" and not torch.cuda.is_available():
-        raise EncoderError(
-            f"device {device!r} is asked for, but torch {torch.__version__} finds no CUDA device; "
-            "set embedding.device (EMBEDDING_DEVICE) to 'cpu', or install a CUDA build of torch and its driver"
-        )
-    try:
-        return SentenceTransformer(
-            str(folder.path), device=device, local_files_only=True, trust_remote_code=False
-        ).eval()
-    except (*LOAD_ERRORS, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        raise EncoderError(
-            f"embedding model {folder.name!r} does not load ({type(error).__name__}: {reason[0]}); "
-            "expected a complete sentence-transformers or transformers model that needs no code of its own"
-        ) from error
 
 
 def _tokenizer_of(model: Any) -> tuple[Tokenizer, int]:

@@ -1,4 +1,4 @@
-"""Where the tokens of a text start: the encoder's own tokenizer, or a pattern where that one is out of reach."""
+"""Find where the tokens of a text start, with the encoder's own tokenizer or a pattern in its place."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from nornweave.embedding.port import encodable
+from nornweave.models.encoders.port import encodable
 from nornweave.types import digest
 
 if TYPE_CHECKING:

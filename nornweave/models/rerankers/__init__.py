@@ -6,8 +6,8 @@ sentence-transformers. No weights come with the package: without any, ``Reranker
 stands.
 """
 
-from nornweave.cross_encoder.loading import load_reranker
-from nornweave.cross_encoder.port import Reranker, Scores
-from nornweave.cross_encoder.slot import RerankerSlot, SlotState
+from nornweave.models.rerankers.loading import load_reranker
+from nornweave.models.rerankers.port import Reranker, Scores
+from nornweave.models.rerankers.slot import RerankerSlot, SlotState
 
 __all__ = ["Reranker", "RerankerSlot", "Scores", "SlotState", "load_reranker"]

@@ -1,4 +1,4 @@
-"""From the name of a cross-encoder to a ``Reranker``."""
+"""Load a reranker by the name of its cross-encoder."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import logging
 from pathlib import Path
 from typing import Literal
 
-from nornweave.cross_encoder.models import find
-from nornweave.cross_encoder.port import Reranker
-from nornweave.embedding.bundle import FastPathRefusedError, converted
-from nornweave.embedding.models import ModelFolder
 from nornweave.errors import EncoderError, RerankerError
+from nornweave.models.conversion import FastPathRefusedError, converted
+from nornweave.models.folders import ModelFolder
+from nornweave.models.rerankers.models import find
+from nornweave.models.rerankers.port import Reranker
 
 log = logging.getLogger(__name__)
 
-CONVERTER = "nornweave.cross_encoder.convert"
+CONVERTER = "nornweave.models.rerankers.convert"
 
 
 def load_reranker(
@@ -37,7 +37,7 @@ def load_reranker(
             return _fast(folder, cache_dir, batch_size)
         except FastPathRefusedError as error:
             log.warning("cross-encoder %s runs on sentence-transformers, slower: %s", folder.name, error)
-    from nornweave.cross_encoder.sentence_transformer import CrossEncoderReranker
+    from nornweave.models.rerankers.sentence_transformer import CrossEncoderReranker
 
     return _tried(CrossEncoderReranker(folder, device=device, batch_size=batch_size))
 
@@ -47,7 +47,7 @@ def _fast(model: ModelFolder, cache_dir: Path, batch_size: int) -> Reranker:
         target, manifest = converted(model, cache_dir, converter=CONVERTER)
     except EncoderError as error:
         raise RerankerError(str(error)) from error
-    from nornweave.cross_encoder.openvino import OpenVinoReranker
+    from nornweave.models.rerankers.openvino import OpenVinoReranker
 
     try:
         return _tried(OpenVinoReranker(target, manifest, model=model, batch_size=batch_size))

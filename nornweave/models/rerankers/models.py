@@ -1,4 +1,4 @@
-"""Where a cross-encoder's files are, and whether they are one; decided without loading torch."""
+"""Find a cross-encoder's files and check them, without loading torch."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nornweave.embedding.hub import fetch, has_weights
-from nornweave.embedding.models import ModelFolder, locate
 from nornweave.errors import EncoderError, RerankerError
+from nornweave.models.folders import ModelFolder, locate
+from nornweave.models.hub import fetch, has_weights
 
 HUB_TIMEOUT = 5.0
 """Seconds until a hub that does not answer counts as out of reach."""
@@ -28,7 +28,7 @@ def find(model: str) -> ModelFolder:
         return _opened(folder.resolve(), folder.resolve().name)
     if not model.strip() or model.startswith((".", "~", "/")) or model.count("/") > 1:
         raise RerankerError(
-            f"cross-encoder {model!r} is no folder; expected one with a saved CrossEncoder, or a name such as "
+            f"cross-encoder {model!r} is not a folder; expected one with a saved CrossEncoder, or a name such as "
             "'cross-encoder/ms-marco-MiniLM-L6-v2'; set reranking.model to it, or to null"
         )
     return _opened(_from_hub(model), model)

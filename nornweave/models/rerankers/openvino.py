@@ -1,4 +1,4 @@
-"""The fast path on CPUs: a converted cross-encoder run by OpenVINO, without torch in the process.
+"""A reranker that runs a converted cross-encoder on OpenVINO, without torch in the process.
 
 OpenVINO chooses bfloat16 where the CPU has it and float32 elsewhere, as for encoders.
 """
@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.cross_encoder.port import Batches, Scores
-from nornweave.embedding.bundle import MODEL, TOKENIZER, Manifest
-from nornweave.embedding.models import ModelFolder
-from nornweave.embedding.port import encodable
-from nornweave.embedding.runtime import import_openvino
-from nornweave.embedding.tokenizer import rust_tokenizer
 from nornweave.errors import RerankerError
+from nornweave.models.conversion import MODEL, TOKENIZER, Manifest
+from nornweave.models.encoders.port import encodable
+from nornweave.models.encoders.tokenizer import rust_tokenizer
+from nornweave.models.folders import ModelFolder
+from nornweave.models.rerankers.port import Batches, Scores
+from nornweave.models.runtimes import import_openvino
 
 Ids: TypeAlias = NDArray[np.int64]
 

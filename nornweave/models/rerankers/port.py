@@ -48,7 +48,7 @@ BATCH_TOKENS = 2_048
 
 @dataclass(frozen=True, slots=True)
 class Batches:
-    """How a model is fed.
+    """Batches of like length for a model.
 
     Attributes:
         name: of the model, for errors.

@@ -1,20 +1,18 @@
-"""Any single-score ``CrossEncoder``, run by torch: on a GPU, or where a model cannot be converted."""
+"""A reranker for any single-score ``CrossEncoder``, run by torch."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from nornweave.cross_encoder.port import Batches, Scores
-from nornweave.embedding.models import ModelFolder
-from nornweave.embedding.port import encodable
-from nornweave.embedding.sentence_transformer import LOAD_ERRORS
 from nornweave.errors import RerankerError
+from nornweave.models.encoders.port import encodable
+from nornweave.models.folders import ModelFolder
+from nornweave.models.rerankers.port import Batches, Scores
+from nornweave.models.torch_models import CROSS_ENCODER, load_with_torch
 
 CHARACTERS_PER_TOKEN = 4
 """For sizing batches only."""
@@ -30,7 +28,7 @@ class CrossEncoderReranker:
             RerankerError: the device is not there, or the files are not a model that loads without remote code.
         """
         self.name, self.version = folder.name, folder.version
-        self._model = load_cross_encoder(folder.path, name=folder.name, device=device)
+        self._model = load_with_torch(CROSS_ENCODER, folder.path, name=folder.name, device=device)
         self._limit = int(self._model.max_seq_length or 512)
         self._run_batches = Batches(folder.name, batch_size)
         self._lock = Lock()
@@ -47,32 +45,6 @@ class CrossEncoderReranker:
     def _logits(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         with self._lock:
             return logits(self._model, pairs)
-
-
-def load_cross_encoder(folder: Path, *, name: str, device: str) -> Any:
-    """Load a ``CrossEncoder`` from local files, without code of its own.
-
-    Raises:
-        RerankerError: it does not load.
-    """
-    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-    import torch
-    from safetensors import SafetensorError
-    from sentence_transformers import CrossEncoder
-
-    if device == "cuda" and not torch.cuda.is_available():
-        raise RerankerError(
-            f"device {device!r} is asked for, but torch {torch.__version__} finds no CUDA device; "
-            "set EMBEDDING_DEVICE to 'cpu', or install a CUDA build of torch and its driver"
-        )
-    try:
-        return CrossEncoder(str(folder), device=device, local_files_only=True, trust_remote_code=False).eval()
-    except (*LOAD_ERRORS, SafetensorError) as error:
-        reason = str(error).strip().splitlines()[:1] or [type(error).__name__]
-        raise RerankerError(
-            f"cross-encoder {name!r} does not load ({type(error).__name__}: {reason[0]}); expected a complete "
-            "CrossEncoder that needs no code of its own"
-        ) from error
 
 
 def logits(model: Any, pairs: Sequence[tuple[str, str]]) -> Scores:

@@ -1,4 +1,4 @@
-"""One cross-encoder of a serving process: loaded in the background, absent without harm."""
+"""Load the cross-encoder of a serving process in the background; without one, answers are not reranked."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Literal
 
-from nornweave.cross_encoder.loading import load_reranker
-from nornweave.cross_encoder.port import Reranker
 from nornweave.errors import RerankerError
+from nornweave.models.rerankers.loading import load_reranker
+from nornweave.models.rerankers.port import Reranker
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ Status = Literal["off", "loading", "ready", "unavailable"]
 
 @dataclass(frozen=True, slots=True)
 class SlotState:
-    """How a cross-encoder stands.
+    """The state of a cross-encoder.
 
     Attributes:
         status: ``off`` where none is configured or nobody asked for it yet.
@@ -47,7 +47,7 @@ class RerankerSlot:
     def __init__(
         self, model: str | None, *, cache_dir: Path, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32
     ) -> None:
-        """Take note of what to load.
+        """Store what to load.
 
         Args:
             model: see ``load_reranker``; ``None`` for no model at all.
@@ -66,7 +66,7 @@ class RerankerSlot:
 
     @property
     def state(self) -> SlotState:
-        """Say how it stands."""
+        """Return the state."""
         return self._state
 
     @property

@@ -1,43 +1,48 @@
-"""PDF → text in reading order with sections and pages."""
+"""Read a PDF file: text in reading order, with sections and pages."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from threading import Lock
 from typing import Any
 
-import pymupdf
-
 from nornweave.errors import DocumentError
-from nornweave.ingest.parsed import Parsed
-from nornweave.ingest.pdf_glyphs import Page, read_page
-from nornweave.ingest.pdf_hyphens import Hyphens
-from nornweave.ingest.pdf_metadata import date_of, declared_title, metadata_of, page_text, url_of
-from nornweave.ingest.pdf_outline import Outline, letters_of, outline_of
-from nornweave.ingest.pdf_paragraphs import (
+from nornweave.parsing.parsed import Parsed
+from nornweave.parsing.pdf.glyphs import Page, read_page
+from nornweave.parsing.pdf.hyphens import Hyphens
+from nornweave.parsing.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
+from nornweave.parsing.pdf.outline import Outline, letters_of, outline_of
+from nornweave.parsing.pdf.paragraphs import (
     Paragraph,
     body_size,
     continues,
     lines_of,
     paragraphs_of,
 )
-from nornweave.ingest.pdf_running import without_running_lines
+from nornweave.parsing.pdf.running_headers import without_running_lines
+from nornweave.parsing.time_limits import PDF_SECONDS_AT_MOST
 from nornweave.types import Section, Span, freeze
+
+try:
+    import pymupdf
+except ImportError:  # some have to do without it because of its licence (NOTICE)
+    pymupdf = None
+    LIBRARY = "no-pymupdf"
+else:
+    LIBRARY = f"pymupdf-{version('pymupdf')}"
+    # MuPDF reports every oddity of a file on stderr; what matters reaches the caller as an error.
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
 
 VERSION = "pdf-1"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
-DEADLINE_S = 60.0
 
-# MuPDF reports every oddity of a file on stderr; what matters reaches the caller as an error.
-pymupdf.TOOLS.mupdf_display_errors(False)
-pymupdf.TOOLS.mupdf_display_warnings(False)
 _MUPDF = Lock()  # PyMuPDF 1.28 does not support threads
-# Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
-_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
 
 _HEADER_ZONE = 1024  # bytes in which ISO 32000-1, annex H.3, lets "%PDF-" begin
 _TRAILER_ZONE = 4096
@@ -45,7 +50,7 @@ _UNREADABLE = 0.5  # of the letters, from which the text layer is useless
 _LETTERS_PER_PAGE = 5  # fewer on average: stamps on scanned pages
 
 
-def parse_pdf(raw: bytes, *, deadline_s: float = DEADLINE_S) -> Parsed:
+def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
     """Read a paper.
 
     ``metadata`` holds what the paper itself tells: ``source_type`` (``arxiv_paper`` or ``paper``), ``title``,
@@ -60,8 +65,14 @@ def parse_pdf(raw: bytes, *, deadline_s: float = DEADLINE_S) -> Parsed:
         The text without running headers and page numbers, its sections (they tile it) and the offset of each page.
 
     Raises:
-        DocumentError: no PDF, encrypted, truncated, broken, without pages or without a text layer, too long, too slow.
+        DocumentError: not a PDF, encrypted, truncated, broken, without pages or without a text layer, too long, too
+            slow; or PyMuPDF is not installed.
     """
+    if pymupdf is None:
+        raise DocumentError(
+            "PDF files need PyMuPDF, which is not installed; install pymupdf (AGPL or commercial licence, see NOTICE) "
+            "or leave PDF files out with exclude: ['*.pdf']"
+        )
     until = time.monotonic() + deadline_s
     _check_bytes(raw)
     with _MUPDF, _opened(raw) as document:
@@ -103,9 +114,11 @@ def _check_document(document: Any, raw: bytes) -> None:
 
 
 def _pages(document: Any, until: float) -> Iterator[Page]:
+    # Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
+    flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
     letters = 0
     for number in range(document.page_count):
-        content = document[number].get_textpage(flags=_FLAGS).extractDICT()
+        content = document[number].get_textpage(flags=flags).extractDICT()
         page = read_page(number + 1, content["width"], content["height"], content)
         if not page.letters:
             page = _with_images(page, document[number])

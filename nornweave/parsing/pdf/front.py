@@ -1,12 +1,12 @@
-"""The front of a paper: title, authors, keywords."""
+"""Find the title, authors and keywords on the first page of a paper."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from nornweave.ingest.pdf_layout import Row
-from nornweave.ingest.pdf_paragraphs import Paragraph
+from nornweave.parsing.pdf.layout import Row
+from nornweave.parsing.pdf.paragraphs import Paragraph
 
 _KEYWORDS = re.compile(r"(?:key\s?words(?: and phrases)?|index terms)\s*[—–:.-]+\s*(?P<words>\S.*)", re.IGNORECASE)
 _NOT_A_NAME = re.compile(

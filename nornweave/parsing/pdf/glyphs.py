@@ -1,4 +1,4 @@
-"""Glyph runs of a PDF page → clean text fragments, upright whichever way the page or its text is turned.
+"""Clean the glyph runs of a PDF page into upright text fragments.
 
 Coordinates are points, x to the right, y downwards, as PyMuPDF 1.28 gives them.
 """

@@ -1,4 +1,4 @@
-"""Words that a line's end cut in two."""
+"""Join words that are hyphenated at the end of a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fragments of a PDF page → rows in reading order: columns, and bands over all of them."""
+"""Order the fragments of a PDF page into rows: columns, and bands across them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
 
-from nornweave.ingest.pdf_glyphs import Block, Fragment, Page, is_wide_gap
+from nornweave.parsing.pdf.glyphs import Block, Fragment, Page, is_wide_gap
 
 _TABLE_CELLS = 3
 _COMPARED = 50  # fragments of a row that a further one may overlap; keeps rows of thousands of cells linear

@@ -1,4 +1,4 @@
-"""What a PDF says about itself: its own properties, stamps and lines of the first page."""
+"""Read a PDF's metadata from its properties, stamps and first page."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 
-from nornweave.ingest.pdf_glyphs import Page
-from nornweave.ingest.pdf_outline import Outline
+from nornweave.parsing.pdf.glyphs import Page
+from nornweave.parsing.pdf.outline import Outline
 from nornweave.types import JsonValue
 
 _ARXIV = re.compile(r"arXiv:(?P<id>\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,2})?")
@@ -36,7 +36,7 @@ def page_text(page: Page) -> str:
 
 
 def metadata_of(outline: Outline, declared: Mapping[str, str], first_page: str) -> dict[str, JsonValue]:
-    """Return AGENTS' keys of a paper, with ``None`` for what it does not tell."""
+    """Return the metadata of a paper, with ``None`` for what it does not say."""
     arxiv = _ARXIV.search(first_page)
     authors = outline.authors or tuple(_declared_authors(declared.get("author", "")))
     return {

@@ -1,4 +1,4 @@
-"""Paragraphs of a PDF → title, authors, abstract, headings, references."""
+"""Find title, authors, abstract, headings and references among the paragraphs of a PDF."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from nornweave.ingest.pdf_front import authors_in, is_styled, keywords_in, title_rows
-from nornweave.ingest.pdf_paragraphs import Paragraph, is_run_in
+from nornweave.parsing.pdf.front import authors_in, is_styled, keywords_in, title_rows
+from nornweave.parsing.pdf.paragraphs import Paragraph, is_run_in
 from nornweave.types import SectionKind
 
 _KNOWN = re.compile(

@@ -1,4 +1,4 @@
-"""Rows in reading order → paragraphs: gaps, indents, lists, tables, listings."""
+"""Join rows into paragraphs by gaps, indents, lists, tables and listings."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
 
-from nornweave.ingest.pdf_glyphs import Block, Page
-from nornweave.ingest.pdf_hyphens import ends_broken
-from nornweave.ingest.pdf_layout import Row, reading_order
+from nornweave.parsing.pdf.glyphs import Block, Page
+from nornweave.parsing.pdf.hyphens import ends_broken
+from nornweave.parsing.pdf.layout import Row, reading_order
 
 _SYMBOL = re.compile(r"[•◦▪‣∙●○■]\s*\S")
 _BULLET = re.compile(r"(?:[•◦▪‣·∙●○■–—*]\s+|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s+)\S")

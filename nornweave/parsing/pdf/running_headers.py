@@ -1,4 +1,4 @@
-"""Running headers, footers and page numbers: what stands at the same place of page after page."""
+"""Remove running headers, footers and page numbers: text at the same place on many pages."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from nornweave.ingest.pdf_glyphs import Block, Fragment, Page
-from nornweave.ingest.pdf_layout import Row, rows_of
+from nornweave.parsing.pdf.glyphs import Block, Fragment, Page
+from nornweave.parsing.pdf.layout import Row, rows_of
 
 _MARGIN = 0.2  # of the page's height at the top and at the bottom: where running lines are looked for
 _HEADER_MARGIN = 0.15

@@ -1,14 +1,19 @@
-"""The ``git`` program: run without hooks, prompts, network or the user's configuration, and with a deadline."""
+"""The ``git`` program: run without hooks, prompts, network or the user's configuration, and with a deadline.
+
+A repository's own configuration cannot be switched off as a whole. ``_CONFIGURATION`` overrides every key of it that
+could start a program or change what the commands of this package print; the environment forbids every transport.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import select
 import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Iterable, Iterator
 from pathlib import Path
 
 from nornweave.errors import SourceUnavailableError, TransientDocumentError
@@ -20,20 +25,34 @@ _CONFIGURATION = (
     "core.fsmonitor=false",
     f"core.hooksPath={os.devnull}",
     f"core.attributesFile={os.devnull}",
+    f"core.excludesFile={os.devnull}",
+    "core.abbrev=auto",
     "core.commitGraph=true",
     "core.quotePath=false",
-    "protocol.allow=never",  # partial clones would fetch what is missing, through whatever transport they name
+    "core.sshCommand=false",
+    "core.gitProxy=false",
+    "credential.helper=",
+    "protocol.allow=never",
     "log.showSignature=false",  # would run gpg.program
     "log.showRoot=true",
     "log.mailmap=true",
+    f"mailmap.file={os.devnull}",
     "i18n.logOutputEncoding=UTF-8",
+    "blame.ignoreRevsFile=",
     f"diff.orderFile={os.devnull}",
+    "diff.relative=false",
+    "color.ui=false",
 )
+MIN_VERSION = (2, 32)
+"""The oldest git that sources are read with: older ones do not know ``GIT_CONFIG_GLOBAL``."""
+MAX_FIELD_BYTES = 1 << 16
+"""The longest path, or other field, that is read from what git prints."""
 _READ_BYTES = 1 << 20
+_VERSION = re.compile(rb"git version (\d+)\.(\d+)")
 
 
 class GitFailedError(Exception):
-    """Git answered with an error; ``str(error)`` is its first line. Stays inside ``ingest``."""
+    """Git answered with an error; ``str(error)`` is its first line. Not raised outside of ``sources``."""
 
 
 def git_command(root: Path, *arguments: str) -> list[str]:
@@ -46,9 +65,13 @@ def git_environment() -> dict[str, str]:
     """Return the environment for git: nothing of the caller's ``GIT_*`` variables, no prompts, no locks."""
     inherited = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     return inherited | {
+        # A partial clone fetches what it lacks through the transport that its configuration names: "ext" runs any
+        # program, and "protocol.ext.allow" there goes before our "protocol.allow". This variable goes before both.
+        "GIT_ALLOW_PROTOCOL": "",
+        "GIT_ATTR_NOSYSTEM": "1",
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_NO_LAZY_FETCH": "1",  # unknown to git before 2.45 and to some distributions' older ones
         "GIT_NO_REPLACE_OBJECTS": "1",
         "GIT_OPTIONAL_LOCKS": "0",
         "GIT_TERMINAL_PROMPT": "0",
@@ -73,9 +96,7 @@ def run_git(root: Path, *arguments: str, timeout_s: float) -> bytes:
             check=False,
         )
     except subprocess.TimeoutExpired as error:
-        raise SourceUnavailableError(
-            f"git {arguments[0]} in {str(root)!r} took longer than {timeout_s:g} s; raise timeout_s or try again"
-        ) from error
+        raise _too_slow(root, arguments[0], timeout_s) from error
     except OSError as error:
         raise no_git(error) from error
     if done.returncode:
@@ -84,20 +105,66 @@ def run_git(root: Path, *arguments: str, timeout_s: float) -> bytes:
     return done.stdout
 
 
-def stream_git(root: Path, *arguments: str, timeout_s: float) -> Generator[bytes]:
+def check_version(*, timeout_s: float) -> None:
+    """Check that git is there and not older than ``MIN_VERSION``.
+
+    Raises:
+        SourceUnavailableError: it is older, says nothing of its version, or cannot be started.
+    """
+    try:
+        said = run_git(Path("/"), "version", timeout_s=timeout_s)
+    except GitFailedError as error:
+        said = str(error).encode()
+    match = _VERSION.match(said)
+    if match is None or (int(match[1]), int(match[2])) < MIN_VERSION:
+        found = said.decode("utf-8", "replace").strip()[:100]
+        raise SourceUnavailableError(
+            f"the git program says {found!r}; expected version {'.'.join(map(str, MIN_VERSION))} or newer: older ones "
+            "cannot be kept from the user's configuration. Install a newer git."
+        )
+
+
+def stream_git(root: Path, *arguments: str, timeout_s: float, must_finish: bool = False) -> Generator[bytes]:
     """Run git and yield what it prints as it comes; closing the iterator ends the program.
 
-    The output just ends when git fails or the deadline passes: for what is good to know and not needed.
+    Args:
+        root: the folder that it runs in.
+        arguments: of git.
+        timeout_s: seconds until the end of the output.
+        must_finish: raise when git fails or the deadline passes; otherwise the output just ends, for what is good to
+            know and not needed.
+
+    Raises:
+        GitFailedError: it exits with an error.
+        SourceUnavailableError: it is not installed or takes longer than ``timeout_s``.
     """
     deadline = time.monotonic() + timeout_s
     process = _start(root, *arguments)
     try:
         while chunk := _read(_descriptor_of(process), _READ_BYTES, deadline):
             yield chunk
-    except TimeoutError:
-        return
+        if must_finish and process.wait(max(0.1, deadline - time.monotonic())):
+            raise GitFailedError(f"git {arguments[0]} ended with {process.returncode}")
+    except (TimeoutError, subprocess.TimeoutExpired) as error:
+        if must_finish:
+            raise _too_slow(root, arguments[0], timeout_s) from error
     finally:
         _stop(process)
+
+
+def split_fields(stream: Iterable[bytes]) -> Iterator[str]:
+    """Yield the fields of a stream that a NUL ends each; undecodable bytes become lone surrogates.
+
+    Raises:
+        GitFailedError: a field is longer than ``MAX_FIELD_BYTES``.
+    """
+    rest = b""
+    for chunk in stream:
+        *whole, rest = (rest + chunk).split(b"\0")
+        if max(map(len, whole), default=0) > MAX_FIELD_BYTES or len(rest) > MAX_FIELD_BYTES:
+            raise GitFailedError(f"a name in the repository is longer than {MAX_FIELD_BYTES:,} bytes")
+        for field in whole:
+            yield field.decode("utf-8", "surrogateescape")
 
 
 class Blobs:
@@ -185,9 +252,15 @@ class Blobs:
 
 
 def no_git(error: OSError) -> SourceUnavailableError:
-    """Return what to say when git cannot be started."""
+    """Return the message for a git that cannot be started."""
     return SourceUnavailableError(
         f"the git program cannot be started: {error.strerror}; install git, or use a source of type files"
+    )
+
+
+def _too_slow(root: Path, command: str, timeout_s: float) -> SourceUnavailableError:
+    return SourceUnavailableError(
+        f"git {command} in {str(root)!r} took longer than {timeout_s:g} s; raise timeout_s or try again"
     )
 
 
@@ -212,7 +285,7 @@ def _descriptor_of(process: subprocess.Popen[bytes]) -> int:
 
 
 def _read(descriptor: int, size: int, deadline: float) -> bytes:
-    """Read what is there, at most ``size`` bytes; ``b""`` at the end.
+    """Read available bytes, at most ``size``; ``b""`` at the end.
 
     Raises:
         TimeoutError: nothing came until the deadline.

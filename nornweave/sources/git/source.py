@@ -1,4 +1,4 @@
-"""A git repository, or a folder of one, as a source: what is committed, with the commit that last touched each file.
+"""A source of committed files: a git repository, or a folder of one.
 
 Uncommitted changes are not ingested: a document is what a commit says, so its revision can be cited.
 """
@@ -14,27 +14,20 @@ from types import TracebackType
 from typing import Self
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
-from nornweave.ingest.decode import check_size
-from nornweave.ingest.documents import PARSE_VERSION, read_document
-from nornweave.ingest.git_program import Blobs, GitFailedError, run_git, stream_git
-from nornweave.ingest.paths import PathFilter, is_text, printable
-from nornweave.ingest.skip import Rules
+from nornweave.files.paths import PathFilter, is_text, printable
+from nornweave.parsing.file import PARSE_VERSION
+from nornweave.parsing.isolated import parse_apart
+from nornweave.sources.git.location import leads_outside
+from nornweave.sources.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
+from nornweave.sources.git.tree import TreeFile, list_tree
+from nornweave.sources.skip import Rules
+from nornweave.text.decode import check_size
 from nornweave.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
 
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINK_MODE, _SUBMODULE_MODE = "120000", "160000"
 _EMPTY_BEFORE_COMMIT = 2  # fewer occur between names, and no name is empty
 _COMMIT = "%x00" * _EMPTY_BEFORE_COMMIT + "%h%x00%at%x00%aN"
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """A line of ``git ls-tree``."""
-
-    path: str
-    mode: str
-    blob: str
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +67,7 @@ class GitSource:
 
     @property
     def version(self) -> str:
-        """Changes when the same bytes may be parsed into another document."""
+        """Changes when the same bytes may be parsed into a different document."""
         return f"git-1,{PARSE_VERSION}"
 
     def list(self) -> Listing:
@@ -118,7 +111,7 @@ class GitSource:
         Raises:
             DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
         """
-        return read_document(self.id, self.domain, entry, raw, is_dated=True)
+        return parse_apart("file", self.id, entry, raw, domain=self.domain, is_dated=True)
 
     def close(self) -> None:
         """End the git process that ``fetch`` keeps."""
@@ -135,7 +128,8 @@ class GitSource:
     def _commit(self) -> str:
         if not self.root.exists():
             raise self._unavailable("the folder is missing; mount or clone it, or correct 'path'")
-        self._git("rev-parse", "--git-dir", failure="it is not a git repository; correct 'path' or use type files")
+        check_version(timeout_s=self.timeout_s)
+        self._check_place()
         unknown = "the ref is unknown; name a branch, tag or commit that the repository has"
         if self.ref.startswith("-") or "\0" in self.ref:
             raise self._unavailable(unknown)
@@ -143,27 +137,36 @@ class GitSource:
             unknown = "the repository has no commits yet; commit something, or use type files"
         return self._git("rev-parse", "--verify", "--quiet", f"{self.ref}^{{commit}}", failure=unknown).strip()
 
+    def _check_place(self) -> None:
+        try:
+            reason = leads_outside(self.root, timeout_s=self.timeout_s)
+        except (GitFailedError, OSError) as error:
+            missing = "it is not a git repository; correct 'path' or use type files"
+            raise self._unavailable(f"{missing} (git: {error})") from error
+        if reason:
+            raise self._unavailable(reason)
+
     def _prefix(self) -> str:
         """Return the folder inside the repository, ending with a slash, or nothing at its top."""
         return self._git("rev-parse", "--show-prefix", failure="its place in the repository is unknown").rstrip("\n")
 
-    def _tree(self, commit: str, prefix: str) -> Iterator[_File]:
-        lines = self._git(
-            *("ls-tree", "-r", "-z", "--long", "--full-tree", f"{commit}:{prefix}"),
+    def _tree(self, commit: str, prefix: str) -> Iterator[TreeFile]:
+        tree = self._git(
+            *("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}"),
             failure=f"the folder {prefix!r} is not in commit {commit[:12]}; commit it, or use type files",
-        )
-        for line in lines.split("\0"):
-            if line:
-                facts, _, path = line.partition("\t")
-                mode, _, blob, size = facts.split()
-                yield _File(path, mode, blob, int(size) if size.isdigit() else 0)
+        ).strip()
+        try:
+            yield from list_tree(self.root, "--full-tree", tree, timeout_s=self.timeout_s)
+        except GitFailedError as error:
+            reason = "commit {} cannot be listed: a partial clone, or damaged; run 'git fetch --refetch' or 'git fsck'"
+            raise self._unavailable(f"{reason.format(commit[:12])} (git: {error})") from error
 
-    def _select(self, files: Iterable[_File]) -> tuple[tuple[_File, ...], tuple[Skip, ...]]:
-        """Part the tree into what the rules take and what they leave out, a whole directory once."""
+    def _select(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
+        """Split the tree into files that the rules take and paths that they leave out."""
         rules = Rules(self.domain, PathFilter(self.include, self.exclude))
         tree = {file.path: file for file in files}
         directories: dict[str, str | None] = {}
-        taken: list[_File] = []
+        taken: list[TreeFile] = []
         skipped: dict[str, str] = {}
         for file in tree.values():
             if rules.is_unwanted(file.path):
@@ -190,6 +193,8 @@ class GitSource:
                     found[relative] = last
                     if len(found) == len(wanted):
                         break
+        except GitFailedError:
+            return found  # a name that is longer than any path: the rest of the history is unknown
         finally:
             stream.close()
         return found
@@ -206,7 +211,7 @@ class GitSource:
 
 
 def _left_out_above(
-    path: str, rules: Rules, tree: Mapping[str, _File], known: dict[str, str | None]
+    path: str, rules: Rules, tree: Mapping[str, TreeFile], known: dict[str, str | None]
 ) -> tuple[str, str] | None:
     """Return the outermost directory above a path that is left out, and why; remember the answers in ``known``."""
     end = path.find("/")
@@ -220,7 +225,7 @@ def _left_out_above(
     return None
 
 
-def _reason(file: _File, rules: Rules) -> str | None:
+def _reason(file: TreeFile, rules: Rules) -> str | None:
     if not is_text(file.path):
         return "the file name is not valid UTF-8; rename it"
     if file.mode == _SUBMODULE_MODE:
@@ -230,7 +235,7 @@ def _reason(file: _File, rules: Rules) -> str | None:
     return rules.skip_file(file.path, file.size)
 
 
-def _entry(file: _File, last: _Commit) -> Entry:
+def _entry(file: TreeFile, last: _Commit) -> Entry:
     return Entry(
         path=file.path,
         gate=file.blob,
@@ -247,7 +252,7 @@ def _touched(stream: Iterable[bytes]) -> Iterator[tuple[str, _Commit]]:
     A commit is two empty fields or more and its three own ones. Names follow: after a line feed in ordinary commits,
     after one empty field in merges.
     """
-    fields = _split(stream)
+    fields = split_fields(stream)
     commit, empty, is_first = _NO_COMMIT, 0, False
     for field_ in fields:
         if not field_:
@@ -259,14 +264,6 @@ def _touched(stream: Iterable[bytes]) -> Iterator[tuple[str, _Commit]]:
             yield field_.removeprefix("\n") if is_first and not empty else field_, commit
             is_first = False
         empty = 0
-
-
-def _split(stream: Iterable[bytes]) -> Iterator[str]:
-    rest = b""
-    for chunk in stream:
-        *whole, rest = (rest + chunk).split(b"\0")
-        for part in whole:
-            yield part.decode("utf-8", "surrogateescape")
 
 
 def _moment(seconds: str) -> datetime | None:

@@ -26,7 +26,7 @@ create table generation.chunks as
 select
   n.chunk_no,
   n.document_no,
-  c.* exclude (document_id, terms, in_path, in_title, in_section, in_content, pairs, keys, embedding_key)
+  c.* exclude (document_id, terms, in_path, in_title, in_section, in_content, pairs, keys, embedding_key, fact_keys)
 from chunks c
 join numbered n using (chunk_id);
 
@@ -55,12 +55,22 @@ select
     url: d.url,
     stale: d.stale,
     metadata: c.metadata::json,
-    claims: c.claims::json
+    facts: c.facts::json
   })::varchar as card
 from generation.chunks c
 join generation.documents d using (document_no)
 where c.chunk_no between $first and $last
 order by c.chunk_no;
+
+-- What the ledger joins facts by; `position` counts the facts of a chunk, from 0.
+create table generation.fact_keys as
+select key.key, chunk_no, key.position, key.side, key.attribute
+from (
+  select n.chunk_no, unnest(c.fact_keys) as key
+  from chunks c
+  join numbered n using (chunk_id)
+)
+order by key.key, chunk_no;
 
 create table generation.vectors as
 select n.chunk_no, e.vector

@@ -43,7 +43,8 @@ create table chunks (
   in_content usmallint[],
   pairs uinteger[],
   keys varchar[],
-  claims varchar
+  facts varchar,
+  fact_keys struct(key varchar, position usmallint, side varchar, attribute varchar)[]
 );
 
 -- Documents whose last attempt stored nothing: failed, transient (tried at every sync) or skipped on purpose. An older
@@ -54,6 +55,7 @@ create table not_stored (
   path varchar,
   gate varchar,
   pipeline varchar,
+  content_hash varchar,
   reason varchar,
   outcome varchar,
   looked_at timestamptz

@@ -1,0 +1,75 @@
+"""The trace id of a request: the caller's or a new one, in its answer and in each of its log lines.
+
+A caller names its trace in the header ``traceparent``: ``00-<trace, 32 digits>-<parent, 16>-<flags, 2>``, hexadecimal,
+lower case (W3C Trace Context, https://www.w3.org/TR/trace-context/). Threads that work for a request run
+in a copy of its context, so that their log lines have the id as well.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Mapping
+from contextvars import ContextVar
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from nornweave.text.terminal import configure_logging
+
+HEADER = b"traceparent"
+# Later versions may append fields; of version 00 there are four.
+_TRACEPARENT = re.compile(rb"(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(-.*)?")
+
+_trace_id: ContextVar[str] = ContextVar("trace_id", default="")
+
+
+def current_trace_id() -> str:
+    """Return the trace id of the request that is being answered, 32 hexadecimal digits; empty outside of requests."""
+    return _trace_id.get()
+
+
+def callers_trace_id(scope: Scope) -> str | None:
+    """Return the trace id in a request's ``traceparent``; ``None`` unless there is exactly one, and that is valid."""
+    values = [value.strip() for name, value in scope["headers"] if name == HEADER]
+    match = _TRACEPARENT.fullmatch(values[0]) if len(values) == 1 else None
+    if match is None or (match[1] == b"00" and match[3]):
+        return None
+    return match[2].decode("ascii")
+
+
+def traceparent() -> str:
+    """Return the header that passes the current trace on to another process."""
+    return f"00-{current_trace_id()}-{secrets.token_hex(8)}-01"
+
+
+class Tracing:
+    """Gives each request its trace id, for as long as it is being answered."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        token = _trace_id.set(callers_trace_id(scope) or secrets.token_hex(16))
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            _trace_id.reset(token)
+
+
+class _TraceSuffix(logging.Filter):
+    """Gives each record what its line ends with."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        trace_id = current_trace_id()
+        record.trace = f" trace_id={trace_id}" if trace_id else ""
+        return True
+
+
+def log_trace_ids(environment: Mapping[str, str]) -> None:
+    """Send log records to stderr as ``LEVEL message trace_id=…``, from ``LOG_LEVEL`` on; replaces other handlers."""
+    configure_logging(environment, line="%(levelname)s %(message)s%(trace)s", added=_TraceSuffix())

@@ -1,0 +1,1 @@
+"""Campaigns: what happens to an installation, many times over, and what must hold afterwards."""

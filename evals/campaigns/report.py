@@ -1,0 +1,56 @@
+"""What a campaign found, as a row of a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SHOWN = 5
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of one campaign.
+
+    Attributes:
+        name: of the campaign.
+        runs: what happened how often, in the words of the table.
+        outcomes: how it ended, in the words of the table.
+        trouble: what must not be, each with what is needed to do it again.
+        notes: what helps to judge the campaign itself.
+    """
+
+    name: str
+    runs: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    trouble: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a campaign is asked to do: ``runs`` times, decided by ``seed``, in a folder of its own."""
+
+    folder: Path
+    seed: int
+    runs: int
+
+
+def as_markdown(tallies: Sequence[Tally]) -> str:
+    """Return the table, and below it what must not be."""
+    lines = ["| campaign | what was done | how it ended | must not be |", "|---|---|---|---|"]
+    for tally in tallies:
+        done, ended = _counts(tally.runs), _counts(tally.outcomes)
+        lines.append(f"| {tally.name} | {done} | {ended} | {len(tally.trouble)} |")
+    lines += [f"\n{tally.name}: {note}" for tally in tallies for note in tally.notes]
+    for tally in tallies:
+        lines += [f"\n{tally.name}: {trouble}" for trouble in tally.trouble[:SHOWN]]
+        if (more := len(tally.trouble) - SHOWN) > 0:
+            lines.append(f"\n{tally.name}: {more} more")
+    return "\n".join(lines) + "\n"
+
+
+def _counts(counter: Counter[str]) -> str:
+    return ", ".join(f"{count:,} {name}" for name, count in counter.items())

@@ -1,0 +1,160 @@
+"""The path of a question: choose agents → recall in every domain at once → fuse → fit the budget → synthesise.
+
+``answer`` is the recipe. ``answer_from`` is its second half, for answers that agents have given already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+
+from nornweave.answer.context_budget import fit
+from nornweave.answer.fan_out import choose_agents, recall_everywhere
+from nornweave.answer.synthesis.synthesizer import Synthesizer
+from nornweave.conflicts.origins import NO_ORIGINS, Origins
+from nornweave.fusion.pipeline import Stopwatch, fuse
+from nornweave.fusion.records import Answer, ConflictRecord, CoverageGap, RankedItem, Recalled, Synthesis
+from nornweave.retrieval.agent import Agent
+from nornweave.retrieval.query import check_query
+from nornweave.retrieval.question import Question
+from nornweave.retrieval.records import RecallResponse
+from nornweave.routing.router import combine_signals, domain_signals
+from nornweave.settings.fusion import FusionSettings
+from nornweave.types import Domain
+
+
+def answer(
+    question: Question,
+    agents: Mapping[Domain, Agent],
+    executors: Mapping[Domain, Executor],
+    settings: FusionSettings,
+    synthesizer: Synthesizer | None = None,
+    origins: Origins = NO_ORIGINS,
+) -> Answer:
+    """Answer a question from everything that can be asked.
+
+    Args:
+        question: what is asked.
+        agents: those that can be asked.
+        executors: where each domain's agent works.
+        settings: of fusion.
+        synthesizer: writes the answer where one is asked for.
+        origins: who wrote lines that contradict each other.
+
+    Returns:
+        The answer; a domain that could not be searched is a coverage gap.
+
+    Raises:
+        QueryError: the question asks for something that cannot be; nothing is searched then.
+    """
+    clock = Stopwatch()
+    check_query(question.text, question.top_k)
+    if question.synthesize and synthesizer:
+        synthesizer.prepare()  # loading takes seconds the first time; the domains are asked meanwhile
+    chosen = choose_agents(question, agents, settings.fusion_max_sources)
+    responses, gaps = clock.time("recall", lambda: recall_everywhere(question, chosen, executors))
+    recalled = to_recalled(question, chosen, responses, gaps)
+    return answer_from(question, recalled, settings, synthesizer, origins, clock)
+
+
+def answer_from(
+    question: Question,
+    recalled: Recalled,
+    settings: FusionSettings,
+    synthesizer: Synthesizer | None = None,
+    origins: Origins = NO_ORIGINS,
+    clock: Stopwatch | None = None,
+) -> Answer:
+    """Make one answer out of what agents answered; nothing is searched.
+
+    Args:
+        question: that the agents answered.
+        recalled: their answers.
+        settings: of fusion.
+        synthesizer: writes the answer where one is asked for.
+        origins: who wrote lines that contradict each other.
+        clock: has run since the question came; a new one unless given.
+    """
+    clock = clock or Stopwatch()
+    fused = fuse(question, recalled, settings, origins=origins, clock=clock)
+    fitted = clock.time(
+        "budget",
+        lambda: fit(
+            fused.items,
+            question.text,
+            top_k=question.top_k,
+            max_tokens=question.max_tokens,
+            min_score=question.min_score,
+            diversity=question.diversity,
+        ),
+    )
+    items, conflicts = shown_conflicts(fitted.items, fused.conflicts)
+    synthesis = _synthesise(question, items, conflicts, recalled.coverage_gaps, synthesizer)
+    return Answer(
+        question=question,
+        recalled=recalled,
+        items=items,
+        conflicts=conflicts,
+        merges=fused.merges,
+        normalization=fused.normalization,
+        synthesis=synthesis,
+        total_items=fused.total_items,
+        deduplicated_items=fused.deduplicated_items,
+        estimated_tokens=fitted.estimated_tokens,
+        stage_latency_ms=clock.milliseconds,
+        total_latency_ms=clock.total_ms,
+    )
+
+
+def to_recalled(
+    question: Question,
+    agents: Mapping[Domain, Agent],
+    responses: Mapping[Domain, RecallResponse],
+    gaps: tuple[CoverageGap, ...] = (),
+) -> Recalled:
+    """Put together what agents answered, with how strongly the question is about each domain.
+
+    The signal of a domain is what the question's words say of it and how well the domain answered.
+    """
+    evidence = {
+        domain: min(max(response.items[0].score, 0.0), 1.0) for domain, response in responses.items() if response.items
+    }
+    signals = combine_signals(domain_signals(question.text), evidence)
+    return Recalled(
+        asked={domain.value: agent.agent_id for domain, agent in agents.items()},
+        responses=tuple(responses.values()),
+        coverage_gaps=gaps,
+        domain_signals={domain.value: signal for domain, signal in signals.items()},
+    )
+
+
+def shown_conflicts(
+    items: Sequence[RankedItem], conflicts: Sequence[ConflictRecord]
+) -> tuple[tuple[RankedItem, ...], tuple[ConflictRecord, ...]]:
+    """Leave out conflicts of which no side is shown; return the items with the new places, and the conflicts left."""
+    chunks = {ranked.tagged.item.chunk_id for ranked in items}
+    shown = [place for place, conflict in enumerate(conflicts) if chunks.intersection(conflict.items)]
+    places = {before: after for after, before in enumerate(shown)}
+    placed = (
+        ranked if ranked.conflict is None else replace(ranked, conflict=places[ranked.conflict]) for ranked in items
+    )
+    return tuple(placed), tuple(conflicts[place] for place in shown)
+
+
+def _synthesise(
+    question: Question,
+    items: Sequence[RankedItem],
+    conflicts: Sequence[ConflictRecord],
+    gaps: Sequence[CoverageGap],
+    synthesizer: Synthesizer | None,
+) -> Synthesis | None:
+    """Let a model write an answer if the question asks for one; if there is none, say why."""
+    if not question.synthesize:
+        return None
+    if synthesizer is None:
+        return Synthesis(text=None, reason="no model is configured")
+    if not items:
+        return Synthesis(text=None, reason="nothing was found to write about")
+    timeout_ms = question.deadline.left_ms if question.deadline else None
+    return synthesizer.synthesize(question.text, items, conflicts, gaps, timeout_ms=timeout_ms)

@@ -1,0 +1,1 @@
+"""An answer written by a language model, with checked citations."""

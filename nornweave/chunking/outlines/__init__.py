@@ -1,0 +1,1 @@
+"""Outlines of formatted text: its blocks, headings and sections."""

@@ -1,0 +1,1 @@
+"""The command line: the only part of ``nornweave`` that may import ``orchestration``, ``api`` and ``evals``."""

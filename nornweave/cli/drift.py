@@ -1,0 +1,89 @@
+"""The command ``nornweave drift``."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nornweave.cli.options import JsonOption, messages
+from nornweave.errors import ConfigError
+
+FORMAT_NAMES = ("text", "json", "sarif", "github", "markdown")
+
+
+def add_drift_command(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command()(drift)
+
+
+def drift(
+    context: typer.Context,
+    path: Annotated[Path, typer.Argument(help="The folder to check.")] = Path(),
+    diff: Annotated[
+        str,
+        typer.Option(
+            metavar="BASE..HEAD", help="Report only what these commits introduced (BASE...HEAD: since they diverged)."
+        ),
+    ] = "",
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Report only what this file, written by --write-baseline, does not list."),
+    ] = None,
+    write_baseline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write all findings to this file as known, and exit with 0.")
+    ] = None,
+    format: Annotated[  # noqa: A002 - the option's name
+        str, typer.Option(metavar="F", help=f"One of {', '.join(FORMAT_NAMES)}.")
+    ] = "text",
+    min_confidence: Annotated[
+        float | None, typer.Option(help="Leave out findings with a lower confidence, 0 to 1.", min=0, max=1)
+    ] = None,
+    verify: Annotated[
+        bool, typer.Option(help="Ask the configured language model about each finding; it removes none.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where documentation and code disagree; ends with 1 if they do."""
+    from nornweave.drift.baseline import read_baseline
+    from nornweave.drift.baseline import write_baseline as write
+    from nornweave.drift.formats import FORMATS
+    from nornweave.drift.formats.words import one_line
+    from nornweave.drift.scan import DriftOptions, all_findings, scan
+
+    name = "json" if as_json else format
+    if name not in FORMATS:
+        raise ConfigError(f"--format {name!r}; allowed are: {', '.join(FORMATS)}")
+    if write_baseline is not None and diff:
+        raise ConfigError(
+            "--write-baseline takes all that is found, not only what --diff brings; leave out one of them"
+        )
+    known = read_baseline(baseline) if baseline and write_baseline is None else None
+    options = DriftOptions(diff=diff, baseline=known)
+    if min_confidence is not None:
+        options = replace(options, min_confidence=min_confidence)
+    scanned = scan(path, options)
+    report = scanned.report
+    if verify and report.findings:
+        from nornweave.drift.verify import second_reader, verified
+
+        report = verified(report, second_reader(context.obj), scanned.text_of)
+    for failed in report.failed:
+        _say(f"not read: {one_line(failed.path)}: {one_line(failed.reason)}")
+    for notice in report.notices:
+        _say(notice)
+    if write_baseline is not None:
+        write(write_baseline, all_findings(report))
+        _say(f"{len(all_findings(report))} known disagreements written to {one_line(str(write_baseline))}")
+        sys.exit(0)
+    # Not through rich: foreign text must not be taken for markup, nor lines be wrapped.
+    sys.stdout.write(FORMATS[name](report))
+    sys.stdout.flush()
+    sys.exit(1 if report.findings else 0)
+
+
+def _say(text: str) -> None:
+    messages.print(text, soft_wrap=True)

@@ -1,0 +1,29 @@
+"""What the commands share: consoles, common options, reading the configuration."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from nornweave.files.private_folder import keep_private
+from nornweave.settings import Settings, load_settings
+from nornweave.text.terminal import Terminal
+from nornweave.types import Domain
+
+# Tables keep their columns on narrow terminals and in pipes: a wrapped line can be read, a cropped number cannot.
+NARROWEST = 120
+output = Terminal(width=max(NARROWEST, Terminal().width))
+messages = Terminal(stderr=True)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout and nothing else.")]
+DomainsOption = Annotated[
+    list[Domain] | None, typer.Option("--domain", metavar="D", help="Only this domain; may be repeated.")
+]
+
+
+def settings_of(context: typer.Context) -> Settings:
+    """Load the configuration of ``--config``, and make new files readable only by this user."""
+    settings = load_settings(context.obj)
+    keep_private(settings.data_dir, settings.file)
+    return settings

@@ -1,0 +1,1 @@
+"""``nornweave drift``: find where documentation and code of one folder disagree."""

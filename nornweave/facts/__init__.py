@@ -1,0 +1,1 @@
+"""Text → facts: checkable statements about named things, read from structure, pure."""

@@ -1,0 +1,302 @@
+"""Parse the structure of a text: headings, paragraphs, list entries, tables, fields, directives and code."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Kind: TypeAlias = Literal["heading", "paragraph", "item", "entry", "field", "table", "code", "directive"]
+MAX_TABLE_LINES = 600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A stretch of one kind.
+
+    Attributes:
+        start: of its first line; ``end`` behind its last character.
+        indent: columns before it.
+        body: where its own words begin (behind a bullet, a ``#``).
+        level: of a heading, from 1.
+        info: the name of a directive, which kind of table.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    indent: int
+    body: int
+    level: int = 0
+    info: str = ""
+
+
+_BULLET = re.compile(r"(?:[-*+•◦‣]|\d{1,3}[.)]|[a-z][.)])[ \t]+(?=\S)")
+_MD_HEADING = re.compile(r"(#{1,6})[ \t]+(?=\S)|(={1,5})[ \t]+(?=[^\s=])(?!.*=[ \t]*$)")
+_UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}$")
+RULER = re.compile(r"[=-]{2,}(?:[ \t]+[=-]{2,})+$")
+_GRID = re.compile(r"\+[-=]{2,}")
+_PIPE_RULE = re.compile(r"\|?[ \t]*:?-{1,}:?[ \t]*\|[-:| \t]*$")
+_FIELD = re.compile(
+    r":(?:param|parameter|arg|argument|key|keyword|type|return|returns|rtype|raise|raises|except|exception|ivar"
+    r"|cvar|vartype|default)\b[^:\n]{0,80}:(?=\s|$)"
+)
+_AT_FIELD = re.compile(
+    r"[@\\](?:param|arg|argument|property|prop|default|defaultvalue|return|returns|throws|exception|raises|type"
+    r"|deprecated|option)\b"
+)
+_DIRECTIVE = re.compile(r"\.\.[ \t]+([\w:.+-]{1,40})::(?=\s|$)")
+_ENTRY = re.compile(
+    r"\*{0,2}[A-Za-z_][\w.-]{0,60}`{0,2}[ \t]?\([^()\n]{1,120}\)[ \t]?:(?=\s|$)|[\w*, ]{1,60} : [\w{\['\"].{0,120}$"
+)
+_ASCIIDOC_ENTRY = re.compile(r"`?[\w.-]{2,60}`?::(?:[ \t]|$)")
+HELP = re.compile(r"(?:-{1,2}[A-Za-z][\w-]*)(?:[ ,/|=]{1,3}[-<\[\]A-Za-z_.:|>]{1,40}){0,4}(?:[ \t]{2,}|\t)\S")
+_STARTERS = frozenset("#`~|+.:@\\-*=•◦‣<")
+_CODE_DIRECTIVES = frozenset(
+    {"code-block", "code", "sourcecode", "literalinclude", "parsed-literal", "highlight", "prompt", "doctest"}
+)
+
+
+class _Parser:
+    def __init__(self, text: str, raw: str, *, rst: bool, markdown_code: bool) -> None:
+        self.text = text
+        self.rst = rst
+        self.markdown_code = markdown_code
+        self.starts: list[int] = []
+        self.bodies: list[str] = []
+        self.columns: list[int] = []  # of the first word; an indent is counted before tags
+        self.indents: list[int] = []
+        at = 0
+        for line, written in zip(text.split("\n"), raw.split("\n"), strict=True):
+            self.starts.append(at)
+            body = line.strip()
+            self.bodies.append(body)
+            self.columns.append(len(line) - len(line.lstrip()) if body else 0)
+            self.indents.append(len(written) - len(written.lstrip()) if body else -1)
+            at += len(line) + 1
+        self.ends = [*(start - 1 for start in self.starts[1:]), len(text)]
+        indents = [indent for indent in self.indents[1:400] if indent >= 0] or [max(self.indents[0], 0)]
+        self.base = min(indents)
+        self.blocks: list[Block] = []
+        self.styles: list[str] = []
+        self.items: list[int] = []
+
+    def parse(self) -> list[Block]:
+        at = self._front_matter()
+        while at < len(self.bodies):
+            at = self._block(at) if self.bodies[at] else at + 1
+        return self.blocks
+
+    def _front_matter(self) -> int:
+        if self.bodies and self.bodies[0] == "---":
+            for at in range(1, min(60, len(self.bodies))):
+                if self.bodies[at] == "---":
+                    return at + 1
+        return 0
+
+    def _add(self, kind: Kind, first: int, last: int, *, body: int = -1, level: int = 0, info: str = "") -> int:
+        """Add the lines from ``first`` to ``last``; return the line behind them."""
+        start = self.starts[first] + self.columns[first]
+        indent = self.indents[first] - self.base
+        self.blocks.append(
+            Block(
+                kind=kind,
+                start=start,
+                end=self.ends[last],
+                indent=indent,
+                body=start if body < 0 else body,
+                level=level,
+                info=info,
+            )
+        )
+        return last + 1
+
+    def _block(self, at: int) -> int:
+        body = self.bodies[at]
+        if body[0] in _STARTERS or body[0].isdigit():
+            found = self._marked(at, body)
+            if found:
+                return found
+        if self._is_underlined(at):
+            self._add("heading", at, at, level=self._style(self.bodies[at + 1][0]))
+            return at + 2
+        return self._paragraph(at)
+
+    def _marked(self, at: int, body: str) -> int:
+        if body.startswith(("```", "~~~")):
+            return self._fence(at, body)
+        heading = _MD_HEADING.match(body)
+        if heading and not self._is_underlined(at):
+            return self._add(
+                "heading", at, at, body=self.starts[at] + self.columns[at] + heading.end(), level=heading.end() - 1
+            )
+        if _UNDERLINE.match(body) and at + 2 < len(self.bodies) and self.bodies[at + 2] == body and self.bodies[at + 1]:
+            self._add("heading", at + 1, at + 1, level=self._style("over" + body[0]))
+            return at + 3
+        if body[0] == "|" or _GRID.match(body) or RULER.match(body):
+            found = self._table(at, body)
+            if found:
+                return found
+        directive = _DIRECTIVE.match(body)
+        if directive:
+            return self._directive(at, directive)
+        if _FIELD.match(body) or _AT_FIELD.match(body):
+            return self._add("field", at, self._last_of_entry(at))
+        if HELP.match(body):
+            return self._add("code", at, self._last_of_run(at))
+        bullet = _BULLET.match(body)
+        if bullet and not _UNDERLINE.match(body):
+            start = self.starts[at] + self.columns[at]
+            self.items.append(self.indents[at])
+            return self._add("item", at, self._last_of_entry(at), body=start + bullet.end())
+        return 0
+
+    def _style(self, mark: str) -> int:
+        if mark not in self.styles:
+            self.styles.append(mark)
+        return self.styles.index(mark) + 1
+
+    def _is_underlined(self, at: int) -> bool:
+        if at + 1 >= len(self.bodies):
+            return False
+        under = self.bodies[at + 1]
+        if not under or not _UNDERLINE.match(under) or self.indents[at + 1] != self.indents[at]:
+            return False
+        return (
+            len(under) >= 0.7 * min(len(self.bodies[at]), 60)  # docutils only warns where it is too short
+            and not RULER.match(self.bodies[at])
+            and len(self.bodies[at]) < 120
+        )
+
+    def _fence(self, at: int, body: str) -> int:
+        mark = body[:3]
+        for last in range(at + 1, len(self.bodies)):
+            if self.bodies[last].startswith(mark) and not self.bodies[last].strip("`~"):
+                break
+        else:
+            last = len(self.bodies)
+        if last > at + 1:
+            self._add("code", at + 1, last - 1)
+        return last + 1
+
+    def _table(self, at: int, body: str) -> int:
+        if RULER.match(body):
+            return self._simple_table(at, at)
+        is_grid = bool(_GRID.match(body))
+        if not is_grid and body.count("|") < 2:
+            return 0
+        last = at
+        while last + 1 < len(self.bodies) and self.bodies[last + 1][:1] in {"|", "+"} and last - at < MAX_TABLE_LINES:
+            last += 1
+        is_grid = is_grid or (last > at and bool(_GRID.match(self.bodies[at + 1])))
+        return self._add("table", at, last, info="grid" if is_grid else "pipe")
+
+    def _simple_table(self, first: int, ruler: int) -> int:
+        """Take a table whose columns are ruled; it ends with a ruler before a blank line, or with its run of lines."""
+        last = ruler
+        for at in range(ruler + 1, min(len(self.bodies), ruler + MAX_TABLE_LINES)):
+            if RULER.match(self.bodies[at]):
+                last = at
+                if at + 1 >= len(self.bodies) or not self.bodies[at + 1]:
+                    break
+            elif self.bodies[at] and self._is_underlined(at):
+                break
+        if last == ruler or (last + 1 < len(self.bodies) and self.bodies[last + 1]):
+            last = self._last_of_run(max(last, ruler))
+        return self._add("table", first, last, info="simple")
+
+    def _last_of_run(self, at: int) -> int:
+        stop = min(len(self.bodies) - 1, at + MAX_TABLE_LINES)
+        while at < stop and self.bodies[at + 1]:
+            at += 1
+        return at
+
+    def _directive(self, at: int, match: re.Match[str]) -> int:
+        name = match[1].lower()
+        indent = self.indents[at]
+        if name.rpartition(":")[2] in _CODE_DIRECTIVES:
+            return self._indented_code(at + 1, indent)
+        body = self.starts[at] + self.columns[at] + match.end()
+        return self._add("directive", at, at, body=body, info=name)
+
+    def _indented_code(self, at: int, indent: int) -> int:
+        """Take the lines that are indented deeper as code; options of a directive (``:linenos:``) are no code."""
+        while at < len(self.bodies) and (
+            not self.bodies[at] or (self.indents[at] > indent and self.bodies[at][0] == ":")
+        ):
+            at += 1
+        first = at
+        while at < len(self.bodies) and (not self.bodies[at] or self.indents[at] > indent):
+            at += 1
+        last = at - 1
+        while last >= first and not self.bodies[last]:
+            last -= 1
+        if last >= first:
+            self._add("code", first, last)
+        return at
+
+    def _starts_block(self, at: int, *, entry: bool) -> bool:
+        body = self.bodies[at]
+        first = body[0]
+        if first in _STARTERS or first.isdigit():
+            if body.startswith(("```", "~~~", "|", "+-", "+=")) or _BULLET.match(body) or _MD_HEADING.match(body):
+                return True
+            if first in ":@\\." and (_FIELD.match(body) or _AT_FIELD.match(body) or _DIRECTIVE.match(body)):
+                return True
+        if (
+            entry
+            and ("):" in body or " : " in body or ") :" in body or "::" in body)
+            and (_ENTRY.match(body) or _ASCIIDOC_ENTRY.match(body))
+        ):
+            return True
+        return self._is_underlined(at)
+
+    def _last_of_entry(self, at: int) -> int:
+        """Return the last line of an entry: up to a blank line, or what begins something else."""
+        while at + 1 < len(self.bodies) and self.bodies[at + 1] and not self._starts_block(at + 1, entry=True):
+            at += 1
+        return at
+
+    def _paragraph(self, at: int) -> int:
+        body = self.bodies[at]
+        indent = self.indents[at] - self.base
+        if self.markdown_code and indent >= 4 and not any(self.indents[at] > one for one in self.items):
+            return self._indented_code(at, self.indents[at] - 1)
+        if ("):" in body or " : " in body or ") :" in body) and _ENTRY.match(body):
+            return self._add("entry", at, self._last_of_entry(at))
+        if "::" in body and _ASCIIDOC_ENTRY.match(body):
+            return self._add("entry", at, self._last_of_entry(at))
+        last = at
+        while last + 1 < len(self.bodies) and (under := self.bodies[last + 1]):
+            if RULER.match(under):
+                return self._simple_table(at, last + 1)
+            if _PIPE_RULE.match(under) and "|" in self.bodies[last]:
+                return self._pipe_table(at, last)
+            if self._starts_block(last + 1, entry=True):
+                break
+            last += 1
+        following = self._add("paragraph", at, last)
+        if self.indents[at] <= (self.items[-1] if self.items else -1):
+            self.items = [one for one in self.items if one < self.indents[at]]
+        if self.rst and self.bodies[last].endswith("::"):
+            return self._indented_code(following, self.indents[at])
+        return following
+
+    def _pipe_table(self, at: int, header: int) -> int:
+        if header > at:
+            self._add("paragraph", at, header - 1)
+        last = header + 1
+        while last + 1 < len(self.bodies) and "|" in self.bodies[last + 1] and last - header < MAX_TABLE_LINES:
+            last += 1
+        return self._add("table", header, last, info="pipe")
+
+
+def blocks_of(text: str, raw: str, *, rst: bool = True, markdown_code: bool = False) -> list[Block]:
+    """Split the words of a text into blocks, in order; they do not overlap.
+
+    Args:
+        raw: the text with its markup, or the text itself where markers of a comment stand before the lines.
+        rst: a paragraph that ends with ``::`` introduces code.
+        markdown_code: lines that are indented by four columns outside of lists are code.
+    """
+    return _Parser(text, raw, rst=rst, markdown_code=markdown_code).parse()

@@ -1,0 +1,1 @@
+"""Feedback of users on answers, kept in SQLite."""

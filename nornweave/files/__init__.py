@@ -1,0 +1,1 @@
+"""Files and folders: atomic writes, private folders, safe paths, full disks."""

@@ -1,0 +1,60 @@
+"""Make everything that NornWeave writes readable only by the user who runs it.
+
+The umask makes every folder 0700 and every file 0600, those of DuckDB, SQLite, Dagster and child processes included.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from pathlib import Path
+
+log = logging.getLogger(__name__)
+
+UMASK = 0o077
+_EVERYBODYS = frozenset(map(Path, ("/tmp", "/var/tmp", "/dev/shm")))  # noqa: S108 - to keep away from them
+
+
+def keep_private(data_dir: Path, configuration: Path) -> None:
+    """Make files of this process, its children and ``data_dir`` readable only by this user.
+
+    A folder that an older version made for everybody is tightened, with everything in it. One that holds the
+    configuration file, or that is everybody's such as ``/tmp``, stays as it is.
+
+    Args:
+        data_dir: need not be there yet.
+        configuration: the file that names it.
+    """
+    os.umask(UMASK)
+    try:
+        mode = data_dir.stat().st_mode
+        if not mode & UMASK:
+            return
+        if configuration.is_relative_to(data_dir) or data_dir in _EVERYBODYS:
+            log.warning(
+                "data_dir %s holds more than NornWeave's files and stays readable; name a folder of its own", data_dir
+            )
+            return
+        _tighten(data_dir)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        log.warning("other users can read data_dir %s: %s; run 'chmod -R go= %s'", data_dir, error.strerror, data_dir)
+
+
+def _tighten(folder: Path) -> None:
+    """Remove the rights of others, from the top down, so that nobody can enter meanwhile."""
+    _close(folder)
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            _close(Path(place, name))
+
+
+def _close(path: Path) -> None:
+    try:
+        mode = path.lstat().st_mode
+        if mode & UMASK and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~UMASK)
+    except FileNotFoundError:  # its writer is done with it
+        return

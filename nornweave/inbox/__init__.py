@@ -1,0 +1,1 @@
+"""Documents that were handed in over HTTP, kept until the next sync."""

@@ -1,1 +1,0 @@
-"""The world → documents: one module per kind of source."""

@@ -1,0 +1,1 @@
+"""The conflict ledger: facts that disagree in the whole corpus."""

@@ -1,0 +1,189 @@
+"""Build BERT with mean pooling as an OpenVINO graph from its weights, without torch.
+
+The graph is the one that ``openvino.convert_model`` makes of such a model (Devlin et al., arXiv:1810.04805, with the
+pooling of Reimers & Gurevych, arXiv:1908.10084). Every matrix product is named after its weights. With a recipe the
+products are of int8 numbers, everything between them stays in floating point.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.models.int8 import LEVELS, Recipe, quantised_rows
+from nornweave.models.runtimes import import_openvino
+
+WEIGHTS_FILE = "model.safetensors"
+TOKENIZER_FILE = "tokenizer.json"
+# What the graph below computes; a model that says anything else is not built here.
+_CONFIG = {
+    "model_type": ("bert",),
+    "hidden_act": ("gelu",),
+    "position_embedding_type": ("absolute", None),
+    "is_decoder": (False, None),
+    "add_cross_attention": (False, None),
+}
+_MODULES = (("Transformer", "Pooling"), ("Transformer", "Pooling", "Normalize"))
+
+
+@dataclass(frozen=True, slots=True)
+class BertFolder:
+    """The files of a model that is BERT with mean pooling.
+
+    Attributes:
+        max_length: tokens of a text that the model sees, special tokens included.
+    """
+
+    path: Path
+    config: Mapping[str, Any]
+    max_length: int
+
+
+def read_bert(folder: Path) -> BertFolder | None:
+    """Return the model in a folder; ``None`` if it is of another kind, or has files that are not understood."""
+    try:
+        config = _json(folder / "config.json")
+        modules = [Path(module["type"].replace(".", "/")).name for module in _json(folder / "modules.json")]
+        transformer = _json(folder / "sentence_bert_config.json")
+        limits = transformer.get("max_seq_length") or _json(folder / "tokenizer_config.json")["model_max_length"]
+        is_plain = (
+            tuple(modules) in _MODULES
+            and all(config.get(key) in allowed for key, allowed in _CONFIG.items())
+            and transformer.get("transformer_task", "feature-extraction") == "feature-extraction"
+            and not transformer.get("do_lower_case")
+            and _pools_the_mean(folder)
+            and not any((_json(folder / "config_sentence_transformers.json").get("prompts") or {}).values())
+            and all((folder / file).is_file() for file in (WEIGHTS_FILE, TOKENIZER_FILE))
+        )
+        max_length = min(int(limits), int(config["max_position_embeddings"]))
+    except (OSError, ValueError, KeyError, TypeError, StopIteration, AttributeError):
+        return None
+    return BertFolder(folder, config, max_length) if is_plain else None
+
+
+def _pools_the_mean(folder: Path) -> bool:
+    place = next(module["path"] for module in _json(folder / "modules.json") if "Pooling" in module["type"])
+    pooling = _json(folder / place / "config.json")
+    # sentence-transformers names the mode since version 6; before, it had a switch for each.
+    modes = {name for name, value in pooling.items() if name.startswith("pooling_mode_") and value is True}
+    return modes == {"pooling_mode_mean_tokens"} or pooling.get("pooling_mode") == "mean"
+
+
+def bert_graph(bert: BertFolder, recipe: Recipe | None = None) -> Any:
+    """Return the model from ``(input_ids, attention_mask)``, each ``[texts, tokens]``, to unit vectors.
+
+    Args:
+        recipe: how to multiply in int8; ``None`` leaves everything in float32.
+
+    Raises:
+        KeyError: the file of the weights lacks one of them.
+        OSError: it cannot be read.
+    """
+    from safetensors.numpy import load_file
+
+    return _Graph(load_file(bert.path / WEIGHTS_FILE), bert.config, recipe).build()
+
+
+class _Graph:
+    def __init__(
+        self, weights: Mapping[str, NDArray[np.float32]], config: Mapping[str, Any], recipe: Recipe | None
+    ) -> None:
+        self._openvino = import_openvino()
+        from openvino import opset15
+
+        self._ops: Any = opset15
+        prefix = "bert." if any(name.startswith("bert.") for name in weights) else ""
+        self._weights = {name.removeprefix(prefix): np.asarray(value, np.float32) for name, value in weights.items()}
+        self._recipe = recipe
+        self._heads = int(config["num_attention_heads"])
+        self._head_size = int(config["hidden_size"]) // self._heads
+        self._layers = int(config["num_hidden_layers"])
+        self._epsilon = float(config["layer_norm_eps"])
+
+    def build(self) -> Any:
+        ops = self._ops
+        ids = ops.parameter([-1, -1], np.int64, name="input_ids")
+        mask = ops.parameter([-1, -1], np.int64, name="attention_mask")
+        hidden = self._embeddings(ids)
+        # Added to the attention scores: 0 where there is a token, as little as float32 can hold where there is none.
+        present = ops.convert(mask, np.float32)
+        absent = ops.subtract(np.float32(1), ops.unsqueeze(present, np.array([1, 2])))
+        bias = ops.multiply(absent, np.float32(np.finfo(np.float32).min))
+        for layer in range(self._layers):
+            hidden = self._layer(hidden, bias, f"encoder.layer.{layer}")
+        pooled = self._mean(hidden, present)
+        vector = ops.normalize_l2(pooled, np.array([1]), eps=1e-24, eps_mode="max")
+        vector.output(0).tensor.set_names({"sentence_embedding"})
+        for parameter in (ids, mask):
+            parameter.output(0).tensor.set_names({parameter.friendly_name})
+        return self._openvino.Model([vector], [ids, mask], "bert")
+
+    def _embeddings(self, ids: Any) -> Any:
+        ops = self._ops
+        words = ops.gather(self._weight("embeddings.word_embeddings.weight"), ids, np.int64(0))
+        width = ops.gather(ops.shape_of(ids), np.int64(1), np.int64(0))
+        positions = ops.range(np.int64(0), width, np.int64(1), output_type="i64")
+        places = ops.gather(self._weight("embeddings.position_embeddings.weight"), positions, np.int64(0))
+        # One text at a time: every token is of the first kind.
+        kind = self._weights["embeddings.token_type_embeddings.weight"][0]
+        return self._layer_norm(ops.add(ops.add(words, kind), places), "embeddings.LayerNorm")
+
+    def _layer(self, hidden: Any, bias: Any, name: str) -> Any:
+        ops = self._ops
+        projections = [f"{name}.attention.self.{role}" for role in ("query", "key", "value")]
+        query, key, value = map(self._split_heads, self._linear(hidden, f"{name}.attention.self", projections))
+        attended = ops.scaled_dot_product_attention(query, key, value, bias)
+        joined = ops.reshape(
+            ops.transpose(attended, np.array([0, 2, 1, 3])), np.array([0, 0, self._heads * self._head_size]), True
+        )
+        [attention] = self._linear(joined, f"{name}.attention.output.dense")
+        hidden = self._layer_norm(ops.add(attention, hidden), f"{name}.attention.output.LayerNorm")
+        [wide] = self._linear(hidden, f"{name}.intermediate.dense")
+        [narrow] = self._linear(ops.gelu(wide, "erf"), f"{name}.output.dense")
+        return self._layer_norm(ops.add(narrow, hidden), f"{name}.output.LayerNorm")
+
+    def _split_heads(self, hidden: Any) -> Any:
+        ops = self._ops
+        split = ops.reshape(hidden, np.array([0, 0, self._heads, self._head_size]), True)
+        return ops.transpose(split, np.array([0, 2, 1, 3]))
+
+    def _linear(self, hidden: Any, place: str, names: Sequence[str] = ()) -> list[Any]:
+        """Multiply one input by the weights of each of ``names``, by default those of ``place`` itself."""
+        ops, steps = self._ops, self._recipe and self._recipe.inputs.get(place)
+        if steps:
+            # OpenVINO makes of this pattern products of 8-bit numbers: unsigned from the left, signed weights.
+            low, high = np.array([steps.low], np.float32), np.array([steps.high], np.float32)
+            hidden = ops.fake_quantize(ops.multiply(hidden, 1 / steps.smoothing), low, high, low, high, LEVELS)
+        found = []
+        for name in names or [place]:
+            matrix: Any = self._weight(f"{name}.weight")
+            if steps:
+                numbers, scales = quantised_rows(self._weights[f"{name}.weight"] * steps.smoothing)
+                matrix = ops.multiply(ops.convert(ops.constant(numbers), np.float32), scales)
+            product = ops.matmul(hidden, matrix, False, True, name=name)
+            found.append(ops.add(product, self._weights[f"{name}.bias"]))
+        return found
+
+    def _layer_norm(self, hidden: Any, name: str) -> Any:
+        ops = self._ops
+        normal = ops.mvn(hidden, np.array([-1]), True, self._epsilon, "inside_sqrt")
+        return ops.add(ops.multiply(normal, self._weights[f"{name}.weight"]), self._weights[f"{name}.bias"], name=name)
+
+    def _mean(self, hidden: Any, present: Any) -> Any:
+        ops = self._ops
+        column = ops.unsqueeze(present, np.array([-1]))
+        total = ops.reduce_sum(ops.multiply(hidden, column), np.array([1]))
+        return ops.divide(total, ops.maximum(ops.reduce_sum(column, np.array([1])), np.float32(1e-9)))
+
+    def _weight(self, name: str) -> Any:
+        return self._ops.constant(self._weights[name], name=name)
+
+
+def _json(file: Path) -> Any:
+    return json.loads(file.read_text(encoding="utf-8"))

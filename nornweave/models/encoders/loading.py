@@ -1,0 +1,144 @@
+"""Load an encoder by the name of its model."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from nornweave.errors import EncoderError
+from nornweave.models.conversion import FastPathRefusedError, converted
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.models.encoders.port import INT8, Encoder
+from nornweave.models.encoders.precision import Precision, Speeds, Wanted, speeds_of
+from nornweave.models.folders import ModelFolder, locate
+from nornweave.models.int8 import recipe_version
+
+log = logging.getLogger(__name__)
+
+HASH = "hash:"
+LITELLM = ("litellm:", "litellm/")
+PROBE_BATCH = 2
+"""Texts in a batch while the CPU's speed is measured: enough batches for all streams of OpenVINO."""
+Choose: TypeAlias = Callable[[ModelFolder, Speeds], Precision]
+
+
+def load_encoder(
+    model: str,
+    *,
+    dimensions: int | None = None,
+    device: Literal["cpu", "cuda"] = "cpu",
+    batch_size: int = 32,
+    cache_dir: Path,
+    timeout: float = 30.0,
+    api_base: str | None = None,
+    precision: Wanted = "auto",
+    like: str | None = None,
+) -> Encoder:
+    """Load an embedding model and try it on one text.
+
+    Args:
+        model: ``sentence-transformers/all-MiniLM-L6-v2`` (bundled), any sentence-transformers model by name or folder,
+            ``litellm:<model>`` for one behind an API, ``hash:<dimensions>`` for none at all.
+        dimensions: what the domain declares; ``None`` takes what the model has.
+        batch_size: texts at once, at most.
+        cache_dir: where converted models are kept; read by every process, written once per model.
+        timeout: seconds for one call of an API.
+        api_base: address of the API; ``None`` leaves it to the environment, as LiteLLM reads it.
+        precision: numbers that the vectors are computed with; ``auto`` takes what ``like`` was made with, else the
+            fastest of this CPU.
+        like: version of the vectors that those of this encoder join; ``None`` when they join none.
+
+    Raises:
+        EncoderError: the model cannot be found, loaded or reached, or has other dimensions than declared.
+    """
+    choose = partial(_precision, wanted=precision, like=like)
+    encoder = _open(model, dimensions, device, batch_size, cache_dir, timeout, api_base, choose)
+    if precision == "int8" and INT8 not in encoder.version:
+        raise EncoderError(
+            f"embedding model {model!r} cannot be computed with embedding.precision 'int8'; only the default model has "
+            "that form, on device 'cpu': set it to 'auto'"
+        )
+    probe = encoder.encode_query("probe")
+    if dimensions is not None and probe.shape != (dimensions,):
+        raise EncoderError(
+            f"embedding model {model!r} has {probe.shape[0]} dimensions, the domain declares {dimensions}; "
+            f"set embedding.dimensions to {probe.shape[0]}, or name another model"
+        )
+    return encoder
+
+
+def _open(
+    model: str,
+    dimensions: int | None,
+    device: Literal["cpu", "cuda"],
+    batch_size: int,
+    cache_dir: Path,
+    timeout: float,
+    api_base: str | None,
+    choose: Choose,
+) -> Encoder:
+    if model.startswith(HASH):
+        return _hash_encoder(model)
+    if model.startswith(LITELLM):
+        from nornweave.models.encoders.litellm import LiteLLMEncoder
+
+        name = model[len(LITELLM[0]) :]
+        return LiteLLMEncoder(name, dimensions=dimensions, batch_size=batch_size, timeout=timeout, api_base=api_base)
+    folder = locate(model)
+    if device == "cpu":
+        try:
+            return _fast(folder, cache_dir, batch_size, choose)
+        except FastPathRefusedError as error:
+            log.warning("embedding model %s runs on sentence-transformers, slower: %s", folder.name, error)
+    from nornweave.models.encoders.sentence_transformer import SentenceTransformerEncoder
+
+    return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
+
+
+def _hash_encoder(model: str) -> HashEncoder:
+    try:
+        return HashEncoder(int(model.removeprefix(HASH)))
+    except ValueError as error:
+        raise EncoderError(
+            f"embedding model {model!r}: {error}; expected 'hash:64' or another number of at least 2"
+        ) from error
+
+
+def _fast(folder: ModelFolder, cache_dir: Path, batch_size: int, choose: Choose) -> Encoder:
+    target, manifest = converted(folder, cache_dir)
+    from nornweave.models.encoders.openvino import OpenVinoEncoder
+
+    def opened(precision: Precision, batch_size: int = PROBE_BATCH) -> Encoder:
+        version = _version(folder, precision)
+        return OpenVinoEncoder(target, manifest, version=version, batch_size=batch_size, precision=precision)
+
+    try:
+        speeds = speeds_of(opened, target, has_int8=manifest.has_int8)
+        encoder = opened(choose(folder, speeds), batch_size)
+        encoder.encode_query("probe")
+    except EncoderError as error:
+        # Converted on another CPU, perhaps, or damaged since: there is still a way to serve.
+        raise FastPathRefusedError(str(error)) from error
+    return encoder
+
+
+def _version(folder: ModelFolder, precision: Precision) -> str:
+    return f"{folder.version}{INT8}{recipe_version()}" if precision == "int8" else folder.version
+
+
+def _precision(folder: ModelFolder, speeds: Speeds, *, wanted: Wanted, like: str | None) -> Precision:
+    """Choose what to compute with.
+
+    Vectors join those that are there already in their precision: nobody's corpus is encoded again because it moved to
+    another machine. Only int8 vectors that this CPU cannot compute faithfully make an exception.
+    """
+    if wanted == "auto" and like == _version(folder, "float32"):
+        wanted = "float"
+    if wanted == "auto" and like == _version(folder, "int8") and speeds.has_faithful_int8:
+        wanted = "int8"
+    if wanted == "int8" and "int8" in speeds.per_second:
+        return "int8"
+    return speeds.fastest if wanted == "auto" else speeds.floating

@@ -1,0 +1,1 @@
+"""Parse bytes into documents."""

@@ -1,0 +1,26 @@
+"""Parse a document in a separate process with limits of time and memory."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from nornweave.parsing.time_limits import pdf_seconds, seconds_for
+from nornweave.parsing.transfer import document_from
+from nornweave.sandbox import run_apart
+from nornweave.types import Document, Entry, SourceId
+
+
+def parse_apart(parser: str, source_id: SourceId, entry: Entry, raw: bytes, **options: object) -> Document:
+    """Parse a document in a process with limits of time and memory.
+
+    Args:
+        parser: a key of ``document_tasks.PARSERS``.
+        options: what that parser takes beside.
+
+    Raises:
+        DocumentError: what the parser raised; ``ReaderLostError`` when it went beyond its limits.
+    """
+    is_pdf = entry.path.lower().endswith(".pdf")
+    cpu_s = pdf_seconds(len(raw)) if is_pdf else seconds_for(len(raw))
+    values = {"parser": parser, "source_id": source_id, "entry": entry, "options": options}
+    return document_from(cast(dict[str, Any], run_apart("parse", values, raw, cpu_s=cpu_s)))

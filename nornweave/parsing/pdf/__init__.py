@@ -1,0 +1,1 @@
+"""Read PDF files: text in reading order, with sections and pages."""

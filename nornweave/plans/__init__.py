@@ -1,0 +1,1 @@
+"""Plans: the weights that a domain answers with, configured or tuned."""

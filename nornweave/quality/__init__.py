@@ -1,0 +1,1 @@
+"""Records of evaluations, and their comparison."""

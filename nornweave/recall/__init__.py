@@ -1,1 +1,0 @@
-"""Query → one domain's candidates."""

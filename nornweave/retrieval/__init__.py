@@ -1,0 +1,1 @@
+"""Retrieve the candidates of one domain for a query."""

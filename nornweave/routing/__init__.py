@@ -1,0 +1,1 @@
+"""Decide which domains a question is sent to."""

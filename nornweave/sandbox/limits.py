@@ -1,0 +1,53 @@
+"""Limits of a process for one task."""
+
+from __future__ import annotations
+
+import math
+import resource
+import time
+from contextlib import suppress
+from pathlib import Path
+
+MEMORY_BYTES = 2 << 30
+"""Address space of a process, its program included (about 250 MB)."""
+RETIRE_BYTES = 512 << 20
+"""A process that has used more memory than this is replaced after its task."""
+WALL_FACTOR = 20
+"""A task that was given so many seconds of processor time is ended after this many times as long on the clock: on a
+busy machine it waits for others most of the time."""
+
+
+def confine() -> None:
+    """Limit this process permanently: memory, no file writes, no core dumps, first victim of the OOM killer."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    for kind, limit in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(ValueError, OSError):  # macOS knows no limit of the address space
+            resource.setrlimit(kind, (limit, limit))
+
+
+def allow_cpu(seconds: float) -> None:
+    """Allow this process more seconds of processor time; the kernel ends it after that."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
+
+
+def has_grown() -> bool:
+    """Tell whether this process has taken more memory than it should keep."""
+    return _peak_bytes() > RETIRE_BYTES
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this program held at once.
+
+    ``getrusage`` does not tell on Linux: a process starts with the peak of the one that it was forked from.
+    """
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:  # macOS
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) * 1024

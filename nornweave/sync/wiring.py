@@ -1,0 +1,59 @@
+"""Settings → the parts that a sync works with, and the sync itself."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from nornweave.chunking.chunker import Chunker
+from nornweave.settings import DomainSettings, Settings
+from nornweave.sources.inbox import InboxSource
+from nornweave.sources.opening import open_source
+from nornweave.sync.confirmations import Confirmations
+from nornweave.sync.pipeline import DomainSync
+from nornweave.sync.records import DomainParts, Gate, Progress, SyncOptions
+from nornweave.types import Domain, SourceId
+from nornweave.wiring import encoder_of, store_of
+
+INBOX = SourceId("inbox")
+
+
+def domain_sync(
+    settings: Settings, domain: Domain, options: SyncOptions, progress: Progress, *, gate: Gate
+) -> DomainSync:
+    """Return the sync of ``domain``, not open yet; what a person confirmed is read from disk, not from ``options``."""
+    # The first sync of an installation converts the model for this machine, which takes a while.
+    progress(f"{domain.value} load", 0, 1)
+    parts = domain_parts(settings, domain)
+    progress(f"{domain.value} load", 1, 1)
+    confirm = partial(confirmations_of(settings).redeem, domain)
+    return DomainSync(parts, options, progress, gate=gate, confirm=confirm)
+
+
+def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
+    """Return what a sync of ``domain`` works with; the encoder is shared between domains that use the same."""
+    configured = settings.domains[domain]
+    published = store_of(settings, domain).published_facts()
+    encoder = encoder_of(settings, configured, like=published.get("encoder"))
+    sources = [open_source(source) for source in settings.sources_of(domain)]
+    if INBOX not in {source.id for source in sources}:
+        sources.append(InboxSource(INBOX, domain, settings.inbox(domain)))
+    return DomainParts(
+        domain=domain,
+        sources=tuple(sources),
+        chunker=chunker_of(configured),
+        encoder=encoder,
+        store=store_of(settings, domain, dimensions=encoder.dimensions),
+    )
+
+
+def chunker_of(configured: DomainSettings) -> Chunker:
+    """Return the domain's chunker."""
+    chunking = configured.chunking
+    return Chunker(
+        strategy=chunking.strategy, limit=chunking.max_chunk_tokens, grammars=frozenset(chunking.language_grammars)
+    )
+
+
+def confirmations_of(settings: Settings) -> Confirmations:
+    """Return the confirmations made at the command line."""
+    return Confirmations(folder=settings.data_dir / "confirmations")

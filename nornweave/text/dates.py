@@ -1,0 +1,16 @@
+"""Bring dates and times into UTC."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+
+def utc(moment: datetime) -> datetime:
+    """Return a moment in UTC; one without a zone is taken to be UTC already."""
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def utc_text(moment: datetime, precision: Literal["auto", "seconds", "microseconds"] = "auto") -> str:
+    """Return a moment as ISO 8601 in UTC, ending in ``Z``; with one precision the texts sort as time does."""
+    return moment.astimezone(UTC).isoformat(timespec=precision).replace("+00:00", "Z")

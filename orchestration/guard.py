@@ -1,0 +1,139 @@
+"""What may reach Dagster's UI: people and programs of this machine, never a page of another site.
+
+Dagster's web server trusts whoever reaches it: it reads neither ``Host`` nor ``Origin``, and takes mutations by ``GET``
+and with any content type. A page that is open in a browser reaches every port of its machine.
+
+==========================================  ======
+refused                                     status
+==========================================  ======
+``Host`` is not a name of this machine      421
+``Origin`` or ``Sec-Fetch-Site`` of others  403
+no token where one is set                   401
+a method that is not for reading            405
+GraphQL that is not JSON                    415
+==========================================  ======
+
+Websockets pass the first three checks and are refused with 403. Sources: RFC 9110 section 7.4 (misdirected requests),
+RFC 6454 (origin), W3C Fetch Metadata.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from api.auth import is_authorised
+from api.errors import problem_response
+from api.hosts import LOCAL_NAMES, host_name
+
+GRAPHQL = "/graphql"
+READING = ("GET", "HEAD")
+OWN_SITE = ("same-origin", "none")
+"""Values of ``Sec-Fetch-Site``: a page of this server, or a person who typed the address."""
+HEADERS = {
+    # No other page may frame the UI and have its buttons clicked, nor load what it answers.
+    "X-Frame-Options": "SAMEORIGIN",
+    "Content-Security-Policy": "frame-ancestors 'self'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+Refusal = tuple[int, str]
+"""Status and explanation."""
+
+
+class Guard:
+    """Passes on what may reach Dagster's web server and answers the rest with a problem document.
+
+    Args:
+        app: Dagster's web server.
+        token: programs send it as bearer token, browsers as the password of Basic authentication. ``None`` asks for
+            none. A cookie would not do: browsers send it to every port of a machine, Basic credentials to one.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        refused = self._refusal(scope)
+        if refused is None:
+            await self._app(scope, receive, _with_headers(send))
+            return
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close"})  # 403; uvicorn (0.54) logs an error for any other refusal
+            return
+        status, detail = refused
+        challenge = {"WWW-Authenticate": 'Basic realm="nornweave", charset="UTF-8"'} if status == 401 else {}
+        await problem_response(status, detail, headers=challenge)(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Refusal | None:
+        headers = Headers(scope=scope)
+        if refused := _foreign_host(headers) or _foreign_page(scope, headers):
+            return refused
+        if not (is_authorised(scope, self._token) or _has_password(headers, self._token)):
+            return 401, "send the service token: as bearer token, or as the password of Basic authentication"
+        return _not_reading(scope, headers) if scope["type"] == "http" else None
+
+
+def _foreign_host(headers: Headers) -> Refusal | None:
+    named = headers.getlist("host")
+    if len(named) == 1 and host_name(named[0]) in LOCAL_NAMES:
+        return None
+    return 421, f"found Host {', '.join(named)!r}, expected one of {', '.join(sorted(LOCAL_NAMES))}"
+
+
+def _foreign_page(scope: Scope, headers: Headers) -> Refusal | None:
+    """Refuse what a page of another origin sends; another port of this machine is another origin."""
+    own = f"http://{headers['host'].strip().lower()}"
+    for origin in headers.getlist("origin"):
+        if origin.lower() != own:
+            return 403, f"found Origin {origin!r}, expected {own!r}: pages of other sites may not use the Dagster UI"
+    site = headers.get("sec-fetch-site", "same-origin")
+    if site in OWN_SITE or _follows_link(scope, headers):
+        return None
+    return 403, f"found Sec-Fetch-Site {site!r}, expected {' or '.join(map(repr, OWN_SITE))}"
+
+
+def _follows_link(scope: Scope, headers: Headers) -> bool:
+    """Tell whether a browser opens a page for a person who followed a link; the site that links learns nothing."""
+    opens = (headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")) == ("navigate", "document")
+    return opens and scope["type"] == "http" and scope["method"] in READING
+
+
+def _has_password(headers: Headers, token: str | None) -> bool:
+    scheme, _, credentials = headers.get("authorization", "").partition(" ")
+    try:
+        _, _, password = base64.b64decode(credentials.strip(), validate=True).partition(b":")
+    except (binascii.Error, ValueError):
+        return False
+    return scheme.lower() == "basic" and hmac.compare_digest(password, (token or "").encode())
+
+
+def _not_reading(scope: Scope, headers: Headers) -> Refusal | None:
+    """Refuse every method but those for reading, except GraphQL as JSON, which no page of another site can send."""
+    if scope["path"] != GRAPHQL:
+        return None if scope["method"] in READING else (405, f"{scope['method']} is only for {GRAPHQL}")
+    if scope["method"] != "POST":
+        return 405, f"GraphQL takes POST only, found {scope['method']}"
+    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return None if media_type == "application/json" else (415, f"expected application/json, found {media_type!r}")
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers.append(name, value)  # two content security policies hold both
+        await send(message)
+
+    return sending

@@ -1,0 +1,127 @@
+"""A server that lacked something for a while, file descriptors or a file, is as it should be soon after."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from api_support import publish, write_corpus
+
+from nornweave.settings import Settings
+from nornweave.types import Domain
+from nornweave.wiring import store_of
+
+SERVE = """
+import sys
+from pathlib import Path
+from api.serving import serve
+from nornweave.settings import load_settings
+sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, environment={}))
+"""
+WITHIN_S = 60.0
+# Numbers 0 to 2 are taken: no file can be opened any more, those that are open go on.
+NOTHING_MORE = 3
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are set on Linux alone"),
+]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Settings:
+    settings = write_corpus(tmp_path)
+    publish(settings)
+    return settings
+
+
+@pytest.fixture
+def server(workspace: Settings, tmp_path: Path) -> Iterator[tuple[int, httpx.Client]]:
+    """Serve in a process of its own; return its id and a client with one connection that stays open."""
+    log = tmp_path / "log"
+    with log.open("wb") as writing:
+        process = subprocess.Popen(
+            [sys.executable, "-c", SERVE, str(workspace.file)],
+            stderr=writing,
+            env={"PYTHONPATH": ":".join(sys.path)},
+        )
+    try:
+        deadline = time.monotonic() + WITHIN_S
+        while not log.read_text().startswith("http://"):
+            assert time.monotonic() < deadline, log.read_text()
+            time.sleep(0.05)
+        with httpx.Client(base_url=log.read_text().splitlines()[0], trust_env=False, timeout=WITHIN_S) as client:
+            yield process.pid, client
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(client: httpx.Client, condition: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """Ask ``/ready`` until the code domain is as wanted."""
+    deadline = time.monotonic() + WITHIN_S
+    while True:
+        domain = client.get("/ready").json()["domains"]["code"]
+        if condition(domain):
+            return dict(domain)
+        assert time.monotonic() < deadline, domain
+        time.sleep(0.1)
+
+
+@contextmanager
+def kept_open(client: httpx.Client) -> Iterator[None]:
+    """Go on asking from a thread: the server ends idle connections after 5 s, and cannot accept another one."""
+    done = threading.Event()
+
+    def ask() -> None:
+        while not done.wait(0.2):
+            client.get("/health")
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        yield
+    finally:
+        done.set()
+        asking.join()
+
+
+def test_a_publication_that_could_not_be_opened_answers_once_it_can(
+    server: tuple[int, httpx.Client], workspace: Settings, tmp_path: Path
+) -> None:
+    pid, client = server
+    first = until(client, lambda one: one["ready"])
+    assert (first["state"], first["published"], first["behind_s"]) == ("READY", first["generation"], 0)
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (NOTHING_MORE, limits[1]))
+    (tmp_path / "code/late.py").write_text("def arrive_late():\n    return 7\n", encoding="utf-8")
+    with kept_open(client):
+        publish(workspace)
+    lacking = until(client, lambda one: one["state"] == "DEGRADED")
+    assert (lacking["ready"], lacking["generation"]) == (True, first["generation"])
+    assert "Too many open files" in lacking["reason"]
+
+    files = store_of(workspace, Domain.CODE).files
+    second = files.current()
+    assert second
+    aside = files.path(second).rename(files.folder / "aside")
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+    behind = until(client, lambda one: one["behind_s"] > 0)
+    assert (behind["generation"], behind["published"]) == (first["generation"], second)
+    assert "no such generation" in behind["reason"]
+
+    aside.rename(files.path(second))
+    healed = until(client, lambda one: one["generation"] == second)
+    assert (healed["state"], healed["reason"], healed["behind_s"]) == ("READY", None, 0)
+    assert healed["age_s"] < first["age_s"] + WITHIN_S
+    answer = client.post("/agents/code/recall", json={"query_text": "arrive_late"}).json()
+    assert answer["items"][0]["citation"]["source_path"] == "late.py"

@@ -1,0 +1,208 @@
+"""Large bodies are answered by a process of their own: whatever becomes of it, the others are answered."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import psutil
+import pytest
+from starlette.types import Message, Scope
+
+from api.large_bodies import RECEIVED_AT_ONCE, SMALL_BODY_BYTES, WAITING_TO_BE_RECEIVED, BodyProcess, LargeBodies
+from api.limits import MAX_LARGE_BODY_BYTES, BodyLimit
+from nornweave.settings import Settings
+
+SERVE = """
+import sys
+from pathlib import Path
+from api.serving import serve
+from nornweave.settings import load_settings
+sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0))
+"""
+WITHIN_S = 120.0
+AUTHORISED = {"authorization": "Bearer s3cret", "content-type": "application/json"}
+
+
+def fuse_body(size: int) -> bytes:
+    """Return a body of ``/fuse`` with two items, together of ``size`` characters."""
+    items = [{"chunk_id": str(number), "content": "ab c" * 4000, "score": 0.5} for number in range(2)]
+    response = {"agent_id": "a", "domain_id": "code", "items": items, "padding": " " * size}
+    return json.dumps({"original_text": "refunds", "responses": [response]}).encode()
+
+
+@pytest.fixture(scope="module")
+def served(published: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[psutil.Process, str]]:
+    """Serve in a process of its own, with a token."""
+    log = tmp_path_factory.mktemp("served") / "log"
+    with log.open("wb") as writing:
+        server = subprocess.Popen(
+            [sys.executable, "-c", SERVE, str(published.file)],
+            stderr=writing,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NORNWEAVE_SERVICE_TOKEN": "s3cret"},
+        )
+    try:
+        deadline = time.monotonic() + WITHIN_S
+        while not log.read_text().startswith("http://"):
+            assert time.monotonic() < deadline and server.poll() is None, log.read_text()
+            time.sleep(0.05)
+        yield psutil.Process(server.pid), log.read_text().splitlines()[0]
+        server.terminate()
+        assert server.wait(WITHIN_S) == 0
+        assert "Traceback" not in log.read_text()
+    finally:
+        server.kill()
+        server.wait()
+
+
+def fuse(url: str, body: bytes) -> httpx.Response:
+    return httpx.post(f"{url}/fuse", content=body, headers=AUTHORISED, trust_env=False, timeout=WITHIN_S)
+
+
+def body_process(server: psutil.Process) -> psutil.Process:
+    deadline = time.monotonic() + WITHIN_S
+    while not (found := [one for one in server.children() if "api.body_process" in " ".join(one.cmdline())]):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return found[0]
+
+
+@pytest.mark.slow
+def test_the_others_are_answered_while_a_large_body_is_read(served: tuple[psutil.Process, str]) -> None:
+    server, url = served
+    large = fuse_body(2 * SMALL_BODY_BYTES)
+    with ThreadPoolExecutor(2) as clients:
+        answers = [clients.submit(fuse, url, large) for _ in range(2)]
+        reading = body_process(server)
+        reading.suspend()
+        try:
+            assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+            assert fuse(url, fuse_body(0)).status_code == 200
+            assert not any(answer.done() for answer in answers)
+        finally:
+            reading.resume()
+        results = [answer.result() for answer in answers]
+    assert [result.status_code for result in results] == [200, 200]
+    small = fuse(url, fuse_body(0)).json()
+    assert [item["content"] for item in results[0].json()["items"]] == [item["content"] for item in small["items"]]
+    assert body_process(server) == reading, "one process answers all"
+    chunked = httpx.post(
+        f"{url}/fuse", content=iter([large[:1000], large[1000:]]), headers=AUTHORISED, trust_env=False, timeout=WITHIN_S
+    )
+    assert chunked.status_code == 200
+
+
+@pytest.mark.slow
+def test_a_large_body_keeps_the_trace_of_its_request(served: tuple[psutil.Process, str]) -> None:
+    _, url = served
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    headers = {**AUTHORISED, "traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
+    large = fuse_body(2 * SMALL_BODY_BYTES)
+    answer = httpx.post(f"{url}/fuse", content=large, headers=headers, trust_env=False, timeout=WITHIN_S)
+    assert answer.json()["trace_id"] == trace_id
+
+
+@pytest.mark.slow
+def test_what_is_wrong_with_a_large_body_is_said_as_ever(served: tuple[psutil.Process, str]) -> None:
+    _, url = served
+    hollow = b'{"original_text": "x", "responses": [], "more": [' + b"{}," * SMALL_BODY_BYTES + b"1]}"
+    refused = fuse(url, hollow)
+    assert (refused.status_code, refused.json()["errors"]) == (422, [{"field": "more", "detail": "unknown field"}])
+    assert fuse(url, hollow[:-1]).status_code == 400
+
+
+@pytest.mark.slow
+def test_a_process_that_is_killed_costs_its_request_alone(served: tuple[psutil.Process, str]) -> None:
+    server, url = served
+    large = fuse_body(2 * SMALL_BODY_BYTES)
+    assert fuse(url, large).status_code == 200
+    reading = body_process(server)
+    reading.suspend()
+    with ThreadPoolExecutor(1) as clients:
+        answer = clients.submit(fuse, url, large)
+        time.sleep(0.5)  # until it is sent to the process; if not, a new one answers
+        reading.send_signal(signal.SIGKILL)
+        assert answer.result().status_code in {200, 503}
+    assert fuse(url, large).status_code == 200
+
+
+@pytest.mark.slow
+def test_who_may_not_ask_or_sends_too_much_is_refused_before_the_body(served: tuple[psutil.Process, str]) -> None:
+    _, url = served
+    for headers, size, status in ((AUTHORISED, MAX_LARGE_BODY_BYTES + 1, 413), ({}, MAX_LARGE_BODY_BYTES, 401)):
+        announced = {**headers, "content-length": str(size), "expect": "100-continue"}
+        address = httpx.URL(url)
+        assert status == first_status(address.host, address.port or 0, announced)
+
+
+def first_status(host: str, port: int, headers: dict[str, str]) -> int:
+    """Send a head alone; return the status that is answered."""
+    connection = http.client.HTTPConnection(host, port, timeout=WITHIN_S)
+    connection.putrequest("POST", "/fuse")
+    for name, value in headers.items():
+        connection.putheader(name, value)
+    connection.endheaders()
+    try:
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+SCOPE: Scope = {"type": "http", "method": "POST", "path": "/fuse", "headers": []}
+
+
+async def forever() -> Message:
+    await asyncio.sleep(600)
+    raise AssertionError
+
+
+def test_a_bounded_number_of_large_bodies_is_received_and_waits() -> None:
+    async def app(scope: Scope, receive: object, send: object) -> None:
+        raise AssertionError("nobody has sent a body")
+
+    async def main() -> list[Message]:
+        guarded, sent = LargeBodies(app, BodyProcess([])), []
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        most = RECEIVED_AT_ONCE + WAITING_TO_BE_RECEIVED
+        waiting = [asyncio.create_task(guarded(SCOPE, forever, send)) for _ in range(most)]
+        await asyncio.sleep(0)
+        assert sent == []
+        await guarded(SCOPE, forever, send)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return sent
+
+    sent = asyncio.run(main())
+    assert sent[0]["status"] == 503
+    assert "wait already" in json.loads(sent[1]["body"])["detail"]
+
+
+def test_a_body_that_does_not_arrive_is_given_up() -> None:
+    async def app(scope: Scope, receive: object, send: object) -> None:
+        raise AssertionError("nobody has sent a body")
+
+    async def main() -> list[Message]:
+        sent: list[Message] = []
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        await BodyLimit(LargeBodies(app, BodyProcess([])), within_s=0.05)(SCOPE, forever, send)
+        return sent
+
+    sent = asyncio.run(main())
+    assert sent[0]["status"] == 408
+    assert (b"connection", b"close") in sent[0]["headers"]

@@ -1,0 +1,55 @@
+"""The trace id of a request: the caller's where it sends a valid one, else a new one."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from api_support import Ask
+from memory_engine import MemoryEngine
+
+from api.tracing import callers_trace_id, current_trace_id
+
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+FULL = f"00-{TRACE}-{PARENT}-01"
+
+
+@pytest.mark.parametrize(
+    "header", [FULL, f"00-{TRACE}-{PARENT}-00", f"cc-{TRACE}-{PARENT}-01", f"{FULL.replace('00', '01', 1)}-more"]
+)
+def test_a_valid_traceparent_names_the_trace(header: str) -> None:
+    assert callers_trace_id({"headers": [(b"traceparent", header.encode())]}) == TRACE
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "", TRACE, f"00-{TRACE}", f"ff-{TRACE}-{PARENT}-01", f"00-{'0' * 32}-{PARENT}-01",
+        f"00-{TRACE}-{'0' * 16}-01", FULL.upper(), f"{FULL}-more", f"{FULL}x", f"0-{TRACE}-{PARENT}-01",
+        f"00-{TRACE[1:]}-{PARENT}-01", f"00-{TRACE[1:]}ß-{PARENT}-01",
+    ],
+)  # fmt: skip
+def test_what_is_not_a_traceparent_names_none(header: str) -> None:
+    assert callers_trace_id({"headers": [(b"traceparent", header.encode())]}) is None
+
+
+def test_two_of_them_name_none() -> None:
+    assert callers_trace_id({"headers": [(b"traceparent", FULL.encode())] * 2}) is None
+    assert callers_trace_id({"headers": []}) is None
+
+
+def test_the_answer_has_the_callers_trace_id(ask: Ask, engine: MemoryEngine) -> None:
+    answer = ask("POST", "/query", json={"query": "pay"}, headers={"traceparent": FULL}).json()
+    assert answer["trace_id"] == TRACE
+    assert engine.questions[0].trace_id == TRACE
+    body = {"original_text": "pay", "responses": []}
+    assert ask("POST", "/fuse", json=body, headers={"traceparent": FULL}).json()["trace_id"] == TRACE
+
+
+def test_otherwise_it_has_a_new_one_each_time(ask: Ask) -> None:
+    headers = {"traceparent": f"ff-{TRACE}-{PARENT}-01"}
+    first, second = (ask("POST", "/query", json={"query": "pay"}, headers=headers).json() for _ in range(2))
+    assert re.fullmatch("[0-9a-f]{32}", first["trace_id"])
+    assert first["trace_id"] != second["trace_id"] != TRACE
+    assert first["query_id"] != second["query_id"]
+    assert current_trace_id() == "", "outside of requests there is none"

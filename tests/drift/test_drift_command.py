@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from nornweave.cli.drift import add_drift_command
+from nornweave.drift.baseline import read_baseline
+from nornweave.errors import ConfigError
+from tests.drift.drift_repository import parcels
+
+app = typer.Typer()
+app.command()(lambda: None)
+add_drift_command(app)
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["drift", *arguments])
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return done.exit_code, done.stdout
+
+
+def test_disagreements_end_with_1_and_none_with_0(tmp_path: Path) -> None:
+    code, shown = run(str(parcels(tmp_path, timeout=30)))
+    assert (code, "1 disagreement in 2 files" in shown) == (1, True)
+    code, shown = run(str(parcels(tmp_path)))
+    assert (code, "no disagreements in 2 files" in shown) == (0, True)
+
+
+def test_every_format_is_printed_alone_on_stdout(tmp_path: Path) -> None:
+    parcels(tmp_path, timeout=30)
+    assert json.loads(run(str(tmp_path), "--json")[1])["counts"]["findings"] == 1
+    assert json.loads(run(str(tmp_path), "--format", "sarif")[1])["version"] == "2.1.0"
+    assert run(str(tmp_path), "--format", "github")[1].startswith("::warning file=docs/settings.md,line=5,")
+    assert run(str(tmp_path), "--format", "markdown")[1].startswith("<!-- nornweave drift -->\n")
+
+
+def test_a_baseline_is_written_sorted_and_what_it_has_is_no_news(tmp_path: Path) -> None:
+    root = parcels(tmp_path / "a", timeout=30, parcels=99)
+    file = tmp_path / "baseline.json"
+    assert run(str(root), "--write-baseline", str(file))[0] == 0
+    stored = json.loads(file.read_text())
+    abouts = [one["about"] for one in stored["findings"]]
+    assert len(abouts) == 2
+    assert abouts == sorted(abouts)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o644
+    first = file.read_bytes()
+    code, shown = run(str(root), "--baseline", str(file))
+    assert (code, "no new disagreements" in shown, "2 known" in shown) == (0, True, True)
+    assert run(str(root), "--baseline", str(file), "--write-baseline", str(file))[0] == 0
+    assert file.read_bytes() == first
+
+
+def test_confidence_can_be_asked_for(tmp_path: Path) -> None:
+    assert run(str(parcels(tmp_path, timeout=30)), "--min-confidence", "1")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--format", "yaml"], ["--baseline", "missing.json"], ["--write-baseline", "x", "--diff", "a..b"]]
+)
+def test_wrong_use_is_an_error_of_configuration_which_ends_with_2(tmp_path: Path, arguments: list[str]) -> None:
+    with pytest.raises(ConfigError):
+        run(str(tmp_path), *arguments)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", '{"version": 2, "findings": []}', '{"version": 1, "findings": [{}]}', "[" * 5000,
+     '{"version": 1, "findings": [{"fingerprint": "x"}]}', '{"version": 1, "findings": [{"fingerprint": 7}]}'],
+)  # fmt: skip
+def test_a_broken_baseline_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "baseline.json"
+    file.write_text(text)
+    with pytest.raises(ConfigError):
+        read_baseline(file)

@@ -1,0 +1,95 @@
+"""A record of figures: what counts as worse, what is printed, and a run over the example corpus."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evals.baseline.comparing import NOISY, is_worse, report, with_sums, worse
+from evals.baseline.measuring import Rows, conflict_pairs, example_corpus, index_facts, rankings
+from evals.conflicts.pairs import OWN
+from nornweave.engine import Engine
+from nornweave.settings import load_settings
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
+from nornweave.types import Domain
+
+NO_MODELS = {"embedding": {"model": "hash:64", "dimensions": 64}, "reranking": {"model": None}}
+
+
+def judged(recall: float, mrr: float, queries: int = 50) -> dict[str, float]:
+    return {"queries": queries, "Recall@10": recall, "MRR": mrr}
+
+
+@pytest.mark.parametrize(
+    ("row", "figure", "before", "after", "expected"),
+    [
+        ("code, domain", "Recall@10", 0.800, 0.795, False),  # .005 less is allowed
+        ("code, domain", "Recall@10", 0.800, 0.794, True),
+        ("code, domain", "MRR", 0.500, 0.4949, True),
+        ("sum", "MRR", 1.500, 1.4999, True),  # no sum may fall
+        ("sum", "MRR", 1.500, 1.501, False),
+        ("conflicts, all", "precision", 0.90, 0.899, True),
+        ("conflicts, all", "F1", 0.90, 0.80, False),  # shown, not judged
+        ("code, domain", "nDCG@10", 0.90, 0.80, False),
+        ("code, domain", "queries", 50, 49, True),
+        ("code, domain", "MRR", 0.5, None, True),
+        ("code, domain", "MRR", None, 0.5, False),
+    ],
+)
+def test_what_is_worse(row: str, figure: str, before: float | None, after: float | None, expected: bool) -> None:
+    assert is_worse(row, figure, before, after) is expected
+
+
+def test_small_drops_of_many_sets_show_in_their_sum() -> None:
+    before = {"golden sets": {"code": judged(0.80, 0.50), "research": judged(0.60, 0.40)}}
+    after = {"golden sets": {"code": judged(0.80, 0.497), "research": judged(0.60, 0.397)}}
+    # .5 + .4 = .9 and .497 + .397 = .894
+    assert list(worse(before, after)) == ["golden sets, sum, MRR: 0.9000 → 0.8940 (-0.0060)"]
+    assert not list(worse(before, before))
+
+
+def test_sums_are_over_the_sets_of_both_records() -> None:
+    old: Rows = {"code": judged(0.8, 0.5)}
+    new: Rows = {"code": judged(0.8, 0.5), "research": judged(0.1, 0.1)}
+    assert with_sums(new, old)["sum"] == {"Recall@10": 0.8, "MRR": 0.5}
+    assert "sum" not in with_sums({"POST /query": {"p50 ms": 20.0}}, old)
+
+
+def test_parts_that_were_not_measured_and_noisy_ones_are_not_worse_but_told() -> None:
+    before = {"code": "a", "parts": {"judged sets": {"x": judged(1, 1)}, NOISY: {"POST /query": {"p50 ms": 20.0}}}}
+    after = {"code": "b", "parts": {NOISY: {"POST /query": {"p50 ms": 50.0}}}}
+    told = report(after, before)
+    assert "Nothing is worse." in told
+    assert "Not measured this time: judged sets." in told
+    assert "20.0 → 50.0 (× 2.50)" in told
+
+
+def test_the_own_pairs_are_measured_by_split() -> None:
+    measured = conflict_pairs(OWN)
+    assert set(measured) == {f"conflicts, {split}" for split in ("all", "dev", "test", "fresh")}
+    assert measured["conflicts, all"]["positive"] == sum(
+        measured[f"conflicts, {one}"]["positive"] for one in ("dev", "test", "fresh")
+    )
+
+
+@pytest.mark.slow
+def test_golden_sets_are_run_in_every_scope(tmp_path: Path) -> None:
+    corpus = example_corpus()
+    code = {"data_dir": "var", "sources": [one for one in corpus.sources if one["domain"] == "code"]}
+    config = tmp_path / "nornweave.yaml"
+    config.write_text(json.dumps({**code, "domains": {"code": NO_MODELS}}), encoding="utf-8")
+    settings = load_settings(config, {})
+    run(domain_parts(settings, Domain.CODE), SyncOptions(run_id="test", wait_s=0))
+    with Engine(settings, watch=False) as engine:
+        facts = index_facts(engine)
+        measured = rankings(engine, [one for one in corpus.sets if one.name == "code"])
+    assert facts["code"].startswith("31 documents")
+    assert set(measured) == {"code, domain", "code, domain, no filter", "code, all domains"}
+    for figures in measured.values():
+        assert figures["failed"] == 0
+        assert 0 < figures["MRR"] < 1
+        assert 0 < figures["Recall@10"] < 1

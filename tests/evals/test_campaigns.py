@@ -1,0 +1,45 @@
+"""The campaigns in short form; the full form is a command (docs/reliability.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evals.campaigns.damaging import damage_files
+from evals.campaigns.filling import fill_disks
+from evals.campaigns.killing import kill_syncs
+from evals.campaigns.publishing import publish_while_reading
+from evals.campaigns.report import Order, Tally, as_markdown
+from evals.campaigns.sharing import share_installation
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("campaign", "runs", "outcome"),
+    [
+        (kill_syncs, 1, "times equal to a first sync"),
+        (fill_disks, 1, "times equal to a first sync with room"),
+        (publish_while_reading, 11, "answers"),
+        (share_installation, 1, "judgments stored"),
+        (damage_files, 1, "commands that did their work"),
+    ],
+)
+def test_campaign_finds_nothing(tmp_path: Path, campaign: Callable[[Order], Tally], runs: int, outcome: str) -> None:
+    tally = campaign(Order(tmp_path, 7, runs))
+    assert tally.trouble == []
+    assert tally.outcomes[outcome] > 0
+
+
+def test_the_table_shows_what_must_not_be() -> None:
+    tally = Tally("kill -9", trouble=[f"kill {number}: lost" for number in range(7)])
+    tally.runs["kills"] = 1234
+    tally.outcomes["in build"] = 3
+    assert as_markdown([tally]).splitlines()[2:] == [
+        "| kill -9 | 1,234 kills | 3 in build | 7 |",
+        *(line for number in range(5) for line in ("", f"kill -9: kill {number}: lost")),
+        "",
+        "kill -9: 2 more",
+    ]

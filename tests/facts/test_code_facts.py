@@ -1,0 +1,281 @@
+"""What source code states, in every language, whole or cut out of its file."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.chunking.languages import LANGUAGES
+from nornweave.facts.code import read_code
+from nornweave.facts.passage import Passage
+from nornweave.types import Attribute, Fact
+
+
+def passage(text: str, **known: str) -> Passage:
+    return Passage(text=dedent(text).strip("\n"), domain="code", **known)  # type: ignore[arg-type]
+
+
+def read(text: str, language: str, **known: str) -> list[Fact]:
+    return list(read_code(passage(text, **known), language).facts)
+
+
+def one(facts: list[Fact], name: str, attribute: Attribute) -> Fact:
+    found = [fact for fact in facts if (fact.name, fact.attribute) == (name, attribute)]
+    assert len(found) == 1, [(fact.name, fact.attribute, fact.value) for fact in facts]
+    return found[0]
+
+
+DEFAULTS = [
+    ("python", "class Pump:\n    def run(self, flow=7): ...", "flow", "7"),
+    ("python", "class Pump:\n    flow: int = 7", "flow", "7"),
+    ("python", "class Pump:\n    def __init__(self):\n        self.flow = 7", "flow", "7"),
+    ("typescript", "class Pump { private readonly flow: number = 7 }", "flow", "7"),
+    ("typescript", "class Pump { run(flow: number = 7) {} }", "flow", "7"),
+    ("javascript", "class Pump { #flow = 7 }", "flow", "7"),
+    ("javascript", "class Pump { run({ flow = 7 } = {}) {} }", "flow", "7"),
+    ("go", "package p\nfunc NewPump() *Pump { return &Pump{Flow: 7} }", "flow", "7"),
+    ("rust", "impl Default for Pump { fn default() -> Self { Self { flow: 7 } } }", "flow", "7"),
+    ("java", "class Pump { private int flow = 7; }", "flow", "7"),
+    ("cpp", "class Pump { int flow = 7; };", "flow", "7"),
+    ("ruby", "class Pump\n  def run(flow: 7)\n  end\nend", "flow", "7"),
+    ("php", "<?php class Pump { private int $flow = 7; }", "flow", "7"),
+    ("csharp", "class Pump { public int Flow { get; set; } = 7; }", "flow", "7"),
+    ("swift", "class Pump { func run(flow: Int = 7) {} }", "flow", "7"),
+    ("kotlin", "class Pump(val flow: Int = 7)", "flow", "7"),
+]
+
+
+@pytest.mark.parametrize(("language", "text", "name", "value"), DEFAULTS)
+def test_a_default_belongs_to_its_class(language: str, text: str, name: str, value: str) -> None:
+    fact = one(read(text, language), name, "default")
+    assert fact.value == value
+    assert fact.side == "code"
+    assert "pump" in fact.owner.split()
+
+
+CONSTANTS = [
+    ("python", "MAX_PIPES = 2 * 12"),
+    ("typescript", "export const MAX_PIPES = 2 * 12"),
+    ("javascript", "const maxPipes = 2 * 12"),
+    ("go", "package p\nconst MaxPipes = 2 * 12"),
+    ("rust", "pub const MAX_PIPES: u32 = 2 * 12;"),
+    ("java", "class A { static final int MAX_PIPES = 2 * 12; }"),
+    ("c", "#define MAX_PIPES (2 * 12)"),
+    ("cpp", "constexpr int kMaxPipes = 2 * 12;"),
+    ("ruby", "MAX_PIPES = 2 * 12"),
+    ("php", "<?php define('MAX_PIPES', 2 * 12);"),
+    ("csharp", "class A { public const int MaxPipes = 2 * 12; }"),
+    ("swift", "let maxPipes = 2 * 12"),
+    ("kotlin", "const val MAX_PIPES = 2 * 12"),
+]
+
+
+@pytest.mark.parametrize(("language", "text"), CONSTANTS)
+def test_a_constant_has_its_folded_value(language: str, text: str) -> None:
+    assert one(read(text, language), "max pipes", "value").value == "24"
+
+
+def test_nested_pairs_are_owned_by_their_keys_and_their_variable() -> None:
+    fact = one(read('DEFAULTS = {"cache": {"port": 6400}}', "python"), "port", "default")
+    assert (fact.value, fact.owner) == ("6400", "default cache")
+
+
+def test_keyword_arguments_of_nested_calls_are_owned_by_their_keywords() -> None:
+    facts = read("SPACES = Space(job=Space(codec=Option('xml', type='string')))", "python")
+    assert one(facts, "codec", "value").value == "xml"
+    assert one(facts, "codec", "value").owner == "spaces job"
+    assert one(facts, "codec", "type").value == "string"
+
+
+def test_keyword_arguments_inside_functions_are_settings_of_that_place() -> None:
+    fact = one(read("def go():\n    start(depth=3)", "python"), "depth", "value")
+    assert fact.qualifiers == ("local",)
+
+
+OPTIONS = [
+    ("python", "p.add_argument('-d', '--depth', default=3, type=int)"),
+    ("python", "@click.option('--depth', default=3)\ndef run(): ..."),
+    ("python", "flags.DEFINE_integer('depth', 3, 'How deep.')"),
+    ("python", "class A:\n    depth: int = Field(3, ge=1)"),
+    ("python", "depth = os.environ.get('DEPTH', 3)"),
+    ("go", 'package p\nfunc f() { flag.Int("depth", 3, "how deep") }'),
+    ("go", 'package p\nfunc f() { flags.IntVarP(&d, "depth", "d", 3, "how deep") }'),
+    ("go", 'package p\nfunc f() { viper.SetDefault("depth", 3) }'),
+    ("go", 'package p\ntype A struct {\n\tDepth int `default:"3"`\n}'),
+    ("javascript", "program.option('-d, --depth <n>', 'how deep', 3)"),
+    ("javascript", "yargs.option('depth', { type: 'number', default: 3 })"),
+    ("javascript", "function f (options) { const depth = options.depth ?? 3 }"),
+    ("javascript", "function f (depth) { depth = depth == null ? 3 : depth }"),
+    ("java", 'class A { void f(@RequestParam(defaultValue = "3") int depth) {} }'),
+    ("ruby", "class A\n  def go\n    @depth ||= 3\n  end\nend"),
+    ("php", "<?php function f($o) { $depth = $o['depth'] ?? 3; }"),
+]
+
+
+@pytest.mark.parametrize(("language", "text"), OPTIONS)
+def test_declared_options_and_fallbacks_state_defaults(language: str, text: str) -> None:
+    defaults = {
+        (fact.name, fact.value)
+        for fact in read(text, language)
+        if fact.attribute == "default" and fact.form in {"option", "fallback", "definition"}
+    }
+    assert ("depth", "3") in defaults
+
+
+def test_declarations_state_choices_and_bounds() -> None:
+    facts = read("p.add_argument('--tone', default='low', choices=['low', 'high'], required=False)", "python")
+    assert one(facts, "tone", "choices").value == '["low", "high"]'
+    assert "required" not in {fact.name for fact in facts}
+    facts = read("class A:\n    depth: int = Field(3, ge=1, le=9)", "python")
+    assert (one(facts, "depth", "minimum").value, one(facts, "depth", "maximum").value) == ("1", "9")
+
+
+def test_a_group_that_names_itself_is_what_its_keys_speak_about() -> None:
+    facts = read("const rows = [{ key: 'tone', allowedValues: ['low', 'high'] }]", "javascript")
+    assert one(facts, "tone", "choices").value == '["low", "high"]'
+
+
+def test_a_tag_of_a_field_is_another_name_of_it() -> None:
+    facts = read('package p\ntype A struct {\n\tLevel string `hcl:"depth_level"`\n}', "go")
+    assert one(facts, "level", "type").value == "string"
+    assert one(facts, "depth level", "type").value == "string"
+
+
+STATUSES = [
+    ("python", "def show_tank():\n    abort(404)"),
+    ("python", "def show_tank():\n    return Answer(status_code=404)"),
+    ("javascript", "function showTank (res) { res.status(404).end() }"),
+    ("go", "package p\nfunc ShowTank(w W) { w.WriteHeader(http.StatusNotFound) }"),
+    ("java", "class A { R showTank() { return R.status(HttpStatus.NOT_FOUND); } }"),
+]
+
+
+@pytest.mark.parametrize(("language", "text"), STATUSES)
+def test_a_function_answers_a_status(language: str, text: str) -> None:
+    assert one(read(text, language), "show tank", "status").value == "404"
+
+
+def test_a_status_that_is_compared_with_is_no_answer() -> None:
+    facts = read("package p\nfunc f(r R) { if r.Code == http.StatusNotFound { retry() } }", "go")
+    assert not [fact for fact in facts if fact.attribute == "status"]
+
+
+def test_a_constant_of_the_file_stands_for_its_value() -> None:
+    facts = read("BASE = 20\nDEPTH = BASE * 2\n\ndef f(level=DEPTH): ...", "python")
+    assert one(facts, "level", "default").value == "40"
+
+
+def test_a_constant_defined_by_itself_or_twice_is_not_known() -> None:
+    assert not read("A_B = A_C\nA_C = A_B\n", "python")
+    facts = read("A_B = 1\nA_B = 2\n\ndef f(level=A_B): ...", "python")
+    assert not [fact for fact in facts if fact.name == "level"]
+
+
+PARTS = [
+    ("python", "    'pump_rate': 7,\n    'tank': 'big',\n", "DEFAULTS", "default"),
+    ("python", "        pump_rate=7,\n        tank='big',\n", "Tank.__init__", "default"),
+    ("javascript", "  pumpRate: 7, // litres\n  tank: 'big',\n", "defaultTank", "default"),
+    ("ruby", "      pump_rate: 7,\n      tank: 'big',\n", "DEFAULTS", "default"),
+    ("go", "\t\tPumpRate: 7, // litres\n\t\tTank:     \"big\",\n", "defaultTank", "default"),
+    ("java", "    @Given\n    private int pumpRate = 7;\n    private String tank = \"big\";\n", "Tank", "default"),
+    ("javascript", " */\nclass Tank extends Vessel {\n  #pumpRate = 7\n  #tank = 'big'\n", "Tank fields", "default"),
+    ("javascript", "  pumpRate: 7,", "", "value"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("language", "text", "title", "attribute"), PARTS)
+def test_a_part_of_a_literal_or_a_class_still_states_its_values(
+    language: str, text: str, title: str, attribute: Attribute
+) -> None:
+    facts = list(read_code(Passage(text=text, title=title, language=language, domain="code"), language).facts)
+    assert one(facts, "pump rate", attribute).value == "7"
+
+
+def test_spans_count_from_the_start_of_the_document() -> None:
+    text = "import x\nDEPTH = 3\n"
+    fact = one(list(read_code(Passage(text=text, start=100), "python").facts), "depth", "value")
+    assert text[fact.span.start - 100 : fact.span.end - 100] == "DEPTH = 3"
+    assert (fact.line, fact.statement) == (1, "DEPTH = 3")
+
+
+COMMENTED = """
+    # How deep it goes,
+    # in metres.
+    DEPTH = 3
+
+    WIDTH = 4  # in metres
+
+    class Tank:
+        \"\"\"Holds water.\"\"\"
+
+        #: Litres a minute.
+        rate = 5
+
+        def fill(self, level):
+            \"\"\"Fill it.\"\"\"
+            # stop early
+"""
+
+
+def test_comments_belong_to_what_they_document() -> None:
+    where = passage(COMMENTED)
+    found = {
+        where.text[one.start : one.end].strip('"#: '): (one.subject, one.owner)
+        for one in read_code(where, "python").comments
+    }
+    assert found["How deep it goes,\n# in metres."] == ("DEPTH", "")
+    assert "in metres" not in found, "a remark behind code"
+    assert found["Holds water."] == ("", "Tank"), "what it says of values is said of members"
+    assert found["Litres a minute."] == ("rate", "Tank")
+    assert found["Fill it."] == ("fill", "Tank")
+    assert "stop early" not in found, "a remark inside a function"
+
+
+def test_a_documentation_block_belongs_to_the_member_behind_its_annotations() -> None:
+    text = "class Tank {\n  /** Litres. */\n  @Given\n  private int rate = 5;\n}"
+    assert [(one.subject, one.owner) for one in read_code(passage(text), "java").comments] == [("rate", "Tank")]
+
+
+def test_a_comment_above_a_pair_belongs_to_it_and_one_behind_it_to_nothing() -> None:
+    text = "const tank = {\n  // Litres.\n  rate: 5, // a minute\n  depth: 3\n}"
+    assert [(one.subject, one.owner) for one in read_code(passage(text), "javascript").comments] == [("rate", "tank")]
+
+
+def test_minified_code_is_left_out() -> None:
+    reading = read_code(passage("a={b:1};" * 8_000), "javascript")
+    assert (reading.facts, reading.is_complete) == ((), False)
+
+
+def test_there_are_at_most_so_many_facts_and_the_reading_says_so() -> None:
+    reading = read_code(
+        passage("".join(f"NAME_{letter * 3}{n} = {n}\n" for n in range(600) for letter in "abcdefgh")), "python"
+    )
+    assert len(reading.facts) == 4_000
+    assert not reading.is_complete
+
+
+def test_a_deadline_ends_the_reading() -> None:
+    assert not read_code(passage("A_B = 1\n" * 10), "python", deadline_s=0).is_complete
+
+
+def test_an_unknown_language_states_nothing() -> None:
+    assert not read("A = 5", "cobol")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.text(st.sampled_from("ab=:,;(){}[]<>'\"`#@?|/*\n\t 5.é"), max_size=120)
+    | st.lists(st.sampled_from([text for _, text, *_ in DEFAULTS + CONSTANTS + OPTIONS + PARTS]), max_size=3).map(
+        lambda parts: "".join(part[len(part) // 3 :] for part in parts)
+    ),
+    st.sampled_from(LANGUAGES),
+)
+def test_any_text_gives_facts_and_comments_inside_of_it(text: str, language: str) -> None:
+    reading = read_code(Passage(text=text, start=5), language)
+    for fact in reading.facts:
+        assert 5 <= fact.span.start <= fact.span.end <= 5 + len(text)
+    for comment in reading.comments:
+        assert 0 <= comment.start <= comment.end <= len(text)

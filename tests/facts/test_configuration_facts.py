@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import time
+from textwrap import dedent
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.facts.configuration import configuration_facts, is_configuration
+from nornweave.facts.passage import Passage
+from nornweave.types import Fact
+
+
+def facts(text: str, path: str) -> list[Fact]:
+    return list(configuration_facts(Passage(text=dedent(text), path=path, domain="code")))
+
+
+def said(text: str, path: str) -> set[tuple[str, str, str, str]]:
+    return {(one.owner, one.name, one.attribute, one.value) for one in facts(text, path)}
+
+
+YAML = """\
+webhooks:
+  timeout_seconds: 20   # of one delivery
+  retries:
+    - 5
+    - 10
+  events: [opened, "closed"]
+  url: ${HOOK_URL}
+  note: |
+    depth: 3
+cache: {size: 64MiB, ttl: 5m}
+retention:
+  days: 30
+"""
+
+
+def test_nested_keys_of_yaml_go_to_the_owner_and_units_to_the_value() -> None:
+    assert said(YAML, "config/app.yaml") == {
+        ("webhooks", "timeout", "setting", "20"),
+        ("webhooks", "retries", "setting", '["5", "10"]'),
+        ("webhooks", "events", "setting", '["opened", "closed"]'),
+        ("cache", "size", "setting", str(64 * 1024 * 1024)),
+        ("cache", "ttl", "setting", "300"),
+        ("", "retention", "setting", str(30 * 86400)),
+    }
+
+
+def test_a_fact_stands_where_its_key_and_value_stand() -> None:
+    (fact,) = facts("server:\n  idle_timeout: 30s  # why\n", "a.yml")
+    assert "server:\n  idle_timeout: 30s"[fact.span.start : fact.span.end] == "idle_timeout: 30s"
+    assert (fact.line, fact.statement, fact.side, fact.form) == (1, "idle_timeout: 30s", "configuration", "setting")
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "expected"),
+    [
+        ("[http]\nread_timeout = 15\n", "app.toml", ("http", "read timeout", "setting", "15")),
+        ('[tls]\nciphers = [\n  "a",\n  "b",\n]\n', "app.toml", ("tls", "ciphers", "setting", '["a", "b"]')),
+        ("[worker]\nconcurrency: 4 ; cores\n", "app.ini", ("worker", "concurrency", "setting", "4")),
+        ("spool.flush.interval.ms=250\n", "app.properties", ("spool flush", "interval", "setting", "1/4")),
+        ("export MAX_BODY_KB=64\n", ".env", ("", "max body", "setting", "64000")),
+        ('{"server": {"keepAlive": true}}', "app.json", ("server", "keep alive", "setting", "true")),
+        ("// x\n{server: {keepAlive: false,},}", "app.json5", ("server", "keep alive", "setting", "false")),
+        ('spool {\n  depth = 12\n}\n', "app.hcl", ("spool", "depth", "setting", "12")),
+        ("http {\n  gzip {\n    level 7;\n  }\n}\n", "nginx.conf", ("http gzip", "level", "setting", "7")),
+        ("EXPOSE 8080\n", "Dockerfile", ("docker", "port", "setting", "8080")),
+        ("ENV QUEUE_DEPTH=12\n", "Dockerfile", ("", "queue depth", "setting", "12")),
+        ("ARG QUEUE_DEPTH=12\n", "Dockerfile", ("", "queue depth", "default", "12")),
+        ("env:\n  - name: QUEUE_DEPTH\n    value: 12\n", "deploy.yaml", ("env", "queue depth", "setting", "12")),
+        ("environment:\n  - QUEUE_DEPTH=12\n", "compose.yml", ("environment", "queue depth", "setting", "12")),
+        ("QUEUE_DEPTH=12\n", "run.sh", ("", "queue depth", "value", "12")),
+    ],
+)  # fmt: skip
+def test_every_syntax_is_read(text: str, path: str, expected: tuple[str, str, str, str]) -> None:
+    assert expected in said(text, path)
+
+
+def test_a_variable_with_a_fallback_gives_its_default() -> None:
+    assert said("queue:\n  depth: ${QUEUE_DEPTH:12}\n", "application.yml") == {
+        ("", "queue depth", "default", "12"),
+        ("queue", "depth", "default", "12"),
+    }
+
+
+def test_what_a_terraform_variable_or_a_schema_declares_is_a_default_of_the_code() -> None:
+    text = 'variable "node_count" {\n  type    = number\n  default = 3\n}\n'
+    assert ("", "node count", "default", "3") in said(text, "modules/pool/variables.tf")
+    schema = '{"properties": {"depth": {"type": "integer", "default": 12, "maximum": 99}}}'
+    assert said(schema, "queue.schema.json") == {
+        ("", "depth", "default", "12"),
+        ("", "depth", "maximum", "99"),
+        ("", "depth", "type", "integer"),
+    }
+    assert {fact.side for fact in facts(schema, "queue.schema.json")} == {"code"}
+
+
+def test_settings_of_a_file_of_defaults_are_defaults() -> None:
+    assert said("depth: 12\n", "roles/queue/defaults/main.yml") == {("", "depth", "default", "12")}
+    assert said("depth: 12\n", "roles/queue/vars/main.yml") == {("", "depth", "setting", "12")}
+
+
+def test_what_a_file_of_examples_sets_is_no_fact() -> None:
+    assert not facts("timeout = 30\n", "spool.example.ini")
+
+
+def test_comments_of_other_files_are_not_settings() -> None:
+    assert facts("# timeout = 30\nretries = 2\n", "spool.ini")[0].name == "retries"
+    assert len(facts("# timeout = 30\nretries = 2\n", "spool.ini")) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "db_password: hunter2", "password: 12345", "api_key: abc", "token: 99", "privateKey: x", "client-secret: y",
+        "url: postgres://user:hunter2@host/db", "aws_credentials: z", "auth: {password: hunter2, ttl: 5m}",
+    ],
+)  # fmt: skip
+def test_secrets_are_never_read(line: str) -> None:
+    for fact in facts(f"store:\n  {line}\n", "app.yaml"):
+        assert fact.name == "ttl"
+        assert "hunter2" not in fact.statement
+
+
+def test_a_count_of_tokens_is_no_secret() -> None:
+    assert said("max_tokens: 4096\n", "app.yaml") == {("", "max tokens", "setting", "4096")}
+
+
+def test_data_is_not_configuration() -> None:
+    assert facts('[{"a": 1}, {"a": 2}]', "rows.json") == []
+    assert not is_configuration("json", "package-lock.json")
+    assert not is_configuration("json", "web/locales/de.json")
+    assert not is_configuration("python", "app/settings.py")
+    assert is_configuration("", "setup.py")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "name", "value"),
+    [
+        ("pyproject.toml", '[project]\nrequires-python = ">=3.9"\n', "python", ">=3.9"),
+        ("pyproject.toml", '[project]\ndependencies = [\n  "spoolkit[tls]>=2.1",\n]\n', "spoolkit", ">=2.1"),
+        ("pyproject.toml", '[tool.poetry.dependencies]\npython = "^3.9"\n', "python", ">=3.9,<4"),
+        ("setup.py", "setup(\n    python_requires='>=3.9',\n)", "python", ">=3.9"),
+        ("setup.py", 'if sys.version_info < (3, 9):\n    raise SystemExit("too old")\n', "python", ">=3.9"),
+        ("package.json", '{"engines": {"node": ">=18.2"}}', "node", ">=18.2"),
+        ("package.json", '{"engines": {"node": "18 || 20 || >=22"}}', "node", ">=18"),
+        ("package.json", '{"dependencies": {"@acme/spool": "^2.1.0"}}', "acme spool", ">=2.1.0,<3"),
+        ("go.mod", "module example.com/spool\n\ngo 1.21\n", "go", ">=1.21"),
+        ("go.mod", "require (\n\tgithub.com/acme/spool/v2 v2.1.0\n)\n", "spool", ">=2.1.0"),
+        ("Cargo.toml", '[package]\nrust-version = "1.70"\n', "rust", ">=1.70"),
+        ("Gemfile", 'ruby "~> 3.1"\n', "ruby", ">=3.1,<4"),
+        ("spool.gemspec", 's.required_ruby_version = ">= 2.7"\n', "ruby", ">=2.7"),
+        ("composer.json", '{"require": {"php": ">=8.1"}}', "php", ">=8.1"),
+        ("pom.xml", "<java.version>17</java.version>", "java", ">=17"),
+        ("build.gradle", "sourceCompatibility = JavaVersion.VERSION_17\n", "java", ">=17"),
+        ("requirements.txt", "spoolkit>=2.1,<3\n", "spoolkit", ">=2.1,<3"),
+    ],
+)  # fmt: skip
+def test_manifests_say_what_is_required(path: str, text: str, name: str, value: str) -> None:
+    found = {
+        (one.name, one.value, one.kind, one.side, one.form) for one in facts(text, path) if one.attribute == "requires"
+    }
+    assert (name, value, "version", "code", "manifest") in found
+
+
+def test_of_a_matrix_no_version_is_required() -> None:
+    assert facts("with:\n  python-version: ['3.11', '3.12']\n", ".github/workflows/ci.yml") == []
+
+
+def test_a_fragment_that_begins_and_ends_anywhere_is_read() -> None:
+    assert said('true}, "queue": {"depth": 12, "na', "app.json") == {("queue", "depth", "setting", "12")}
+    assert ("", "depth", "setting", "12") in said("    - x\n  depth: 12\n  wid", "app.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("{" * 200_000, "a.json"), ('"' + '\\"' * 200_000, "a.json"), ('{"a":' * 100_000, "a.json"),
+        ("a:\n" * 200_000, "a.yaml"), (" " * 990 + "a:\n", "a.yaml"), ((" " * 990 + "x\n") * 300, "a.conf"),
+        (("a " * 400 + "{\n") * 400, "a.hcl"), (("# " + " " * 900 + "a\n") * 400, "default.ini"),
+        ("a = [\n" + '"x",\n' * 100_000, "a.toml"), ("a = " + "[" * 400_000, "a.toml"),
+        (("[" + " " * 900 + "\n") * 400, "a.ini"),
+        (("if sys.version_info < (3, 9):\n" + "x\n") * 20_000, "setup.py"), ("github.com/" * 50_000, "go.mod"),
+    ],
+)  # fmt: skip
+def test_hostile_files_are_read_in_linear_time(text: str, path: str) -> None:
+    start = time.process_time()
+    facts(text, path)
+    assert time.process_time() - start < 3
+
+
+PATHS = """
+    a.yaml a.json a.toml a.ini a.conf a.hcl Dockerfile package.json pyproject.toml setup.py go.mod Gemfile setup.cfg
+    run.sh x.tf default.env
+""".split()  # noqa: SIM905
+PIECES = st.sampled_from(
+    [*"{}[]:,=#;\"' \n\t-|>&*\\", "key", "30s", "  ", "${A:-1}", "default", "password", "- a", "go 1.2\n"]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(PIECES | st.text(max_size=5), max_size=60).map("".join), st.sampled_from(PATHS), st.integers(0, 9))
+def test_any_text_is_read_without_an_error_and_spans_lie_inside(text: str, path: str, start: int) -> None:
+    for fact in configuration_facts(Passage(text=text, path=path, start=start)):
+        assert start <= fact.span.start < fact.span.end <= start + len(text)
+        assert 0 <= fact.line <= text.count("\n")
+        assert fact.name
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (".nvmrc", "v20\n"),
+        ("Dockerfile", "FROM python:3.11-slim\n"),
+        ("setup.cfg", "[options]\ninstall_requires =\n    spoolkit==2.1\n"),
+        (".github/workflows/ci.yml", "with:\n  python-version: '3.12'\n"),
+    ],
+)
+def test_what_somebody_chose_is_not_what_the_project_needs(path: str, text: str) -> None:
+    assert not [fact for fact in facts(text, path) if fact.attribute == "requires"]

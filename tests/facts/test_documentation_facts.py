@@ -1,0 +1,426 @@
+"""Documentation states facts about named things in headings, tables, lists, docstrings, help and prose."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.facts.documentation import MAX_FACTS, documentation_facts
+from nornweave.facts.passage import Passage
+from nornweave.types import Fact
+
+Row = tuple[str, str, str, str | None]
+
+
+def read(text: str, *, subject: str = "", owner: str = "", **known: str) -> list[Fact]:
+    known.setdefault("format", "markdown")
+    return list(documentation_facts(Passage(text=text, **known), subject=subject, owner=owner))  # type: ignore[arg-type]
+
+
+def rows(text: str, **known: str) -> list[Row]:
+    return [(fact.name, fact.attribute, fact.value, fact.unit) for fact in read(text, **known)]
+
+
+def only(text: str, **known: str) -> Fact:
+    (fact,) = read(text, **known)
+    return fact
+
+
+@pytest.mark.parametrize(
+    ("line", "value", "unit"),
+    [
+        ("Default: 25", "25", None),
+        ("*Default: 90000 (90 seconds)*", "90", "s"),
+        ("- **Default:** `30`", "30", None),
+        ("+ Default: `'gzip'`", "gzip", None),
+        ("Defaults to `4 KiB`.", "4096", "byte"),
+        ("The default is 20 minutes.", "1200", "s"),
+        ("Default value: ``None``", "none", None),
+        ("Default: `2097152` (2 MiB)", "2097152", "byte"),
+        ("Default: Forget it after 2 hours.", "7200", "s"),
+        ("By default it is set to `false`.", "false", None),
+        ("This is disabled by default.", "false", None),
+        ("Default: no limit", "unlimited", None),
+        ("Default: `[400, 404]`", '["400", "404"]', None),
+    ],
+)
+def test_default_below_the_heading_of_an_option(line: str, value: str, unit: str | None) -> None:
+    fact = only(f"## Cache\n\n### `cacheMaxIdle`\n\n{line}\n", title="Cache")
+
+    assert (fact.name, fact.owner, fact.attribute, fact.form) == ("cache max idle", "cache", "default", "heading")
+    assert (fact.value, fact.unit) == (value, unit)
+
+
+def test_heading_comes_from_the_passage_when_the_text_has_none() -> None:
+    fact = only("Default: 12\n\nHow many.", title="CACHE_SLOTS", section="Settings > CACHE_SLOTS")
+
+    assert (fact.name, fact.owner, fact.value, fact.form) == ("cache slots", "settings", "12", "heading")
+
+
+def test_heading_in_ordinary_words_is_a_weak_name() -> None:
+    fact = only("### Idle connection lifetime\n\nDefault: 40 seconds\n")
+
+    assert (fact.name, fact.value, fact.form) == ("idle connection lifetime", "40", "topic")
+
+
+def test_heading_that_says_nothing_is_no_name() -> None:
+    assert read("# Configuration\n\nDefault: 40\n") == []
+
+
+def test_underlined_headings_and_directives_of_rst() -> None:
+    text = "``queue_depth``\n~~~~~~~~~~~~~~~\n\nDefault: 7.\n\n.. confval:: lane_count\n\n   Default: ``3``\n"
+
+    assert rows(text, format="rst") == [("queue depth", "default", "7", None), ("lane count", "default", "3", None)]
+
+
+def test_line_of_only_a_name_is_a_heading() -> None:
+    text = "``poolGrace``\nHow many ms to wait. The minimum allowed value is 100 ms.\n*Default: 2000 (2 seconds)*\n"
+
+    assert rows(text, title="Configuration") == [
+        ("pool grace", "minimum", "1/10", "s"),
+        ("pool grace", "default", "2", "s"),
+    ]
+
+
+PIPES = """| Option | Type | Default | Description |
+|--------|------|---------|-------------|
+| `retryLimit` | int | `4` | How often; at most 9. |
+| `shape\\|form` | string | - | No default is told. |
+"""
+RULED = """=========== ========= =========================
+Name        Default   Description
+=========== ========= =========================
+laneWidth   3 seconds The width of
+                      a lane in the hall.
+laneColour  (none)    The colour.
+=========== ========= =========================
+"""
+GRID = """+------------+---------+----------------------+
+| Setting    | Default | Description          |
++============+=========+======================+
+| lane_depth | ``12``  | How deep a lane is   |
+|            |         | at its end.          |
++------------+---------+----------------------+
+"""
+TAGS = """<table><tr><th>Key</th><th>Default</th></tr>
+<tr><td><code>laneDepth</code></td><td><code>12</code></td></tr></table>"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            PIPES,
+            [
+                ("retry limit", "type", "integer", None),
+                ("retry limit", "default", "4", None),
+                ("retry limit", "maximum", "9", None),
+            ],
+        ),
+        (RULED, [("lane width", "default", "3", "s"), ("lane colour", "default", "none", None)]),
+        (GRID, [("lane depth", "default", "12", None)]),
+        (TAGS, [("lane depth", "default", "12", None)]),
+        ("| `lane_depth` | int | `12` | How deep a lane is. |\n", [
+            ("lane depth", "type", "integer", None), ("lane depth", "default", "12", None)]),
+        ("laneDepth      12      How deep a lane is.\nlaneOpen       false   Whether it is open.\n", [
+            ("lane depth", "default", "12", None), ("lane open", "default", "false", None)]),
+    ],
+)  # fmt: skip
+def test_tables_with_and_without_their_header(text: str, expected: list[Row]) -> None:
+    found = rows(text, title="Lanes")
+
+    assert sorted(row for row in found if row[0] != "form") == sorted(expected)
+    assert {fact.form for fact in read(text, title="Lanes")} == {"table"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("- `drain` (bool, default `true`)", [("drain", "type", "boolean"), ("drain", "default", "true")]),
+        ("- `drain` `(bool: false)` - Whether.", [("drain", "type", "boolean"), ("drain", "default", "false")]),
+        ("* **drain** `boolean` (optional)", [("drain", "type", "boolean")]),
+        ("- `-linger=4m`: How long to stay.", [("linger", "default", "240")]),
+        ("* **mode** `'fast'|'slow'` (optional)", [("mode", "choices", '["fast", "slow"]')]),
+        ("* `lanes`, the number of lanes to open.\n  Default `6`.", [("lanes", "default", "6")]),
+        ("- `wait_policy` `(map: { turns = 3 pause = \"2s\" })` - How to wait.", [
+            ("wait policy", "type", "map"), ("turns", "default", "3"), ("pause", "default", "2s")]),
+        ("- Lease time: 30 seconds", [("lease time", "value", "30")]),
+        ("lane_count:: Lanes to open. Default: 4.", [("lane count", "default", "4")]),
+    ],
+)  # fmt: skip
+def test_entries_of_lists(entry: str, expected: list[tuple[str, str, str]]) -> None:
+    assert sorted((fact.name, fact.attribute, fact.value) for fact in read(entry)) == sorted(expected)
+
+
+def test_nested_entries_belong_to_the_one_above() -> None:
+    facts = read("- `store` (object): Where it goes.\n  - `size` (int): Default: 3\n")
+
+    assert [(fact.owner, fact.name, fact.attribute) for fact in facts][1:] == [
+        ("store", "size", "type"),
+        ("store", "size", "default"),
+    ]
+
+
+def test_fields_of_docstrings() -> None:
+    text = '''"""Open a lane.
+
+    :param int depth: How deep (default 5).
+    :param bool dry: Whether it stays dry. Defaults to ``False``.
+    :raises LaneError: it is closed.
+    """'''
+
+    assert rows(text, subject="open_lane", format="") == [
+        ("depth", "type", "integer", None),
+        ("depth", "default", "5", None),
+        ("dry", "type", "boolean", None),
+        ("dry", "default", "false", None),
+    ]
+
+
+def test_entries_of_docstrings_with_sections() -> None:
+    text = '''"""Close a lane.
+
+    Args:
+        linger_ms (int, optional): How long it stays open.
+            Default: 2500.
+        lane: which.
+
+    Returns:
+        set: what was in it.
+    """'''
+
+    assert rows(text, subject="close_lane", owner="Hall", format="") == [
+        ("linger", "type", "integer", None),
+        ("linger", "default", "5/2", "s"),
+    ]
+
+
+def test_parameters_in_the_style_of_numpy() -> None:
+    text = '''"""Fit.
+
+    Parameters
+    ----------
+    n_turns : int, optional
+        How many turns, default is 15.
+    """'''
+
+    assert rows(text, subject="fit", format="") == [
+        ("n turns", "type", "integer", None),
+        ("n turns", "default", "15", None),
+    ]
+
+
+def test_tags_of_comments_in_javascript_and_java() -> None:
+    text = """/**
+ * Opens a lane.
+ * @param {number} [depth=3] how deep
+ */"""
+
+    assert rows(text, subject="openLane", format="") == [
+        ("depth", "type", "number", None),
+        ("depth", "default", "3", None),
+    ]
+    assert rows("/**\n * Keep it.\n * @default false\n */", subject="keepLane", format="") == [
+        ("keep lane", "default", "false", None)
+    ]
+
+
+@pytest.mark.parametrize("marker", ["# ", "#: ", "// ", "/// ", "    # "])
+def test_markers_of_comments_do_not_hide_the_words(marker: str) -> None:
+    fact = only(
+        f"{marker}How long a lane stays open.\n{marker}\n{marker}The default is 8 seconds.", subject="linger", format=""
+    )
+
+    assert (fact.name, fact.value, fact.unit, fact.form) == ("linger", "8", "s", "field")
+
+
+def test_comments_of_a_stretch_of_source_are_about_what_stands_below_them() -> None:
+    text = '\t// How deep a lane is. Default: 4.\n\tLaneDepth int `json:"depth"`\n\t// Default: 9\n\tLaneCount int\n'
+    found = read(text, path="hall/lane.go", format="", section="Reference > Hall")
+
+    assert [(fact.name, fact.value, fact.line, fact.owner) for fact in found] == [
+        ("lane depth", "4", 0, "reference hall"),
+        ("lane count", "9", 2, "reference hall"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("`lane_wait` defaults to 30 seconds.", ("lane wait", "default", "30", "s")),
+        ("The default value of ``lane_count`` (as above) is 15.", ("lane count", "default", "15", None)),
+        ("lane_wait is 1 hour by default.", ("lane wait", "default", "3600", "s")),
+        ("`lane_size` is limited to 2048 bytes (2KiB).", ("lane size", "maximum", "2048", "byte")),
+        ("`lane_count` must be at least 3.", ("lane count", "minimum", "3", None)),
+        ("`open_lane` responds with a 404 status.", ("open lane", "status", "404", None)),
+        ("Halls requires Python 3.9 or newer.", ("python", "requires", ">=3.9", None)),
+        ("You must have Node.js 20 installed.", ("node", "requires", "20", None)),
+        ("The `quick_lane` option is enabled by default.", ("quick lane", "default", "true", None)),
+    ],
+)
+def test_prose_about_a_name(sentence: str, expected: Row) -> None:
+    fact = only(sentence)
+
+    assert (fact.name, fact.attribute, fact.value, fact.unit) == expected
+    assert fact.form == "sentence"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("The default visibility timeout for Storks is 2 hours.", ("visibility timeout", "default", "7200", "s")),
+        ("This is bounded by a timeout, by default seven seconds.", ("timeout", "default", "7", "s")),
+        ("The hall waits 20 seconds for your endpoint.", ("timeout", "value", "20", "s")),
+        ("A call is retried at most 4 times.", ("retries", "maximum", "4", None)),
+        ("The current API version is v2.1.", ("api version", "value", "2.1", None)),
+        ("Tokens expire after 5 days.", ("expiry", "value", "432000", "s")),
+    ],
+)
+def test_quantities_in_ordinary_words_are_topics(sentence: str, expected: Row) -> None:
+    fact = only(sentence, title="Webhooks", section="Webhooks")
+
+    assert (fact.name, fact.attribute, fact.value, fact.unit) == expected
+    assert (fact.form, fact.owner[:8]) == ("topic", "webhooks")
+
+
+def test_papers_give_quantities_by_their_nouns() -> None:
+    text = "We train with batch size of 64 for 20,000 steps, learning rate of 3e-4, β1 = 0.8 and weight decay of 0.02."
+    found = {row[0]: row[2] for row in rows(text, domain="research", format="")}
+
+    assert found == {
+        "batch size": "64",
+        "training steps": "20000",
+        "learning rate": "3/10000",
+        "beta 1": "4/5",
+        "weight decay": "1/50",
+    }
+
+
+def test_pronoun_means_the_name_of_the_sentence_before() -> None:
+    fact = only("Use `lane_wait` to slow it down. It defaults to 30 seconds.")
+
+    assert (fact.name, fact.value) == ("lane wait", "30")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "qualifier"),
+    [
+        ("Does `lane_wait` default to 30 seconds?", "question"),
+        ("I propose that `lane_wait` defaults to 60 seconds.", "proposal"),
+        ("`lane_wait` was 10 seconds by default.", "history"),
+        ("For example, `lane_wait` defaults to 10 seconds.", "example"),
+        ("On Windows, `lane_wait` defaults to 10 seconds.", "conditional"),
+        ("I think `lane_wait` defaults to 10 seconds.", "hedged"),
+        ("The docs say `lane_wait` defaults to 10 seconds.", "reported"),
+        ("> `lane_wait` defaults to 10 seconds.", "reported"),
+        ("in our hall lane_wait is 9 seconds by default", "local"),
+    ],
+)
+def test_why_a_statement_may_not_be_meant_as_a_fact(sentence: str, qualifier: str) -> None:
+    fact = only(sentence, domain="conversations", format="slack")
+
+    assert qualifier in fact.qualifiers
+    assert fact.side == "conversation"
+
+
+def test_only_the_clause_of_a_value_makes_it_history() -> None:
+    facts = read("lane_wait is 10 seconds by default, it was slower in March", domain="conversations", format="slack")
+
+    assert [fact.qualifiers for fact in facts] == [()]
+
+
+def test_condition_that_only_describes_does_not_scope_the_value() -> None:
+    assert only("- `tries`: How often to try when a lane is closed. Default: 5").qualifiers == ()
+    assert only("- `tries`: Default: 5 for clusters, otherwise 2.").qualifiers == ("conditional",)
+
+
+def test_title_of_a_thread_says_what_it_is_about() -> None:
+    fact = only("right now it is 20 mins", domain="conversations", format="slack", title="raise laneLifetime (#3)")
+
+    assert (fact.name, fact.value, fact.unit, fact.form) == ("lane lifetime", "1200", "s", "topic")
+
+
+def test_denied_values_are_negated() -> None:
+    assert only("`lane_wait` does not default to 30 seconds.").negated
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Released on 2021-03-04.",
+        "See section 3.1.2 of the guide.",
+        "The default lane is fine.",
+        "Use `lane_wait` between 10 and 20 lanes of the hall.",
+        "There are 3 lanes in the hall.",
+        "The `default` branch has 5 lanes.",
+        "## 2.1.0\n\nSome lanes were opened.",
+        "```yaml\nlane_depth: 6\n```",
+        "- `lane=None` selects the first lane.",
+        "Messages stay until they are removed from the lane.",
+    ],
+)
+def test_what_is_no_fact(text: str) -> None:
+    assert read(text) == []
+
+
+def test_places_are_those_of_the_statement() -> None:
+    text = "# Lanes\n\nSome words.\n\n### `laneDepth`\n\nDefault: 4\n"
+    fact = only(text)
+
+    assert text[fact.span.start : fact.span.end] == "Default: 4"
+    assert fact.line == 6
+    assert fact.statement == "Default: 4"
+
+
+def test_facts_of_a_long_document_are_bounded() -> None:
+    text = "".join(f"- `lane_{'x' * (number % 40)}_y`: Default: {number}\n" for number in range(MAX_FACTS + 500))
+
+    assert len(read(text)) == MAX_FACTS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`" * 50_000,
+        "| a" * 30_000,
+        "=== ===\n" * 10_000,
+        "Default: 5\n" * 10_000,
+        "<td>" * 30_000,
+        "[a](" * 30_000,
+        "the maximum default value of " * 3_000,
+        "{@code " * 20_000,
+        ".. function:: f(" + "a=5, " * 20_000,
+        "default: 9**99999999\n" * 500,
+        "İ" * 20_000 + " `a_b` defaults to 5",
+        "".join(" " * min(depth, 400) + "- `a_b`: default 5\n" for depth in range(600)),
+    ],
+)
+@pytest.mark.timeout(20)
+def test_hostile_text_ends(text: str) -> None:
+    for known in ({"format": "markdown"}, {"format": "", "subject": "lane"}):
+        for fact in read(text, **known):
+            assert 0 <= fact.span.start <= fact.span.end <= len(text)
+
+
+FRAGMENTS = st.lists(
+    st.sampled_from(
+        ["`lane_x`", "default", "Default: ", "is ", "5", " ms", "\n", "\n\n", "- ", "# ", "| ", "---", "===",
+         "by default", "at most ", "`", "*", "(", ")", "<td>", "</td>", "```\n", "@param ", ":param x: ", "    ", "?",
+         ".", "one of ", "or "]
+    ) | st.text(max_size=4),
+    max_size=60,
+)  # fmt: skip
+
+
+@given(
+    parts=FRAGMENTS,
+    subject=st.sampled_from(["", "lane_x"]),
+    domain=st.sampled_from(["documentation", "conversations", "research"]),
+)
+@settings(deadline=None, max_examples=200)
+def test_any_text_gives_facts_inside_it(parts: list[str], subject: str, domain: str) -> None:
+    text = "".join(parts)
+    for fact in read(text, subject=subject, domain=domain, format="markdown"):
+        assert 0 <= fact.span.start <= fact.span.end <= len(text)
+        assert fact.name

@@ -1,0 +1,106 @@
+"""A full disk is a sentence that says which disk, for whoever meets it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from command_line import HASHED, nornweave
+
+from nornweave.errors import DiskFullError, StoreError
+from nornweave.files.full_disk import disk_full_said, full_disk
+from nornweave.store.connection import connect_writer
+
+Disk = Callable[[int], Path]
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Disk]:
+    """Make a disk of so many KiB, where this user may."""
+    mounted: list[Path] = []
+
+    def make(size: int) -> Path:
+        folder = tmp_path / "var"
+        folder.mkdir()
+        command = ["mount", "-t", "tmpfs", "-o", f"size={size}k", "tmpfs", str(folder)]
+        if os.geteuid() != 0 or subprocess.run(command, capture_output=True, check=False).returncode:
+            pytest.skip("disks of a chosen size can be mounted by root only")
+        mounted.append(folder)
+        return folder
+
+    yield make
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def said(action: Callable[[], object], folder: Path) -> str:
+    with pytest.raises(DiskFullError) as raised, disk_full_said(folder):
+        action()
+    return str(raised.value)
+
+
+def test_a_file_that_cannot_be_written_names_its_disk(disk: Disk) -> None:
+    folder = disk(64)
+    told = said(lambda: (folder / "status.json").write_bytes(b"x" * 100_000), folder)
+    assert told.startswith(f"the disk that holds '{folder}' is full: 0 MiB of 0 MiB are free. Free some space there")
+
+
+def test_a_database_of_sqlalchemy_is_said_without_statements(tmp_path: Path) -> None:
+    engine = sa.create_engine(f"sqlite:///{tmp_path / 'runs.db'}")
+
+    def fill() -> None:
+        with engine.begin() as connection:
+            connection.execute(sa.text("pragma max_page_count = 2"))
+            connection.execute(sa.text("create table a (b)"))
+            connection.execute(sa.text("insert into a values (zeroblob(1000000))"))
+
+    told = said(fill, tmp_path)
+    engine.dispose()
+    assert told.startswith(f"the disk that holds '{tmp_path}' is full")
+    assert "insert" not in told
+    assert "\n" not in told
+
+
+def test_a_store_that_cannot_grow_names_its_disk(disk: Disk) -> None:
+    folder = disk(1_500)
+
+    def fill() -> None:
+        try:
+            with connect_writer(folder / "working.duckdb") as connection:
+                connection.execute("create table a as select hash(range) as b, uuid() as c from range(1_000_000)")
+        except Exception as error:
+            raise StoreError("nothing of this step was stored") from error
+
+    assert said(fill, folder).startswith(f"the disk that holds '{folder}' is full")
+
+
+def test_other_errors_stay_as_they_are(tmp_path: Path) -> None:
+    assert full_disk(PermissionError(13, "Permission denied", str(tmp_path)), tmp_path) is None
+    assert full_disk(StoreError("disk I/O error"), tmp_path) is None
+    with pytest.raises(ValueError, match="x"), disk_full_said(tmp_path):
+        raise ValueError("x")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [64, 2_500], ids=["Dagster's tables", "the index"])
+def test_a_sync_on_a_full_disk_ends_with_a_sentence(tmp_path: Path, disk: Disk, size: int) -> None:
+    folder = disk(size)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# A\n\ntext\n")
+    config = {
+        "data_dir": "var",
+        "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}],
+        "domains": {"documentation": HASHED},
+    }
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(config))
+    done = nornweave(tmp_path, "sync")
+    assert done.returncode == 1
+    assert f"the disk that holds '{folder}" in done.stderr
+    assert "is full" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "sqlalche" not in done.stderr, done.stderr

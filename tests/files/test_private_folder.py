@@ -1,0 +1,67 @@
+"""Nobody but the user who runs NornWeave reads what it writes."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nornweave.files.private_folder import keep_private
+
+
+@pytest.fixture(autouse=True)
+def usual_umask() -> Iterator[None]:
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """A data_dir as older versions made it: everybody may read."""
+    data_dir = tmp_path / "var"
+    (data_dir / "domains/code").mkdir(parents=True)
+    (data_dir / "domains/code/working.duckdb").write_text("x")
+    (data_dir / "run.sh").write_text("x")
+    (data_dir / "run.sh").chmod(0o755)
+    (tmp_path / "models").mkdir()
+    (data_dir / "models").symlink_to(tmp_path / "models")
+    return data_dir
+
+
+def test_what_is_written_from_now_on_is_private(tmp_path: Path) -> None:
+    keep_private(tmp_path / "var", tmp_path / "nornweave.yaml")
+    (tmp_path / "var/dagster").mkdir(parents=True)
+    (tmp_path / "var/dagster/runs.db").write_text("x")
+    assert [mode(tmp_path / "var"), mode(tmp_path / "var/dagster")] == [0o700, 0o700]
+    assert mode(tmp_path / "var/dagster/runs.db") == 0o600
+
+
+def test_an_existing_data_dir_is_tightened_and_nothing_beyond_its_links(older: Path) -> None:
+    keep_private(older, older.parent / "nornweave.yaml")
+    assert [mode(older), mode(older / "domains"), mode(older / "domains/code")] == [0o700] * 3
+    assert mode(older / "domains/code/working.duckdb") == 0o600
+    assert mode(older / "run.sh") == 0o700, "what its owner may do stays"
+    assert mode(older.parent / "models") == 0o755
+
+
+def test_a_folder_that_holds_more_than_ours_stays_and_it_is_said(older: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        keep_private(older, older / "nornweave.yaml")
+    assert mode(older) == 0o755
+    assert "holds more than NornWeave's files and stays readable; name a folder of its own" in caplog.text
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away, and root may change them all the same")
+def test_a_data_dir_of_another_user_is_tightened_by_root(older: Path) -> None:
+    os.chown(older, 65534, 65534)
+    keep_private(older, older.parent / "nornweave.yaml")
+    assert (mode(older), older.stat().st_uid) == (0o700, 65534)

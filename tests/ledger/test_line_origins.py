@@ -1,0 +1,192 @@
+"""Both sides of a contradiction carry author and date of their line, not of their file, where git knows them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from git_repository import Repository, write
+from questions import question_of
+from recall_workspace import NO_MODELS, publish
+
+from nornweave.engine import Engine
+from nornweave.ledger.file import LineBook, load_ledger, published
+from nornweave.settings import Settings, load_settings
+from nornweave.sync.ledger import refresh_ledger
+from nornweave.types import Domain
+from nornweave.views.ledger import ledger_document
+from nornweave.wiring import store_of
+
+CODE = '''"""Deliver parcels."""
+
+DELIVERY_TIMEOUT_SECONDS = 20
+VANS = {vans}
+'''
+PAGE = """# Settings of deliveries
+
+| Setting | Default | Meaning |
+|---|---|---|
+| `DELIVERY_TIMEOUT_SECONDS` | `{timeout}` | how long a delivery may take |
+"""
+QUESTION = question_of("delivery timeout seconds", domains=(Domain.CODE, Domain.DOCUMENTATION))
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Repository:
+    """The code's file is the newest, but its line is older than the page's."""
+    made = Repository(tmp_path / "parcels")
+    made.commit({"src/deliver.py": CODE.format(vans=1), "docs/settings.md": PAGE.format(timeout=20)},
+                "2024-02-01T12:00:00Z")  # fmt: skip
+    made.commit({"docs/settings.md": PAGE.format(timeout=30)}, "2024-03-01T12:00:00Z", "Bo <bo@example.com>")
+    made.commit({"src/deliver.py": CODE.format(vans=2)}, "2024-05-01T12:00:00Z", "Cy <cy@example.com>")
+    return made
+
+
+def workspace(folder: Path, root: Path, kind: str = "git", **more: str) -> Settings:
+    below = {Domain.CODE: "src", Domain.DOCUMENTATION: "docs"}
+    sources = [
+        {
+            "id": f"parcels-{domain.value}",
+            "domain": domain.value,
+            "type": kind,
+            "path": str(root / below[domain]),
+            **more,
+        }
+        for domain in below
+    ]
+    file = folder / "nornweave.yaml"
+    domains = {domain.value: NO_MODELS for domain in Domain}
+    file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")
+    return load_settings(file, {})
+
+
+def synced(settings: Settings) -> Settings:
+    publish(settings, Domain.CODE, Domain.DOCUMENTATION)
+    return settings
+
+
+def sides(settings: Settings) -> list[tuple[str, str | None, str | None]]:
+    (entry,) = ledger_document(refresh_ledger(settings), published(settings))["open"]
+    return [(side["value"], side["author"], side["updated_at"]) for side in entry["sides"]]
+
+
+OF_LINES = [("20", "Ann", "2024-02-01T12:00:00Z"), ("30", "Bo", "2024-03-01T12:00:00Z")]
+
+
+@pytest.mark.parametrize("kind", ["git", "files"])
+def test_the_ledger_dates_lines_and_not_files(tmp_path: Path, repository: Repository, kind: str) -> None:
+    settings = synced(workspace(tmp_path, repository.root, kind))
+    assert sides(settings) == OF_LINES
+    (entry,) = refresh_ledger(settings).open
+    assert "but the other side is newer (2024-03-01 against 2024-02-01)" in entry.reason
+    commits = repository.git("log", "--format=%H", "--reverse").split()
+    assert [side.revision for side in entry.sides] == [commits[0][:12], commits[1][:12]]
+    assert load_ledger(settings) == refresh_ledger(settings)
+
+
+def test_a_domain_that_cannot_be_read_costs_the_others_nothing(tmp_path: Path, repository: Repository) -> None:
+    settings = synced(workspace(tmp_path, repository.root))
+    store = store_of(settings, Domain.DOCUMENTATION)
+    generation = store.current()
+    assert generation is not None
+    store.files.path(generation).write_bytes(b"no database")
+    ledger = refresh_ledger(settings)
+    assert set(ledger.generations) == {"code"}
+    assert ledger.open == ()
+
+
+def test_a_bare_repository_is_asked_at_the_ref_that_is_read(tmp_path: Path, repository: Repository) -> None:
+    bare = tmp_path / "bare.git"
+    repository.git("branch", "served")
+    repository.commit({"docs/settings.md": "# Settings\n\nNone.\n"}, "2024-06-01T12:00:00Z")
+    repository.git("clone", "-q", "--bare", str(repository.root), str(bare))
+    file = tmp_path / "nornweave.yaml"
+    sources = [
+        {"id": "all-code", "domain": "code", "type": "git", "path": str(bare), "ref": "served"},
+        {"id": "all-docs", "domain": "documentation", "type": "git", "path": str(bare), "ref": "served"},
+    ]
+    domains = {domain.value: NO_MODELS for domain in Domain}
+    file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")
+    assert sides(synced(load_settings(file, {}))) == OF_LINES
+
+
+def test_a_line_that_is_not_committed_has_the_date_of_its_file(tmp_path: Path, repository: Repository) -> None:
+    write(repository.root, {"docs/settings.md": "\n\n" + PAGE.format(timeout=40)})
+    settings = synced(workspace(tmp_path, repository.root, "files"))
+    code, page = sides(settings)
+    assert code == OF_LINES[0]
+    changed = (repository.root / "docs/settings.md").stat().st_mtime
+    assert page[:2] == ("40", None)
+    assert page[2] is not None
+    assert datetime.fromisoformat(page[2]).timestamp() == pytest.approx(changed, abs=1)
+    (entry,) = refresh_ledger(settings).open
+    assert "the other side is newer" in entry.reason, "documents are compared where a line is not known"
+
+
+def test_a_line_that_moved_in_the_working_tree_is_still_known(tmp_path: Path, repository: Repository) -> None:
+    write(repository.root, {"docs/settings.md": "\n\n\n" + PAGE.format(timeout=30)})
+    assert sides(synced(workspace(tmp_path, repository.root, "files"))) == OF_LINES
+
+
+def test_sources_with_dates_of_their_own_keep_them(tmp_path: Path, repository: Repository) -> None:
+    dates = tmp_path / "dates.json"
+    dates.write_text(json.dumps({name: {"updated_at": "2020-01-01"} for name in ("deliver.py", "settings.md")}))
+    settings = synced(workspace(tmp_path, repository.root, "files", metadata=str(dates)))
+    assert {side[1] for side in sides(settings)} == {None}
+
+
+def test_folders_outside_of_repositories_keep_the_dates_of_their_files(tmp_path: Path) -> None:
+    root = write(
+        tmp_path / "plain", {"src/deliver.py": CODE.format(vans=1), "docs/settings.md": PAGE.format(timeout=30)}
+    )
+    assert [side[:2] for side in sides(synced(workspace(tmp_path, root, "files")))] == [("20", None), ("30", None)]
+
+
+def test_what_is_known_of_a_version_is_not_asked_again(tmp_path: Path, repository: Repository) -> None:
+    settings = synced(workspace(tmp_path, repository.root))
+    first = refresh_ledger(settings)
+    shutil.move(repository.root / ".git", tmp_path / "away")
+    ledger_file = settings.data_dir / "ledger" / "conflicts.json"
+    stored = json.loads(ledger_file.read_text())
+    ledger_file.write_text(json.dumps({**stored, "generations": {}}))
+    assert refresh_ledger(settings).lines == first.lines
+    assert len(first.lines) == 2
+
+
+def conflict_of(settings: Settings) -> dict[str, Any]:
+    with Engine(settings, [Domain.CODE, Domain.DOCUMENTATION], watch=False) as engine:
+        (conflict,) = engine.query(QUESTION)["conflicts"]
+    return dict(conflict)
+
+
+def test_an_answer_names_authors_and_compares_lines(tmp_path: Path, repository: Repository) -> None:
+    settings = synced(workspace(tmp_path, repository.root))
+    before = conflict_of(settings)
+    assert {side["author"] for side in before["claims"]} == {None}
+    assert "newer: 2024-05-01 against 2024-03-01" in before["reason"], "of the files, as long as there is no ledger"
+    refresh_ledger(settings)
+    conflict = conflict_of(settings)
+    said = {side["value"]: (side["author"], side["updated_at"]) for side in conflict["claims"]}
+    assert said == {value: (author, day) for value, author, day in OF_LINES}
+    assert "newer: 2024-03-01 against 2024-02-01" in conflict["reason"]
+
+
+def test_a_damaged_ledger_costs_an_answer_only_the_authors(tmp_path: Path, repository: Repository) -> None:
+    settings = synced(workspace(tmp_path, repository.root))
+    refresh_ledger(settings)
+    lines = LineBook(settings)
+    assert {origin.author for origin in lines.origins().values()} == {"Ann", "Bo"}
+    assert lines.origins() is lines.origins()
+    (settings.data_dir / "ledger" / "conflicts.json").write_text("{")
+    assert lines.origins() == {}
+    assert {side["author"] for side in conflict_of(settings)["claims"]} == {None}
+
+
+def test_dates_are_in_utc(tmp_path: Path, repository: Repository) -> None:
+    settings = synced(workspace(tmp_path, repository.root))
+    dates = {line.origin.written_at for line in refresh_ledger(settings).lines}
+    assert dates == {datetime(2024, 2, 1, 12, tzinfo=UTC), datetime(2024, 3, 1, 12, tzinfo=UTC)}

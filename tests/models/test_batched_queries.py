@@ -1,0 +1,89 @@
+"""Queries that come while one is encoded are encoded together, each gets its own vector, and nothing waits for ever."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from nornweave.errors import EncoderError
+from nornweave.models.encoders.batching import MOST_TOGETHER, BatchedQueries
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.models.encoders.port import Progress, Vectors
+
+WITHIN_S = 30
+
+
+class SlowEncoder(HashEncoder):
+    """Waits before the first query until it is told to go on, and notes what it encoded together."""
+
+    def __init__(self) -> None:
+        super().__init__(64)
+        self.started, self.may_go_on = threading.Event(), threading.Event()
+        self.batches: list[int] = []
+
+    def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
+        self.batches.append(len(texts))
+        if "broken" in texts:
+            raise EncoderError("broken")
+        return np.stack([super(SlowEncoder, self).encode_query(text) for text in texts])
+
+    def encode_query(self, text: str) -> Vectors:
+        self.batches.append(1)
+        self.started.set()
+        assert self.may_go_on.wait(WITHIN_S)
+        if text == "broken":
+            raise EncoderError("broken")
+        return super().encode_query(text)
+
+
+def waiting(queries: BatchedQueries, count: int) -> None:
+    deadline = time.monotonic() + WITHIN_S
+    while len(queries._waiting) < count:
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("count", [1, 2, MOST_TOGETHER + 3])
+def test_those_that_come_meanwhile_are_encoded_together(count: int) -> None:
+    encoder = SlowEncoder()
+    queries = BatchedQueries(encoder)
+    texts = [f"question {number}" for number in range(count)]
+    with ThreadPoolExecutor(count + 1) as pool:
+        first = pool.submit(queries.encode_query, "first")
+        assert encoder.started.wait(WITHIN_S)
+        others = [pool.submit(queries.encode_query, text) for text in texts]
+        waiting(queries, count)
+        encoder.may_go_on.set()
+        found = {text: future.result(WITHIN_S) for text, future in zip(texts, others, strict=True)}
+        assert np.array_equal(first.result(WITHIN_S), HashEncoder(64).encode_query("first"))
+    assert all(np.array_equal(found[text], HashEncoder(64).encode_query(text)) for text in texts)
+    assert encoder.batches == [1, min(count, MOST_TOGETHER), *([3] if count > MOST_TOGETHER else [])]
+
+
+def test_a_query_alone_is_encoded_at_once() -> None:
+    encoder = SlowEncoder()
+    encoder.may_go_on.set()
+    queries = BatchedQueries(encoder)
+    for text in ("one", "two"):
+        assert np.array_equal(queries.encode_query(text), HashEncoder(64).encode_query(text))
+    assert encoder.batches == [1, 1]
+
+
+def test_an_error_reaches_everybody_of_its_batch_and_nobody_else() -> None:
+    encoder = SlowEncoder()
+    queries = BatchedQueries(encoder)
+    with ThreadPoolExecutor(4) as pool:
+        first = pool.submit(queries.encode_query, "broken")
+        assert encoder.started.wait(WITHIN_S)
+        others = [pool.submit(queries.encode_query, text) for text in ("broken", "a", "b")]
+        waiting(queries, 3)
+        encoder.may_go_on.set()
+        for future in (first, *others):
+            with pytest.raises(EncoderError, match="broken"):
+                future.result(WITHIN_S)
+    assert np.array_equal(queries.encode_query("later"), HashEncoder(64).encode_query("later"))

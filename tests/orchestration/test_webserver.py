@@ -1,0 +1,223 @@
+"""Dagster's real web server as ``nornweave up`` starts it: pages of other sites drive nothing, people everything."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import pytest
+import yaml
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import connect
+from workspace_support import HASHED
+
+from nornweave.settings import Settings, load_settings
+from nornweave.sync.records import SyncOptions, no_progress
+from nornweave.sync.run_status import read_status
+from nornweave.types import Domain
+from nornweave.wiring import domain_folder
+from orchestration.instance import open_instance
+from orchestration.runs import materialize
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(500)]
+
+TOKEN = "sesame"
+OPENED = {"Authorization": f"Bearer {TOKEN}"}
+FOREIGN = {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}
+# Generous: five processes that load Dagster on a machine that may have much else to do.
+DOCUMENTS, START_S, STOP_S = 40, 300.0, 60.0
+LAUNCH = """
+mutation ($params: ExecutionParams!) {
+  launchRun(executionParams: $params) {
+    __typename
+    ... on RunConfigValidationInvalid { errors { message } }
+    ... on PythonError { message }
+  }
+}
+"""
+UNFINISHED = """
+{ runsOrError(filter: {statuses: [QUEUED, NOT_STARTED, STARTING, STARTED, CANCELING]}) {
+  ... on Runs { results { id } } } }
+"""
+SENSORS = """
+{ sensorsOrError(repositorySelector: {repositoryLocationName: "nornweave", repositoryName: "__repository__"}) {
+  ... on Sensors { results { sensorState { id } } } } }
+"""
+STOP_SENSOR = "mutation ($id: String) { stopSensor(id: $id) { __typename } }"
+SHUT_DOWN = 'mutation { shutdownRepositoryLocation(repositoryLocationName: "nornweave") { __typename } }'
+LOCATIONS = """
+{ workspaceOrError { ... on Workspace { locationEntries { locationOrLoadError {
+  __typename ... on RepositoryLocation { repositories { jobs { name } } } } } } } }
+"""
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """Return a workspace that has lost 39 of its 40 documents since they were published."""
+    folder = tmp_path_factory.mktemp("workspace")
+    (folder / "docs").mkdir()
+    for number in range(DOCUMENTS):
+        (folder / "docs" / f"{number:02}.md").write_text(f"# Page {number}\n\nPayments settle in {number} days.\n")
+    configured = {
+        "data_dir": "var",
+        "sources": [{"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"}],
+        "domains": {"documentation": HASHED},
+    }
+    (folder / "nornweave.yaml").write_text(yaml.safe_dump(configured))
+    settings = load_settings(folder / "nornweave.yaml", {})
+    with open_instance(settings) as instance:
+        materialize(settings, [Domain.DOCUMENTATION], SyncOptions(), no_progress, instance)
+    for number in range(1, DOCUMENTS):
+        (folder / "docs" / f"{number:02}.md").unlink()
+    return settings
+
+
+@pytest.fixture(scope="module")
+def ui(settings: Settings) -> Iterator[str]:
+    """Return the address of the UI."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    log = settings.file.with_name("log")
+    with log.open("w") as stream:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "orchestration", "--port", str(port)],
+            env={**os.environ, "NORNWEAVE_CONFIG": str(settings.file), "NORNWEAVE_SERVICE_TOKEN": TOKEN},
+            stdout=stream,
+            stderr=stream,
+            process_group=0,
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        wait_for(address, log)
+        stop_sensors(address)
+        yield address
+        wait_until_idle(address)
+        family = psutil.Process(server.pid).children(recursive=True)
+        os.killpg(server.pid, signal.SIGINT)
+        assert server.wait(STOP_S) == 0, log.read_text()
+        _, left = psutil.wait_procs(family, timeout=STOP_S)
+        assert not left
+    finally:
+        if server.poll() is None:
+            os.killpg(server.pid, signal.SIGKILL)
+            server.wait()
+
+
+def wait_for(address: str, log: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline:
+        try:
+            httpx.get(f"{address}/server_info", headers=OPENED)
+        except httpx.TransportError:
+            time.sleep(0.2)
+        else:
+            return
+    pytest.fail(log.read_text())
+
+
+def stop_sensors(ui: str) -> None:
+    """Let nothing launch a run but the tests; what a sensor launched before goes on."""
+    deadline = time.monotonic() + START_S
+    while not (sensors := graphql(ui, SENSORS)["sensorsOrError"].get("results")):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    for sensor in sensors:
+        stopped = graphql(ui, STOP_SENSOR, {"id": sensor["sensorState"]["id"]})["stopSensor"]
+        assert stopped["__typename"] == "StopSensorMutationResult"
+
+
+def wait_until_idle(ui: str) -> None:
+    """Wait until no run is under way: a run that is interrupted is no clean end of the server."""
+    deadline = time.monotonic() + START_S
+    while graphql(ui, UNFINISHED)["runsOrError"]["results"]:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def graphql(ui: str, query: str, variables: dict[str, object] | None = None) -> dict[str, Any]:
+    """Ask as the UI itself does."""
+    own = {**OPENED, "Origin": ui, "Sec-Fetch-Site": "same-origin"}
+    answer = httpx.post(f"{ui}/graphql", json={"query": query, "variables": variables}, headers=own, timeout=60)
+    data: dict[str, Any] = answer.raise_for_status().json()["data"]
+    return data
+
+
+def launch(**config: object) -> dict[str, object]:
+    """Return the parameters of a run with a configuration."""
+    selector = {
+        "repositoryLocationName": "nornweave",
+        "repositoryName": "__repository__",
+        "jobName": "sync",
+    }
+    options = {"resources": {"syncs": {"config": config}}}
+    return {"params": {"selector": selector, "runConfigData": json.dumps(options), "mode": "default"}}
+
+
+def is_alive(ui: str) -> bool:
+    """Tell whether the code location still answers."""
+    (entry,) = graphql(ui, LOCATIONS)["workspaceOrError"]["locationEntries"]
+    return bool(entry["locationOrLoadError"]["__typename"] == "RepositoryLocation")
+
+
+def test_the_ui_and_its_queries_work(ui: str) -> None:
+    page = httpx.get(f"{ui}/runs", headers=OPENED)
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert page.headers["x-frame-options"] == "SAMEORIGIN"
+    script = page.text.partition('src="')[2].partition('"')[0]
+    assert httpx.get(urllib.parse.urljoin(ui, script), headers=OPENED).status_code == 200
+    (entry,) = graphql(ui, LOCATIONS)["workspaceOrError"]["locationEntries"]
+    jobs = {job["name"] for job in entry["locationOrLoadError"]["repositories"][0]["jobs"]}
+    assert {"sync", "evaluation", "tuning"} <= jobs
+
+
+def test_the_ui_gets_events_by_websocket(ui: str) -> None:
+    websocket = f"{ui.replace('http', 'ws')}/graphql"
+    headers = {**OPENED, "Origin": ui}
+    with connect(websocket, additional_headers=headers, subprotocols=["graphql-ws"], proxy=None) as stream:  # type: ignore[list-item]
+        stream.send(json.dumps({"type": "connection_init"}))
+        assert json.loads(stream.recv()) == {"type": "connection_ack"}
+
+    for wrong in ({**OPENED, **FOREIGN}, {"Origin": ui}, {**OPENED, "Origin": "http://127.0.0.1:8000"}):
+        with pytest.raises(InvalidStatus, match="403"):
+            connect(websocket, additional_headers=wrong, proxy=None)
+
+
+def test_other_sites_drive_nothing(ui: str) -> None:
+    body = json.dumps({"query": LAUNCH, "variables": launch(full=True)})
+    json_type, text_type = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}
+    with httpx.Client(base_url=ui, headers=OPENED) as client:
+        assert client.post("/graphql", content=body, headers={**FOREIGN, **json_type}).status_code == 403
+        assert client.post("/graphql", content=body, headers={"Host": "evil.example", **json_type}).status_code == 421
+        assert client.post("/graphql", content=body, headers=text_type).status_code == 415
+        assert client.post("/graphql", params={"query": SHUT_DOWN}, headers=text_type).status_code == 415
+        assert client.get("/graphql", params={"query": SHUT_DOWN}).status_code == 405
+        assert client.post("/report_asset_materialization/documentation/index", json={}).status_code == 405
+    without_token = httpx.post(f"{ui}/graphql", content=body, headers=json_type)
+    assert without_token.status_code == 401
+    assert is_alive(ui)
+
+
+def test_a_run_that_is_launched_in_the_ui_confirms_nothing(ui: str, settings: Settings) -> None:
+    for name in ("confirm_deletes", "accept_quality"):
+        refused = graphql(ui, LAUNCH, launch(full=True, **{name: True}))["launchRun"]
+        assert refused["__typename"] == "RunConfigValidationInvalid"
+        assert f'unexpected config entry "{name}"' in refused["errors"][0]["message"]
+
+    launched = graphql(ui, LAUNCH, launch(full=True))["launchRun"]
+    assert launched["__typename"] == "LaunchRunSuccess"
+    wait_until_idle(ui)
+
+    latest = read_status(domain_folder(settings, Domain.DOCUMENTATION))["latest"]
+    assert (latest["documents"], latest["removed"]) == (DOCUMENTS, 0)
+    assert len(latest["held"][0]["paths"]) == DOCUMENTS - 1

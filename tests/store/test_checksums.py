@@ -1,0 +1,122 @@
+"""A damaged generation is named before DuckDB opens it, and the last good one answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support import MemorySource, memory_parts, published_texts, sync
+
+from nornweave.errors import StoreError
+from nornweave.store import checksums
+from nornweave.store.checksums import check, checksum_file
+from nornweave.store.corpus import DuckDBStore
+from nornweave.store.fact_pairs import read_fact_pairs
+from nornweave.store.generation import Generation
+from nornweave.store.serving import ServedGeneration
+from nornweave.sync.records import DomainParts
+
+
+@pytest.fixture
+def source() -> MemorySource:
+    return MemorySource()
+
+
+@pytest.fixture
+def parts(tmp_path: Path, source: MemorySource) -> Iterator[DomainParts]:
+    parts = memory_parts(tmp_path, source)
+    for text in ("alpha", "beta"):
+        source.write("a.txt", text)
+        sync(parts)
+    return parts
+
+
+def published(parts: DomainParts) -> Path:
+    assert isinstance(parts.store, DuckDBStore)
+    current = parts.store.current()
+    assert current is not None
+    return parts.store.files.path(current)
+
+
+def flip(file: Path, place: int) -> None:
+    """Change one bit; size and modification time stay, as when a disk goes bad."""
+    before = file.stat()
+    with file.open("r+b") as stream:
+        stream.seek(place)
+        (byte,) = stream.read(1)
+        stream.seek(place)
+        stream.write(bytes([byte ^ 1]))
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+@pytest.mark.parametrize("share", [0, 0.02, 0.5, 0.999])
+def test_one_changed_bit_is_found_wherever_it_is(parts: DomainParts, share: float) -> None:
+    file = published(parts)
+    check(file)
+    flip(file, int(share * file.stat().st_size))
+    for opens in (Generation, lambda file: read_fact_pairs({"documentation": file})):
+        with pytest.raises(StoreError, match=r"gen-000002\.duckdb: is damaged: its checksum is .* roll back"):
+            opens(file)
+
+
+def test_a_cut_file_is_found_without_reading_it(parts: DomainParts) -> None:
+    file = published(parts)
+    size = file.stat().st_size
+    os.truncate(file, size - 1)
+    with pytest.raises(StoreError, match=f"it has {size - 1} bytes, {size} were published"):
+        check(file)
+
+
+def test_a_damaged_checksum_is_named(parts: DomainParts) -> None:
+    file = published(parts)
+    checksum_file(file).write_bytes(b"\xff\x00")
+    with pytest.raises(StoreError, match=r"gen-000002\.duckdb\.crc32 holds .* expected a size and a checksum"):
+        check(file)
+
+
+def test_a_generation_of_an_earlier_version_has_no_checksum_and_is_served(parts: DomainParts) -> None:
+    checksum_file(published(parts)).unlink()
+    assert published_texts(parts) == {"memory/a.txt": "beta"}
+
+
+def test_a_file_is_read_once_per_process(parts: DomainParts, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, read = published(parts), []
+    measure = checksums._measure
+    monkeypatch.setattr(checksums, "_measure", lambda file: read.append(file) or measure(file))
+    for _ in range(3):
+        check(file)
+    flip(file, 100)
+    for _ in range(3):
+        with pytest.raises(StoreError):
+            check(file)
+    assert len(read) == 2
+
+
+def test_the_last_good_generation_answers_until_the_next_sync_heals(parts: DomainParts) -> None:
+    assert isinstance(parts.store, DuckDBStore)
+    flip(published(parts), 600_000)
+    served = ServedGeneration(parts.store.files)
+    with served.use() as generation:
+        assert list(generation.contents(range(generation.chunk_count)).values()) == ["alpha"]
+    assert served.problem is not None
+    assert "gen-000002.duckdb: is damaged" in served.problem
+    assert "gen-000001 answers instead" in served.problem
+
+    report = sync(parts)
+
+    assert (report.changed, report.published, report.generation) == (0, True, "gen-000003")
+    assert served.refresh()
+    assert (served.name, served.problem) == ("gen-000003", None)
+    served.close()
+    assert not sync(parts).published
+
+
+def test_checksums_go_with_their_generations(parts: DomainParts, source: MemorySource) -> None:
+    for text in "cdefg":
+        source.write("a.txt", text)
+        sync(parts)
+    generations = {file.name for file in published(parts).parent.iterdir()} - {"CURRENT"}
+    kept = {f"gen-{number:06d}.duckdb" for number in (5, 6, 7)}
+    assert generations == kept | {f"{name}.crc32" for name in kept}

@@ -1,0 +1,142 @@
+"""Confirmations: signed, for one domain and one state, used once; everything else is refused with its reason."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from nornweave.errors import ConfirmationError
+from nornweave.sync.confirmations import VALID_FOR_S, Confirmations, Subject
+from nornweave.types import Domain
+
+STATE = "digest of what is held"
+REMOVALS = (Domain.CODE, Subject.REMOVALS)
+
+
+@dataclass
+class Clock:
+    now: float = field(default_factory=time.time)
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def confirmations(tmp_path: Path, clock: Clock) -> Confirmations:
+    return Confirmations(folder=tmp_path / "confirmations", clock=clock)
+
+
+@pytest.fixture
+def file(confirmations: Confirmations) -> Path:
+    """Return the file of a confirmation that was issued and not used."""
+    confirmations.issue(*REMOVALS, STATE)
+    return confirmations.folder / "code.removals.json"
+
+
+def refusal(confirmations: Confirmations, state: str = STATE) -> str:
+    with pytest.raises(ConfirmationError) as raised:
+        confirmations.redeem(*REMOVALS, state)
+    assert not confirmations.redeem(*REMOVALS, state), "what was refused is gone"
+    return str(raised.value)
+
+
+def test_a_confirmation_counts_once(confirmations: Confirmations, file: Path) -> None:
+    assert confirmations.redeem(*REMOVALS, STATE)
+    assert not confirmations.redeem(*REMOVALS, STATE)
+
+
+def test_without_a_confirmation_nothing_is_confirmed_and_nothing_is_written(confirmations: Confirmations) -> None:
+    assert not confirmations.redeem(*REMOVALS, STATE)
+    assert not confirmations.folder.exists()
+
+
+def test_a_confirmation_that_is_put_back_is_refused(confirmations: Confirmations, file: Path, tmp_path: Path) -> None:
+    copy = shutil.copy(file, tmp_path / "copy")
+    confirmations.redeem(*REMOVALS, STATE)
+    shutil.copy(copy, file)
+
+    assert "has been used already" in refusal(confirmations)
+
+
+def test_a_confirmation_of_another_state_is_refused(confirmations: Confirmations, file: Path) -> None:
+    assert "what is held has changed" in refusal(confirmations, "another state")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("state", "another state"),
+        ("issued_at", 1_800_000_000),
+        ("signature", ""),
+        ("signature", "é"),
+        ("nonce", "../x"),
+    ],
+)
+def test_a_confirmation_that_was_altered_is_refused(
+    confirmations: Confirmations, file: Path, name: str, value: object
+) -> None:
+    file.write_text(json.dumps({**json.loads(file.read_text()), name: value}))
+    assert "not signed with this data directory's secret" in refusal(confirmations)
+
+
+def test_a_confirmation_of_another_data_directory_is_refused(
+    confirmations: Confirmations, file: Path, tmp_path: Path, clock: Clock
+) -> None:
+    other = Confirmations(folder=tmp_path / "other", clock=clock)
+    other.issue(*REMOVALS, STATE)
+    shutil.copy(other.folder / file.name, file)
+    assert "not signed" in refusal(confirmations)
+
+
+def test_a_confirmation_of_another_domain_or_subject_is_refused(confirmations: Confirmations, file: Path) -> None:
+    for domain, subject in ((Domain.RESEARCH, Subject.REMOVALS), (Domain.CODE, Subject.QUALITY)):
+        confirmations.issue(domain, subject, STATE)
+        (confirmations.folder / f"{domain.value}.{subject.value}.json").replace(file)
+        assert f"it is about {subject.value} in {domain.value}" in refusal(confirmations)
+
+
+@pytest.mark.parametrize("seconds", [VALID_FOR_S + 2, -60])
+def test_a_confirmation_is_valid_for_a_day(
+    confirmations: Confirmations, file: Path, clock: Clock, seconds: float
+) -> None:
+    clock.now += seconds
+    assert "valid for 24 hours" in refusal(confirmations)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"signature": 1}', "\0", '{"a": ' * 50])
+def test_a_damaged_confirmation_is_refused(confirmations: Confirmations, file: Path, text: str) -> None:
+    file.write_text(text)
+    assert refusal(confirmations).startswith("the confirmation in code.removals.json does not count: ")
+
+
+def test_only_this_user_can_read_the_secret(confirmations: Confirmations, file: Path) -> None:
+    secret = confirmations.folder / "secret"
+    modes = [path.stat().st_mode & 0o777 for path in (confirmations.folder, secret, file)]
+    assert modes == [0o700, 0o600, 0o600]
+
+
+def test_a_secret_that_others_could_read_signs_nothing_more(confirmations: Confirmations, file: Path) -> None:
+    secret = confirmations.folder / "secret"
+    before = secret.read_text()
+    secret.chmod(0o644)
+    assert "not signed" in refusal(confirmations)
+
+    confirmations.issue(*REMOVALS, STATE)
+
+    assert secret.read_text() != before
+    assert confirmations.redeem(*REMOVALS, STATE)
+
+
+def test_what_is_withdrawn_confirms_nothing(confirmations: Confirmations, file: Path) -> None:
+    confirmations.withdraw(*REMOVALS)
+    assert not confirmations.redeem(*REMOVALS, STATE)

@@ -1,0 +1,166 @@
+"""A publication tells the webhook what changed, once the receiver takes it; a receiver that fails costs nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from command_line import HASHED, nornweave
+
+from nornweave.errors import ConfigError
+from nornweave.settings import load_settings
+from nornweave.store.port import Publication
+from nornweave.sync.webhook import MAX_WAITING, Outbox, publication_event
+from nornweave.types import Domain, GenerationId
+
+EVENT = publication_event(
+    Domain.CODE,
+    Publication(
+        generation=GenerationId("gen-000002"),
+        run_id="run",
+        created_at=datetime(2026, 1, 20, tzinfo=UTC),
+        added=("s/new.py",),
+        changed=(),
+        removed=("s/old.py",),
+    ),
+)
+NUMBERED = [{**EVENT, "generation": f"gen-{number:06}"} for number in range(3)]
+NOBODY = "http://127.0.0.1:9/hooks/secret-token"
+
+
+@contextmanager
+def webhook(answer: int | Literal["drips"], received: list[Any]) -> Iterator[str]:
+    left = threading.Event()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            if answer == "drips":
+                while not left.wait(0.2):
+                    self.wfile.write(b"H")
+            else:
+                self.send_response(answer)
+                self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hooks/secret-token"
+    finally:
+        left.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def outbox(tmp_path: Path) -> Outbox:
+    return Outbox(tmp_path / "outbox")
+
+
+def test_the_event_arrives_once(outbox: Outbox) -> None:
+    received: list[Any] = []
+    outbox.put(EVENT)
+    with webhook(204, received) as url:
+        assert outbox.deliver(url)
+        assert outbox.deliver(url)
+    assert received == [
+        {
+            "event": "publication",
+            "domain": "code",
+            "generation": "gen-000002",
+            "run_id": "run",
+            "created_at": "2026-01-20T00:00:00+00:00",
+            "added": ["s/new.py"],
+            "changed": [],
+            "removed": ["s/old.py"],
+        }
+    ]
+
+
+def test_what_is_not_taken_waits_and_arrives_in_order(outbox: Outbox, caplog: pytest.LogCaptureFixture) -> None:
+    for event in NUMBERED:
+        outbox.put(event)
+    refused: list[Any] = []
+    with webhook(500, refused) as url:
+        assert not outbox.deliver(url)
+    assert refused == NUMBERED[:1], "after a failure the rest is not tried"
+    assert not outbox.deliver(NOBODY)
+    received: list[Any] = []
+    with webhook(200, received) as url:
+        assert outbox.deliver(url)
+    assert received == NUMBERED
+    assert "127.0.0.1 answered 500" in caplog.text
+    assert "127.0.0.1: ConnectError" in caplog.text
+    assert "secret-token" not in caplog.text
+
+
+def test_a_receiver_that_drips_bytes_is_left_at_the_deadline(outbox: Outbox) -> None:
+    outbox.put(EVENT)
+    with webhook("drips", []) as url:
+        began = time.monotonic()
+        assert not outbox.deliver(url, total_s=1)
+    assert time.monotonic() - began < 30
+    assert len(outbox.waiting()) == 1
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://127.0.0.1:99999/", "nonsense", "http://a\x00b/"])
+def test_no_address_makes_delivery_fail_loudly(outbox: Outbox, url: str) -> None:
+    outbox.put(EVENT)
+    assert not outbox.deliver(url)
+
+
+def test_the_outbox_is_bounded_and_never_raises(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    outbox = Outbox(tmp_path / "outbox")
+    (tmp_path / "outbox").mkdir()
+    for number in range(MAX_WAITING):
+        (tmp_path / "outbox" / f"{number:020}-x.json").write_text("{}")
+    outbox.put(EVENT)
+    assert len(outbox.waiting()) == MAX_WAITING
+    assert "is dropped" in caplog.text
+    shutil.rmtree(tmp_path / "outbox")
+    (tmp_path / "outbox").write_text("a file is in the way")
+    outbox.put(EVENT)
+    assert "will not hear of code gen-000002" in caplog.text
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://host:99999/", "ftp://host/", "http://", "hooks"])
+def test_a_malformed_address_is_an_error_of_the_configuration(tmp_path: Path, url: str) -> None:
+    (tmp_path / "nornweave.yaml").write_text(json.dumps({"webhook": url}))
+    with pytest.raises(ConfigError, match="webhook"):
+        load_settings(tmp_path / "nornweave.yaml")
+
+
+@pytest.mark.slow
+def test_an_event_waits_for_the_next_sync_when_nobody_listens(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/a.md").write_text("# A\n\nOne page.\n")
+    config = {
+        "sources": [{"id": "s", "domain": "documentation", "type": "files", "path": "docs"}],
+        "domains": {"documentation": HASHED},
+    }
+
+    def sync(url: str) -> None:
+        (tmp_path / "nornweave.yaml").write_text(json.dumps({**config, "webhook": url}))
+        done = nornweave(tmp_path, "sync", "--domain", "documentation")
+        assert done.returncode == 0, done.stderr
+
+    sync(NOBODY)
+    received: list[Any] = []
+    with webhook(200, received) as url:
+        sync(url)
+    assert [(event["generation"], event["added"]) for event in received] == [("gen-000001", ["s/a.md"])]
