@@ -58,7 +58,7 @@ def fit(
     Args:
         items: ranked, best first; their order settles ties.
         query: what long items are shortened towards.
-        top_k: at most so many items, ≥ 1.
+        top_k: at most so many items, ≥ 1. An item that only a lost conflict keeps out is among them, at its place.
         max_tokens: never exceeded; long items are shortened to fair shares; what does not fit even so is passed over,
             and later items may still fit. ``None``: everything whole.
         min_score: items below it are dropped, in [0, 1].
@@ -66,7 +66,7 @@ def fit(
             candidates, ``top_k`` is at least 2 and both fit ``max_tokens``.
     """
     good = [item for item in items if min_score is None or item.score >= min_score]
-    chosen = diversified(good, top_k, diversity) if diversity else good[:top_k]
+    chosen = _with_demoted(diversified(good, top_k, diversity) if diversity else good[:top_k], good)
     order = _two_domains_first(chosen) if diversity else list(range(len(chosen)))
     contents = _within(chosen, order, query, max_tokens)
     shown = tuple(_with_content(item, contents[place]) for place, item in enumerate(chosen) if place in contents)
@@ -114,6 +114,19 @@ def diversified(items: Sequence[RankedItem], top_k: int, diversity: float) -> li
     if len(selected) > 1 and len(domains) == 1 and others:
         selected[-1] = min(others)
     return [items[place] for place in selected]
+
+
+def _with_demoted(chosen: Sequence[RankedItem], items: Sequence[RankedItem]) -> Sequence[RankedItem]:
+    """Put items back that only their demotion keeps out, in place of the last that are in no conflict.
+
+    A demotion orders, it does not hide: the reader sees the conflict that it comes from.
+    """
+    here = {item.tagged.item.chunk_id for item in chosen}
+    undemoted = sorted(items, key=lambda item: -(item.score + item.penalty))[: len(chosen)]
+    missing = [item for item in undemoted if item.penalty and item.tagged.item.chunk_id not in here]
+    leaving = [place for place, item in enumerate(chosen) if item.conflict is None][-len(missing) :] if missing else []
+    staying = [item for place, item in enumerate(chosen) if place not in leaving]
+    return [*staying, *sorted(missing[: len(leaving)], key=lambda item: -item.score)]
 
 
 def _two_domains_first(items: Sequence[RankedItem]) -> list[int]:

@@ -270,7 +270,7 @@ def _role(member: int, group: _Group, winner: int | None) -> SideRole:
 
 def _demoted(tagged: TaggedItem, penalty: float, *, stretched: bool) -> TaggedItem:
     score = max(0.0, tagged.score - penalty) if stretched else tagged.score * (1 - penalty)
-    return replace(tagged, score=score, demoted=True)
+    return replace(tagged, score=score, demoted=True, penalty=tagged.score - score)
 
 
 def _moment(tagged: TaggedItem) -> datetime | None:

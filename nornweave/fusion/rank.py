@@ -82,6 +82,7 @@ def _ranked(tagged: TaggedItem, weights: RankWeights, domain_signals: Mapping[st
         tagged=tagged,
         score=math.fsum(signals.values()),
         signals=MappingProxyType(signals),
+        penalty=weights.score * tagged.penalty,
         content=tagged.item.content,
     )
 

@@ -46,6 +46,7 @@ class TaggedItem:
         facts: what the item states.
         corroborated_by: citations of the items that were merged into this one.
         demoted: whether it lost a conflict.
+        penalty: what that took off ``score``, ≥ 0.
         encoder: what made ``item.vector``.
     """
 
@@ -59,6 +60,7 @@ class TaggedItem:
     facts: tuple[Fact, ...] = ()
     corroborated_by: tuple[Citation, ...] = ()
     demoted: bool = False
+    penalty: float = 0.0
 
     @property
     def is_corroborated(self) -> bool:
@@ -182,6 +184,7 @@ class RankedItem:
     Attributes:
         score: the sum of the signals, in [0, 1].
         signals: ``score``, ``corroboration``, ``recency``, ``domain``, ``length`` → weighted contribution.
+        penalty: what a lost conflict took off ``score``, ≥ 0.
         conflict: place of its conflict among the result's conflicts; ``None`` without one.
         shortened: whether the budget cut its content, which then shows where.
         content: as it is shown.
@@ -190,6 +193,7 @@ class RankedItem:
     tagged: TaggedItem
     score: float
     signals: Mapping[str, float]
+    penalty: float = 0.0
     conflict: int | None = None
     content: str = ""
     shortened: bool = False

@@ -55,6 +55,27 @@ def test_items_below_the_minimum_are_dropped_and_counted() -> None:
     assert budgeted.below_min_score == 1
 
 
+def test_a_demoted_item_stays_among_the_first_so_that_its_conflict_is_shown() -> None:
+    items = [
+        ranked("a", "x", score=0.9),
+        ranked("b", "x", score=0.8),
+        ranked("c", "x", score=0.7),
+        ranked("demoted", "x", score=0.6, demoted=True, penalty=0.25, conflict=0),  # 0.85 without its demotion
+        ranked("also demoted", "x", score=0.5, demoted=True, penalty=0.1, conflict=1),  # 0.6: too low in any case
+    ]
+    assert identify(within(items, top_k=3).items) == ["a", "b", "demoted"]
+    assert identify(within(items, top_k=3, diversity=0.2).items) == ["a", "b", "demoted"]
+    assert identify(within(items, top_k=4).items) == ["a", "b", "c", "demoted"]
+
+
+def test_a_demoted_item_does_not_take_the_place_of_the_side_that_holds() -> None:
+    items = [
+        ranked("holds", "x", score=0.8, conflict=0),
+        ranked("demoted", "x", score=0.7, demoted=True, penalty=0.3, conflict=0),
+    ]
+    assert identify(within(items, top_k=1).items) == ["holds"]
+
+
 def test_the_minimum_comes_before_the_number_of_items() -> None:
     items = [ranked("a", "x", score=0.9), ranked("b", "x", score=0.8), ranked("c", "x", score=0.1)]
     budgeted = within(items, min_score=0.3, top_k=1)
