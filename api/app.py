@@ -20,7 +20,7 @@ from api.large_bodies import BodyProcess, LargeBodies
 from api.limits import BodyLimit
 from api.openapi import DESCRIPTION, TAGS, App
 from api.ports import EnginePort
-from api.routes import agents, documentation, evaluations, feedback, health, inbox, query, texts
+from api.routes import agents, chat, documentation, evaluations, feedback, health, inbox, query, texts
 from api.state import Serving
 from api.tracing import Tracing
 from nornweave.settings import Settings
@@ -78,7 +78,7 @@ def create_app(
     app.add_middleware(HostGuard, names=names)
     app.add_middleware(Unexpected)
     app.add_middleware(Tracing)
-    for part in (query, feedback, evaluations, agents, inbox, texts, health, documentation):
+    for part in (query, chat, feedback, evaluations, agents, inbox, texts, health, documentation):
         app.include_router(part.router)
     if agent:
         app.include_router(agents.alone)

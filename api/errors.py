@@ -8,7 +8,6 @@ missing or wrong token      401     which header is expected (``auth.py``)
 unknown path, domain,       404     what is there
 chunk, document, answer
 wrong method                405     ``Allow``
-``Accept`` of events alone  406     what there is
 body too slow               408     the time (``limits.py``)
 body too large              413     the limit (``limits.py``)
 not ``application/json``    415     what was found
@@ -16,6 +15,7 @@ foreign ``Host``            421     which names are answered (``hosts.py``)
 headers too large, many     431     the limit (``connections.py``)
 wrong field, QueryError     422     ``errors``: every field with what is allowed
 anything unexpected         500     an id that the log repeats
+too many event streams      429     how many are open at a time
 busy, starting, stopping,   503     the reason, ``Retry-After``
 no generation, StoreError,
 inbox that cannot be written
@@ -224,10 +224,21 @@ class Unexpected:
 
 
 def _unexpected(scope: Scope, error: Exception) -> Response:
+    problem = unexpected_problem(error, f"{scope['method']} {_encodable(scope['path'])}")
+    return problem_response(500, problem["detail"], instance=problem["instance"])
+
+
+def unexpected_problem(error: Exception, where: str) -> Problem:
+    """Log an unexpected error; return what a client may know of it: under which id the log tells more."""
     occurrence = uuid.uuid4()
-    logger.error("error %s at %s %s", occurrence, scope["method"], _encodable(scope["path"]), exc_info=error)
-    detail = f"an unexpected error; the log of the server tells more under {occurrence}"
-    return problem_response(500, detail, instance=f"urn:uuid:{occurrence}")
+    logger.error("error %s at %s", occurrence, where, exc_info=error)
+    return {
+        "type": "about:blank",
+        "title": HTTPStatus(500).phrase,
+        "status": 500,
+        "detail": f"an unexpected error; the log of the server tells more under {occurrence}",
+        "instance": f"urn:uuid:{occurrence}",
+    }
 
 
 def _invalid(errors: Sequence[FieldProblem], hidden: int = 0) -> Response:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from nornweave.answer.streamed import StreamedAnswer
 from nornweave.feedback.book import FeedbackDocument
 from nornweave.fusion.records import Recalled
 from nornweave.retrieval.question import Question
@@ -75,6 +76,9 @@ class EnginePort(Protocol):
 
     def query_text(self, question: Question) -> str:
         """Answer a question as text with a header per source; raises as ``query`` does."""
+
+    def query_streamed(self, question: Question) -> StreamedAnswer:
+        """Answer a question, its text apart; raises as ``query`` does."""
 
     def remember(self, question: Question, document: FusionResult) -> None:
         """Keep what an answer showed, so that it can be judged; never fails or waits."""

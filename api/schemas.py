@@ -108,8 +108,12 @@ class ReadinessDocument(TypedDict):
 
 def json_response(document: object, status: int = 200) -> Response:
     """Return a document of this module as a response."""
-    content = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
-    return Response(content.encode(), status_code=status, media_type="application/json")
+    return Response(to_json(document).encode(), status_code=status, media_type="application/json")
+
+
+def to_json(document: object) -> str:
+    """Return a document as JSON, on one line."""
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain)
 
 
 def _plain(value: object) -> object:

@@ -8,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from api.errors import ProblemError
+from api.event_streams import StreamSlots
 from api.limits import Admission
 from api.ports import AgentPort, EnginePort
 from nornweave.types import Domain
@@ -38,6 +39,7 @@ class Serving:
         fusions: how many fusions of given answers do; apart, for large ones take seconds.
         writing: how many deposits do.
         judging: how many pieces of feedback do.
+        streams: how many event streams are open.
         lookups: how many look-ups of chunks, documents and the ledger do.
     """
 
@@ -51,6 +53,7 @@ class Serving:
     writing: Admission = field(default_factory=lambda: Admission(WRITING, WAITING_TO_WRITE))
     judging: Admission = field(default_factory=lambda: Admission(JUDGING, WAITING_TO_JUDGE))
     lookups: Admission = field(default_factory=lambda: Admission(LOOKING_UP))
+    streams: StreamSlots = field(default_factory=StreamSlots)
 
     @property
     def in_threads(self) -> int:

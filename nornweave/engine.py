@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from types import MappingProxyType, TracebackType
 from typing import Self
@@ -16,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from nornweave.answer.fan_out import choose_agents, recall_everywhere
 from nornweave.answer.pipeline import answer, answer_from
+from nornweave.answer.streamed import StreamedAnswer, to_streamed
 from nornweave.answer.synthesis.synthesizer import Synthesizer
 from nornweave.answer.text_renderer import render_answer
 from nornweave.answer.trace import Rankings, trace
@@ -178,6 +180,13 @@ class Engine:
     def query_text(self, question: Question) -> str:
         """Answer a question as text, a section a domain; raises what ``answer`` raises."""
         return render_answer(self.answer(question), self._settings.fusion.fusion_max_chars_per_source)
+
+    def query_streamed(self, question: Question) -> StreamedAnswer:
+        """Answer a question as JSON, its text apart; raises what ``answer`` raises."""
+        if question.synthesize:
+            self._synthesizer.prepare()
+        answered = self.answer(replace(question, synthesize=False))
+        return to_streamed(answered, self._synthesizer, self._settings.fusion.fusion_max_chars_per_source)
 
     def remember(self, question: Question, document: FusionResult) -> None:
         """Keep what an answer showed, so that it can be judged; never fails or waits."""

@@ -29,7 +29,8 @@ class Behaviour:
     """What the server does with a question for one model.
 
     Attributes:
-        kind: ``dribbles`` sends its answer byte by byte, a byte each ``PACE_S``; ``dies`` breaks off in mid answer.
+        kind: ``dribbles`` sends its answer piece by piece (bytes, or events of a stream), one each ``PACE_S``; ``dies``
+            breaks off in mid answer.
         text: of the answer; ``None`` answers with a message that has no content.
         delay_s: before anything is sent.
         status, message: of a failure.
@@ -99,6 +100,11 @@ class _Shape:
     whole: bytes
     events: list[bytes] = field(default_factory=list)
 
+    @property
+    def pieces(self) -> list[bytes]:
+        """The events, or each byte of the whole."""
+        return self.events or [bytes([byte]) for byte in self.whole]
+
 
 def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
@@ -129,11 +135,13 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
                 self._linger()
             elif behaviour.kind == "dies":
                 self._head(200, shape)
-                self.wfile.write(shape.whole[: len(shape.whole) // 2])
+                pieces = shape.pieces
+                for piece in pieces[: len(pieces) // 2]:
+                    self.wfile.write(piece)
                 self.close_connection = True
             elif behaviour.kind == "dribbles":
                 self._head(200, shape)
-                self._dribble(shape.whole)
+                self._dribble(shape.pieces)
             else:
                 self._send(200, shape)
 
@@ -163,9 +171,9 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
                 except TimeoutError:
                     continue
 
-        def _dribble(self, content: bytes) -> None:
-            for byte in content:
-                self.wfile.write(bytes([byte]))
+        def _dribble(self, pieces: list[bytes]) -> None:
+            for piece in pieces:
+                self.wfile.write(piece)
                 server.pause(PACE_S)
 
         def log_message(self, *_: object) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from api.arrival import arrive
-from api.errors import ProblemError
+from api.errors import unexpected_problem
+from api.event_streams import EVENTS, Writing, answer_streamed, event, prefers_events, stream, text_events
 from api.fuse_body import FuseBody
 from api.openapi import problem_responses
 from api.ports import EnginePort
@@ -16,33 +19,43 @@ from api.query_body import QueryBody
 from api.schemas import json_response
 from api.starting import wait_for_start
 from api.state import Served
+from nornweave.answer.streamed import StreamedAnswer
 from nornweave.errors import QueryError
 from nornweave.fusion.records import Recalled
 from nornweave.retrieval.question import Question
-from nornweave.views import FusionResult
+from nornweave.views import FusionResult, SynthesisDocument, synthesis_document
 
-EVENTS = "text/event-stream"
 TEXT: dict[int | str, dict[str, Any]] = {
     200: {
-        "content": {"text/plain": {"schema": {"type": "string"}}},
-        "description": 'The answer; `text/plain` for `format: "text"`.',
+        "content": {"text/plain": {"schema": {"type": "string"}}, EVENTS: {"schema": {"type": "string"}}},
+        "description": f'The answer; `text/plain` for `format: "text"`, `{EVENTS}` for who prefers events.',
     }
 }
 
 router = APIRouter(tags=["answers"], responses=problem_responses(400, 401, 413, 415, 421, 422, 500, 503))
 
 
-@router.post("/query", response_model=FusionResult, responses={**TEXT, **problem_responses(406)})
+@router.post("/query", response_model=FusionResult, responses={**TEXT, **problem_responses(429)})
 async def query(body: QueryBody, serving: Served, request: Request) -> Response:
     """Ask all domains and fuse what they answer.
 
-    A domain that is late, fails or has nothing published is a coverage gap: the others answer.
+    A domain that is late, fails or has nothing published is a coverage gap: the others answer. Who prefers
+    `text/event-stream` gets the event `items` (the answer without a text), with `synthesize` also `token` (pieces of
+    the text), then `citations`, and at last `done`; or `error`. Without `timeout_ms` only the settings limit the text.
     """
     arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms)
-    _check_accept(request.headers.get("accept", ""))
     question = body.question(serving.domains, arrival)
     agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
     await wait_for_start(agents, arrival.deadline)
+    if prefers_events(request.headers.get("accept", "")):
+        if body.format == "text":
+            raise QueryError("format", f"'text' is not sent as events; leave it out, or do not accept {EVENTS}")
+        return await stream(
+            request,
+            serving.streams,
+            lambda: serving.questions.run(lambda: answer_streamed(serving.engine, question), arrival.left_s),
+            lambda streamed: _events(streamed, question, limited=body.timeout_ms is not None),
+        )
     answer = _text if body.format == "text" else _document
     return await serving.questions.run(lambda: answer(serving.engine, question), arrival.left_s)
 
@@ -81,12 +94,29 @@ def _fused(engine: EnginePort, question: Question, recalled: Recalled) -> Respon
         raise QueryError(field, error.problem) from error
 
 
-def _check_accept(accept: str) -> None:
-    """Refuse who understands nothing but events, which are not sent yet; whoever else asks gets what ``format`` says.
+async def _events(streamed: StreamedAnswer, question: Question, *, limited: bool) -> AsyncIterator[bytes]:
+    """Send the items, the text while it is written, what it cites, and how it went.
 
-    Raises:
-        ProblemError: 406.
+    Args:
+        streamed: the answer.
+        question: that it answers.
+        limited: whether the text has to be there by the question's deadline as well.
     """
-    kinds = {kind.partition(";")[0].strip().lower() for kind in accept.split(",")}
-    if kinds == {EVENTS}:
-        raise ProblemError(406, f"{EVENTS} is not sent; accept application/json, or text/plain with format 'text'")
+    yield event("items", streamed.document)
+    details: SynthesisDocument | None = None
+    text: str | None = None
+    if question.synthesize:
+        timeout_ms = question.deadline.left_ms if limited and question.deadline else None
+        try:
+            async with Writing(partial(streamed.write, timeout_ms=timeout_ms)) as writing:
+                async for sent in text_events(writing, lambda piece: event("token", {"text": piece})):
+                    yield sent
+                synthesis = writing.synthesis
+        except Exception as error:
+            yield event("error", unexpected_problem(error, "the text of an answer"))
+            return
+        text, details = synthesis.text, synthesis_document(synthesis)
+        cited = {"cited": details["cited"], "unknown_citations": details["unknown_citations"]}
+        yield event("citations", cited)
+    done = {"query_id": question.query_id, "trace_id": question.trace_id, "synthesis": text}
+    yield event("done", {**done, "synthesis_details": details})

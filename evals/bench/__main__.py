@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from evals.bench import encoding, evaluating, fusing, precision, ranking, reading, recalling, syncing, tuning
+from evals.bench import encoding, evaluating, fusing, precision, ranking, reading, recalling, streaming, syncing, tuning
 from nornweave.models.conversion import machine_cache
 
 
@@ -18,7 +19,7 @@ def main(
     only: Annotated[
         str,
         typer.Option(
-            help="encoding, reading, sync, memory, fusion, ranking, evaluation, recall; "
+            help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
             "only if named: precision, tuning, hnsw, large."
         ),
     ] = "",
@@ -26,29 +27,31 @@ def main(
     keep: Annotated[Path | None, typer.Option(help="Folder for the indexes of recall and fusion, used again.")] = None,
 ) -> None:
     """Print the benchmark tables; takes about 30 minutes on two cores, recall at a million chunks an hour more."""
-    if only in {"", "encoding"}:
-        encoding.print_encoding()
-    if only in {"", "reading"}:
-        reading.print_reading(shared)
-    with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as folder:
-        if only in {"", "sync"}:
-            syncing.print_syncs(shared, Path(folder), documents)
-        if only in {"", "memory"}:
-            syncing.print_memory(Path(folder))
-        if only in {"", "fusion"}:
-            fusing.print_fusion(shared, (keep or Path(folder)) / "fusion")
-        if only in {"", "ranking"}:
-            ranking.print_ranking(shared, (keep or Path(folder)) / "fusion")
-        if only in {"", "evaluation"}:
-            evaluating.print_evaluating(shared, (keep or Path(folder)) / "fusion")
-        if only == "precision":
-            precision.print_precision(shared, machine_cache(Path(folder)))
-        if only == "tuning":
-            tuning.print_tuning(shared, (keep or Path(folder)) / "fusion")
-        if only in {"", "recall", "large"}:
-            recalling.print_recall(keep or Path(folder) / "recall", copies=copies if only == "large" else 0)
-        if only == "hnsw":
-            recalling.print_hnsw(keep or Path(folder) / "recall")
+    with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as temporary:
+        folder = Path(temporary)
+        kept = keep or folder
+        usual: dict[str, Callable[[], None]] = {
+            "encoding": encoding.print_encoding,
+            "reading": lambda: reading.print_reading(shared),
+            "sync": lambda: syncing.print_syncs(shared, folder, documents),
+            "memory": lambda: syncing.print_memory(folder),
+            "fusion": lambda: fusing.print_fusion(shared, kept / "fusion"),
+            "streaming": lambda: streaming.print_streaming(kept / "streaming"),
+            "ranking": lambda: ranking.print_ranking(shared, kept / "fusion"),
+            "evaluation": lambda: evaluating.print_evaluating(shared, kept / "fusion"),
+            "recall": lambda: recalling.print_recall(kept / "recall", copies=0),
+        }
+        if_named: dict[str, Callable[[], None]] = {
+            "precision": lambda: precision.print_precision(shared, machine_cache(folder)),
+            "tuning": lambda: tuning.print_tuning(shared, kept / "fusion"),
+            "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
+            "large": lambda: recalling.print_recall(kept / "recall", copies=copies),
+        }
+        tables = {**usual, **if_named}
+        if only and only not in tables:
+            raise typer.BadParameter(f"{only!r} is not a part; parts: {', '.join(tables)}", param_hint="--only")
+        for name in [only] if only else usual:
+            tables[name]()
 
 
 if __name__ == "__main__":

@@ -5,11 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memory_agent import MemoryAgent, memory_citation
 
+from nornweave.answer.streamed import StreamedAnswer, to_streamed
+from nornweave.answer.synthesis.synthesizer import Synthesizer
 from nornweave.answer.text_renderer import render_answer
 from nornweave.errors import QueryError, SourceUnavailableError, StoreError
 from nornweave.feedback.book import FeedbackBook, FeedbackDocument
@@ -69,6 +72,10 @@ class MemoryEngine:
 
     def query(self, question: Question) -> FusionResult:
         return answer_document(self._answer(question))
+
+    def query_streamed(self, question: Question) -> StreamedAnswer:
+        answered = self._answer(replace(question, synthesize=False))
+        return to_streamed(answered, Synthesizer(self.settings), self.settings.fusion_max_chars_per_source)
 
     def query_text(self, question: Question) -> str:
         return render_answer(self._answer(question), self.settings.fusion_max_chars_per_source)

@@ -22,7 +22,7 @@ def test_every_route_is_described(document: dict[str, Any]) -> None:
     assert set(document["paths"]) == {
         "/agents", "/agents/{domain}/recall", "/agents/{domain}/describe", "/agents/{domain}/health",
         "/health", "/ready", "/recall", "/describe", "/query", "/feedback", "/fuse", "/agents/{domain}/ingest",
-        "/evaluations", "/evaluations/compare",
+        "/evaluations", "/evaluations/compare", "/v1/models", "/v1/chat/completions",
         "/chunks/{chunk_id}", "/documents/{domain}/{source_id}/{path}", "/conflicts",
     }  # fmt: skip
     for operations in document["paths"].values():

@@ -284,16 +284,6 @@ def test_nobody_takes_requests(ask: Ask, code: MemoryAgent, documentation: Memor
     assert int(answer.headers["retry-after"]) > 0
 
 
-def test_who_understands_nothing_but_events_is_told_what_there_is(ask: Ask, engine: MemoryEngine) -> None:
-    body = {"query": "pay", "synthesize": True}
-    problem = is_problem(ask("POST", "/query", json=body, headers={"accept": "text/event-stream"}), 406)
-    assert "application/json" in problem["detail"]
-    assert engine.questions == []
-    for accept in ("text/event-stream, application/json;q=0.5", "*/*", "application/json", ""):
-        answer = ask("POST", "/query", json=body, headers={"accept": accept})
-        assert answer.headers["content-type"] == "application/json"
-
-
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({}, "query", "missing"),
     ({"query_text": "x", "query": "x"}, "query_text", "unknown field"),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.answer.synthesis.citations import check_citations, citation_key
+from nornweave.answer.synthesis.citations import CheckedStream, check_citations, citation_key
 from nornweave.answer.synthesis.prompt import (
     CUT,
     INSTRUCTIONS,
@@ -379,6 +379,37 @@ def test_an_answer_of_nested_brackets_keeps_none() -> None:
     assert "[" not in checked.text
     assert checked.cited == ()
     assert checked.unknown
+
+
+@given(st.lists(PIECES, max_size=40))
+def test_pieces_of_a_text_are_passed_on_checked(pieces: list[str]) -> None:
+    stream = CheckedStream(ALLOWED)
+    passed = [stream.add(piece) for piece in pieces]
+    whole = check_citations("".join(pieces), ALLOWED).text
+    assert "".join([*passed, stream.rest()]) == whole
+    assert all(check_citations(piece, ALLOWED).unknown == () for piece in passed)
+
+
+def test_a_citation_is_held_back_until_it_is_whole() -> None:
+    stream = CheckedStream([("code", "c1")])
+    pieces = ["It ", "is paid", " [co", "de:c", "1", "] at once (", "[code:c9]", ") or later."]
+    assert [stream.add(piece) for piece in pieces] == [
+        "It",
+        " is paid",
+        "",
+        "",
+        "",
+        " [code:c1] at once",
+        "",
+        " or later.",
+    ]
+    assert stream.rest() == ""
+
+
+def test_brackets_that_never_close_do_not_hold_a_text_back() -> None:
+    stream = CheckedStream([("code", "c1")])
+    passed = "".join(stream.add("x[y " if place == 0 else "word ") for place in range(1000))
+    assert len(passed) > 2000
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="[]", exclude_categories=["C"])))

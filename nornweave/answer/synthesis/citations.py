@@ -22,7 +22,11 @@ ALIASES: Mapping[str, str] = MappingProxyType(
     {"doc": "documentation", "docs": "documentation", "convo": "conversations", "conversation": "conversations"}
 )
 
-_BRACKETS = re.compile(r"\\?\[([^\[\]]{1,2000})\]")
+LONGEST_BRACKET = 2000
+RECHECK_SHARE = 256
+
+_BRACKETS = re.compile(rf"\\?\[([^\[\]]{{1,{LONGEST_BRACKET}}})\]")
+_BRACKET = re.compile(r"[\[\]]")
 _BETWEEN = re.compile(r"[,;|]| and | & ")
 
 
@@ -77,6 +81,54 @@ def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> Checked:
     if checked.unknown:
         checked = Checked(checked.text.replace("[", "("))
     return Checked(checked.text, checked.cited, tuple(unknown))
+
+
+class CheckedStream:
+    """Passes a model's text on while it is written, each citation whole and checked.
+
+    What is passed on is the beginning of what ``check_citations`` makes of the whole text. If a later part changes it,
+    which takes brackets that are nested too deeply, nothing more is passed on; the whole text is the one that counts.
+    """
+
+    def __init__(self, allowed: Collection[tuple[str, str]]) -> None:
+        self._allowed = allowed
+        self._checked_at = 0
+        self._passed = ""
+        self.written = ""
+
+    def add(self, piece: str) -> str:
+        """Add what the model wrote; return what can be passed on by now."""
+        self.written += piece
+        # Checking starts at the beginning each time: the longer the text, the more of it has to be new.
+        if len(self.written) - self._checked_at <= len(self.written) // RECHECK_SHARE:
+            return ""
+        self._checked_at = len(self.written)
+        checked = check_citations(self.written[: _settled(self.written)], self._allowed)
+        # A citation that is taken out takes the blank or bracket before it along.
+        return self._pass_on(checked.text.rstrip("( \t\n"))
+
+    def rest(self) -> str:
+        """Return what is left to pass on, when the text is complete."""
+        return self._pass_on(check_citations(self.written, self._allowed).text)
+
+    def _pass_on(self, checked: str) -> str:
+        if not checked.startswith(self._passed):
+            return ""
+        piece = checked[len(self._passed) :]
+        self._passed = checked
+        return piece
+
+
+def _settled(text: str) -> int:
+    """Return how much of a text is not inside of a bracket that may still become a citation."""
+    opened: list[int] = []
+    for found in _BRACKET.finditer(text):
+        if found[0] == "[":
+            opened.append(found.start())
+        elif opened:
+            opened.pop()
+    held = next((place for place in opened if len(text) - place <= LONGEST_BRACKET), len(text))
+    return held - text[:held].endswith("\\")
 
 
 def _check_once(text: str, known: _Known) -> Checked:

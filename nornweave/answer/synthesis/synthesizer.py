@@ -1,8 +1,4 @@
-"""The port to the language model: ``Synthesizer``. Whatever goes wrong there costs the answer its text, nothing else.
-
-Streaming is to come as a second method on the same loop, through the same legs with ``stream=True``; tokens have to be
-held back from a ``[`` to its ``]``, so that ``check_citations`` sees every citation whole.
-"""
+"""The port to the language model: ``Synthesizer``. What goes wrong there costs the answer its text, nothing else."""
 
 from __future__ import annotations
 
@@ -10,12 +6,12 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import CancelledError
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from nornweave.answer.synthesis.citations import check_citations
+from nornweave.answer.synthesis.citations import CheckedStream, check_citations
 from nornweave.answer.synthesis.prompt import Prompt, build_prompt
 from nornweave.fusion.records import ConflictRecord, CoverageGap, RankedItem, Synthesis
 from nornweave.models.language_model import RUNTIME
@@ -43,10 +39,11 @@ CHARS_PER_TOKEN = 3
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What a model said, and why it stopped."""
+    """What a model said, and why it stopped; ``broken_off`` if it had more to say."""
 
     text: str
     finish_reason: str | None
+    broken_off: str | None = None
 
 
 _Said: TypeAlias = _Answer | str
@@ -60,6 +57,45 @@ class _Outcome:
     model: str | None = None
     answer: _Answer | None = None
     failures: Mapping[str, str] = field(default_factory=dict)
+
+
+class _Listener:
+    """Listens to models that write piece by piece; only the first that says something is heard."""
+
+    def __init__(self, allowed: Mapping[str, tuple[str, str]], on_text: Callable[[str], None]) -> None:
+        self._stream = CheckedStream(allowed.values())
+        self._on_text = on_text
+        self.model: str | None = None
+
+    async def follow(self, model: str, parts: AsyncIterator[Any]) -> _Said:
+        """Pass on what a model writes; return the whole of it."""
+        finish_reason = None
+        async for part in parts:
+            choice = part.choices[0] if part.choices else None
+            finish_reason = getattr(choice, "finish_reason", None) or finish_reason
+            piece = getattr(getattr(choice, "delta", None), "content", None)
+            if not piece:
+                continue
+            if self.model not in {None, model}:
+                return "another model was quicker"
+            self.model = model
+            self._tell(self._stream.add(piece))
+        if not self._stream.written.strip():
+            return f"answered with nothing (finish_reason {finish_reason!r})"
+        # LiteLLM (1.106) makes up a "stop" where the server went away in mid answer.
+        if getattr(parts, "received_finish_reason", finish_reason) is None:
+            return self.broken_off("the connection ended before the answer did")
+        self._tell(self._stream.rest())
+        return _Answer(self._stream.written, finish_reason)
+
+    def broken_off(self, reason: str) -> _Answer:
+        """Return what was heard until the model stopped in mid answer."""
+        self._tell(self._stream.rest())
+        return _Answer(self._stream.written, None, reason)
+
+    def _tell(self, text: str) -> None:
+        if text:
+            self._on_text(text)
 
 
 class Synthesizer:
@@ -103,71 +139,126 @@ class Synthesizer:
             of it: that it was cut off, or that it cites nothing of what it was given. Trouble with models never raises;
             it is logged without prompt, content and keys.
         """
-        asked_at = time.monotonic()
-        due = None if timeout_ms is None else asked_at + timeout_ms / 1000
-        if not items:
-            return Synthesis(text=None, reason="there are no results to write about")
         loading = RUNTIME.litellm()
+        due = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
         try:
-            trouble = loading.exception(None if due is None else max(0.0, due - time.monotonic()))
+            loading.exception(None if due is None else max(0.0, due - time.monotonic()))
         except TimeoutError:
             return _without(f"LiteLLM was still being loaded after {timeout_ms} ms")
-        if trouble is not None:
-            return _without(f"LiteLLM cannot be loaded ({type(trouble).__name__}); install it again")
-        limit = time.monotonic() + self._settings.synthesis_timeout_ms / 1000
-        prompt = build_prompt(query, items, conflicts, coverage_gaps, top_k=self._settings.synthesis_top_k)
-        outcome = self._outcome(loading.result(), prompt, limit if due is None else min(limit, due))
-        return self._finished(outcome, prompt)
-
-    def _outcome(self, litellm: Any, prompt: Prompt, due: float) -> _Outcome:
-        named = (self._settings.synthesis_model, self._settings.synthesis_fallback.strip())
-        models = tuple(dict.fromkeys(filter(None, named)))
-        seconds = due - time.monotonic()
-        if seconds < LEAST_S:
-            return _Outcome(failures=dict.fromkeys(models, "no time left to ask"))
-        if not self._slots.acquire(blocking=False):
-            return _Outcome(failures=dict.fromkeys(models, f"busy with {MOST_AT_ONCE} other answers; ask again later"))
-        writing = RUNTIME.start(self._write(litellm, models, prompt, seconds))
+        left_ms = None if due is None else max(0, round((due - time.monotonic()) * 1000))
+        writing = self.start(query, items, conflicts, coverage_gaps, timeout_ms=left_ms)
+        seconds = self._seconds(left_ms)
         try:
             return writing.result(seconds + GRACE_S)
         except (TimeoutError, CancelledError):  # the loop is stuck, and the slot taken until it is not; or it ends
-            return _Outcome(failures=dict.fromkeys(models, _late(seconds)))
+            return _without(self._for_each_model(_late(seconds)))
 
-    async def _write(self, litellm: Any, models: Sequence[str], prompt: Prompt, seconds: float) -> _Outcome:
+    def start(
+        self,
+        query: str,
+        items: Sequence[RankedItem],
+        conflicts: Sequence[ConflictRecord],
+        coverage_gaps: Sequence[CoverageGap],
+        *,
+        timeout_ms: int | None = None,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Future[Synthesis]:
+        """Let a model begin to answer the question out of the items, and return at once.
+
+        Args:
+            query: as it was asked.
+            items: in their final order; the first ``synthesis_top_k`` are shown.
+            conflicts: between them.
+            coverage_gaps: what could not be searched.
+            timeout_ms: once LiteLLM is loaded; ``None`` if only the settings limit it.
+            on_text: takes the text piece by piece, in a thread that it must not block. Joined, the pieces are the text
+                of the result, or its beginning. The model that says something first is the one that is heard.
+
+        Returns:
+            What ``synthesize`` returns; cancelling it breaks the model's call off. A text that was being passed on when
+            its model failed or the time was over is kept, and ``reason`` says so.
+        """
+        return RUNTIME.start(self._written(query, items, conflicts, coverage_gaps, timeout_ms, on_text))
+
+    async def _written(
+        self,
+        query: str,
+        items: Sequence[RankedItem],
+        conflicts: Sequence[ConflictRecord],
+        coverage_gaps: Sequence[CoverageGap],
+        timeout_ms: int | None,
+        on_text: Callable[[str], None] | None,
+    ) -> Synthesis:
+        if not items:
+            return Synthesis(text=None, reason="there are no results to write about")
         try:
-            return await self._first_answer(litellm, models, prompt, seconds)
+            litellm = await asyncio.shield(asyncio.wrap_future(RUNTIME.litellm()))
+        except Exception as error:
+            return _without(f"LiteLLM cannot be loaded ({type(error).__name__}); install it again")
+        due = asyncio.get_running_loop().time() + self._seconds(timeout_ms)
+        prompt = build_prompt(query, items, conflicts, coverage_gaps, top_k=self._settings.synthesis_top_k)
+        seconds = due - asyncio.get_running_loop().time()
+        if seconds < LEAST_S:
+            return _without(self._for_each_model("no time left to ask"))
+        if not self._slots.acquire(blocking=False):
+            return _without(self._for_each_model(f"busy with {MOST_AT_ONCE} other answers; ask again later"))
+        try:
+            listener = _Listener(prompt.allowed, on_text) if on_text else None
+            return self._finished(await self._first_answer(litellm, prompt, seconds, listener), prompt)
         finally:
             self._slots.release()
 
-    async def _first_answer(self, litellm: Any, models: Sequence[str], prompt: Prompt, seconds: float) -> _Outcome:
+    def _seconds(self, timeout_ms: int | None) -> float:
+        limit = self._settings.synthesis_timeout_ms
+        return min(limit, limit if timeout_ms is None else timeout_ms) / 1000
+
+    @property
+    def _models(self) -> tuple[str, ...]:
+        named = (self._settings.synthesis_model, self._settings.synthesis_fallback.strip())
+        return tuple(dict.fromkeys(filter(None, named)))
+
+    def _for_each_model(self, reason: str) -> str:
+        return "; ".join(f"{model}: {reason}" for model in self._models)
+
+    async def _first_answer(self, litellm: Any, prompt: Prompt, seconds: float, listener: _Listener | None) -> _Outcome:
         """Ask the models in turn, the next as soon as one fails or its head start is over; break off who is late."""
         clock = asyncio.get_running_loop().time
         due = clock() + seconds
-        waiting = list(models)
+        waiting = list(self._models)
         asked: dict[asyncio.Task[_Said], str] = {}
         failures: dict[str, str] = {}
         try:
             while waiting or asked:
                 if waiting:
                     model = waiting.pop(0)
-                    call = self._call(litellm, model, prompt, due - clock())
+                    call = self._call(litellm, model, prompt, due - clock(), listener)
                     asked[asyncio.create_task(call)] = model
                 pause = (due - clock()) * (HEAD_START if waiting else 1)
                 done, _ = await asyncio.wait(asked, timeout=max(0.0, pause), return_when=asyncio.FIRST_COMPLETED)
+                speaking = listener.model if listener else None
+                if speaking:  # what a reader has seen the beginning of is not begun anew
+                    waiting.clear()
                 for task in [task for task in asked if task in done]:
                     model, said = asked.pop(task), _said(litellm, task, prompt)
                     if isinstance(said, _Answer):
                         return _Outcome(model, said, failures)
+                    if listener and model == speaking:
+                        return _Outcome(model, listener.broken_off(said), failures)
                     failures[model] = said
-                if not done and not waiting:
+                if not done and clock() >= due:
                     break
         finally:
             for task in asked:
                 task.cancel()
             await asyncio.gather(*asked, return_exceptions=True)
-        return _Outcome(failures=failures | dict.fromkeys(asked.values(), _late(seconds)))
+        late = _late(seconds)
+        if listener and listener.model:
+            return _Outcome(listener.model, listener.broken_off(late), failures)
+        return _Outcome(failures=failures | dict.fromkeys(asked.values(), late))
 
-    async def _call(self, litellm: Any, model: str, prompt: Prompt, seconds: float) -> _Said:
+    async def _call(
+        self, litellm: Any, model: str, prompt: Prompt, seconds: float, listener: _Listener | None
+    ) -> _Said:
         # In a thread, as some providers fetch their key from the network as soon as they are named.
         problem = await asyncio.to_thread(why_not_asked, litellm, model)
         if problem is not None:
@@ -182,9 +273,10 @@ class Synthesizer:
             num_retries=0,
             drop_params=True,
             caching=False,
+            stream=listener is not None,
             **self._ollama_options(litellm, model, prompt),
         )
-        return _read(answer)
+        return await listener.follow(model, answer) if listener else _read(answer)
 
     def _ollama_options(self, litellm: Any, model: str, prompt: Prompt) -> dict[str, Any]:
         provider = model.partition("/")[0]
@@ -207,7 +299,11 @@ class Synthesizer:
         checked = check_citations(outcome.answer.text, prompt.allowed.values())
         limit = self._settings.synthesis_max_tokens
         cut = {"length": f"cut off at {limit} tokens", "content_filter": "cut off by the model's content policy"}
-        notes = (cut.get(outcome.answer.finish_reason or ""), None if checked.cited else "cites none of the results")
+        notes = (
+            cut.get(outcome.answer.finish_reason or ""),
+            outcome.answer.broken_off and f"broken off: {outcome.answer.broken_off}",
+            None if checked.cited else "cites none of the results",
+        )
         return Synthesis(
             text=checked.text or None,
             reason="; ".join(filter(None, notes)) or None,

@@ -1,0 +1,177 @@
+"""What chat clients are sent: completions in OpenAI's shape, whole or in pieces, with the sources behind them.
+
+Shapes: https://platform.openai.com/docs/api-reference/chat. ``citations`` is an addition, as other providers have it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal, NotRequired
+from urllib.parse import quote
+
+from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
+
+from nornweave.answer.context_budget import estimate_tokens
+from nornweave.answer.synthesis.citations import citation_key
+from nornweave.views import FusionResult
+from nornweave.views.answer import FusedItemDocument
+
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!&~])")
+
+
+class ModelDocument(TypedDict):
+    """A model that can be asked."""
+
+    id: str
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelsDocument(TypedDict):
+    """All models that can be asked."""
+
+    object: Literal["list"]
+    data: list[ModelDocument]
+
+
+class ChatCitation(TypedDict):
+    """A passage behind the text; ``url`` opens it."""
+
+    id: str
+    title: str
+    url: str
+    domain_id: str
+    source_path: str
+    line_range: list[int] | None
+
+
+class ChatAnswer(TypedDict):
+    """The message of a completion."""
+
+    role: Literal["assistant"]
+    content: str
+
+
+class ChatChoice(TypedDict):
+    """The one choice."""
+
+    index: Literal[0]
+    message: ChatAnswer
+    finish_reason: Literal["stop"]
+
+
+class ChatUsage(TypedDict):
+    """Tokens, estimated at four characters each."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    total_tokens: int
+
+
+class CompletionDocument(TypedDict):
+    """A whole answer."""
+
+    id: str
+    object: Literal["chat.completion"]
+    created: int
+    model: str
+    choices: list[ChatChoice]
+    usage: ChatUsage
+    citations: list[ChatCitation]
+
+
+class ChunkDelta(TypedDict):
+    """What is new of the message."""
+
+    role: NotRequired[Literal["assistant"]]
+    content: NotRequired[str]
+
+
+class ChunkChoice(TypedDict):
+    """The one choice, a piece of it."""
+
+    index: Literal[0]
+    delta: ChunkDelta
+    finish_reason: Literal["stop"] | None
+
+
+class CompletionChunk(TypedDict):
+    """A piece of an answer; the last one has the citations."""
+
+    id: str
+    object: Literal["chat.completion.chunk"]
+    created: int
+    model: str
+    choices: list[ChunkChoice]
+    citations: NotRequired[list[ChatCitation]]
+
+
+def citations_of(document: FusionResult, cited: Sequence[str] | None, base_url: str) -> list[ChatCitation]:
+    """Return the passages behind a text, in the order of the answer's items.
+
+    Args:
+        document: the answer.
+        cited: chunks that the text cites; ``None`` if it shows all items.
+        base_url: of this server, with a slash at its end.
+    """
+    shown = [item for item in document["items"] if cited is None or item["chunk_id"] in cited]
+    return [_citation(item, base_url) for item in shown]
+
+
+def sources_list(citations: Sequence[ChatCitation]) -> str:
+    """Return the sources as a Markdown list of links, for clients that show nothing but the text."""
+    lines = [
+        f"- [{_plain(citation_key(one['domain_id'], one['id']))}] [{_plain(one['title'])}]({one['url']})"
+        for one in citations
+    ]
+    return "\n\nSources:\n" + "\n".join(lines) if lines else ""
+
+
+def completion(
+    query_id: str, model: str, created: int, question: str, text: str, citations: list[ChatCitation]
+) -> CompletionDocument:
+    """Return a whole answer."""
+    asked, answered = estimate_tokens(question), estimate_tokens(text)
+    return {
+        "id": f"chatcmpl-{query_id}",
+        "object": "chat.completion",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered},
+        "citations": citations,
+    }
+
+
+def chunk(
+    query_id: str, model: str, created: int, delta: ChunkDelta, finish_reason: Literal["stop"] | None = None
+) -> CompletionChunk:
+    """Return a piece of an answer."""
+    return {
+        "id": f"chatcmpl-{query_id}",
+        "object": "chat.completion.chunk",
+        "created": created,
+        "model": model,
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish_reason}],
+    }
+
+
+def _citation(item: FusedItemDocument, base_url: str) -> ChatCitation:
+    citation = item["citation"]
+    lines = citation["line_range"]
+    place = citation["source_path"] + (f":{lines[0]}-{lines[1]}" if lines else "")
+    return {
+        "id": item["chunk_id"],
+        "title": f"{citation['title']} ({place})" if citation["title"] else place,
+        "url": f"{base_url}passages/{quote(item['chunk_id'], safe='')}",
+        "domain_id": citation["domain_id"],
+        "source_path": citation["source_path"],
+        "line_range": lines,
+    }
+
+
+def _plain(text: str) -> str:
+    """Return foreign text on one line that Markdown shows as it is."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))

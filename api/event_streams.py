@@ -1,0 +1,160 @@
+"""``text/event-stream``: what a model writes, piece by piece, to a client that may go away at any moment."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from fastapi import Request
+from fastapi.sse import KEEPALIVE_COMMENT, EventSourceResponse, format_sse_event
+from starlette.types import Receive, Scope, Send
+
+from api.connections import network_of
+from api.errors import ProblemError
+from api.ports import EnginePort
+from api.schemas import to_json
+from nornweave.answer.streamed import StreamedAnswer
+from nornweave.fusion.records import Synthesis
+from nornweave.retrieval.question import Question
+
+EVENTS = "text/event-stream"
+# Proxies end connections on which nothing comes for a minute.
+SILENT_S = 15.0
+MAX_STREAMS = 128
+MAX_STREAMS_OF_ONE_ADDRESS = 16
+RETRY_STREAM_S = 5
+
+T = TypeVar("T")
+Write = Callable[[Callable[[str], None]], Future[Synthesis]]
+
+
+def prefers_events(accept: str) -> bool:
+    """Tell whether a client would rather have events than JSON, by the quality values of its ``Accept``."""
+    quality: dict[str, float] = {}
+    for kind in accept.split(","):
+        name, *parameters = (part.strip().lower() for part in kind.split(";"))
+        stated = next((value[2:] for value in parameters if value.startswith("q=")), "1")
+        with contextlib.suppress(ValueError):
+            quality[name] = float(stated)
+    others = [quality.get(name, 0.0) for name in ("application/json", "application/*", "*/*")]
+    return quality.get(EVENTS, 0.0) > max(others)
+
+
+def event(name: str | None, document: object) -> bytes:
+    """Return an event with a JSON document; without a name it has data alone."""
+    return format_sse_event(event=name, data_str=to_json(document))
+
+
+class StreamSlots:
+    """Counts the open streams: so many in all, and so many of one address."""
+
+    def __init__(self, most: int = MAX_STREAMS, of_one_address: int = MAX_STREAMS_OF_ONE_ADDRESS) -> None:
+        self._most = most
+        self._of_one = of_one_address
+        self._open: Counter[str] = Counter()
+
+    def take(self, address: str) -> Callable[[], None]:
+        """Take a slot; return what gives it back.
+
+        Raises:
+            ProblemError: 429, too many are open.
+        """
+        client = network_of(address)
+        if self._open.total() >= self._most or self._open[client] >= self._of_one:
+            detail = f"at most {self._of_one} event streams of one address and {self._most} in all are open at a time"
+            raise ProblemError(429, detail, kind="too-many-streams", headers={"Retry-After": str(RETRY_STREAM_S)})
+        self._open[client] += 1
+
+        def give_back() -> None:
+            self._open[client] -= 1
+            self._open += Counter()  # forgets addresses without a stream
+
+        return give_back
+
+
+class EventStream(EventSourceResponse):
+    """Sends events until they end or the client goes; gives its slot back in any case."""
+
+    def __init__(self, events: AsyncIterator[bytes], give_back: Callable[[], None]) -> None:
+        super().__init__(events, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
+        self._give_back = give_back
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._give_back()
+
+
+class Writing:
+    """A text while a model writes it; leaving its context ends the model's call."""
+
+    def __init__(self, write: Write) -> None:
+        self._pieces: asyncio.Queue[str | None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
+        self._synthesis = write(self._put)
+
+    async def __aenter__(self) -> Writing:
+        self._synthesis.add_done_callback(lambda _: self._put(None))
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._synthesis.cancel()
+
+    async def pieces(self) -> AsyncIterator[str | None]:
+        """Return the pieces as they come, ``None`` whenever nothing came for ``SILENT_S``."""
+        while True:
+            try:
+                piece = await asyncio.wait_for(self._pieces.get(), SILENT_S)
+            except TimeoutError:
+                yield None
+                continue
+            if piece is None:
+                return
+            yield piece
+
+    @property
+    def synthesis(self) -> Synthesis:
+        """How it went, once the pieces have ended."""
+        return self._synthesis.result(0)
+
+    def _put(self, piece: str | None) -> None:
+        with contextlib.suppress(RuntimeError):  # the server has ended meanwhile
+            self._loop.call_soon_threadsafe(self._pieces.put_nowait, piece)
+
+
+def answer_streamed(engine: EnginePort, question: Question) -> StreamedAnswer:
+    """Answer a question, its text apart; it can be judged as soon as it is read."""
+    streamed = engine.query_streamed(question)
+    engine.remember(question, streamed.document)
+    return streamed
+
+
+async def text_events(writing: Writing, to_event: Callable[[str], bytes]) -> AsyncIterator[bytes]:
+    """Return an event for each piece of a text, and comments that keep the connection open."""
+    async for piece in writing.pieces():
+        yield KEEPALIVE_COMMENT if piece is None else to_event(piece)
+
+
+async def stream(
+    request: Request,
+    slots: StreamSlots,
+    prepare: Callable[[], Awaitable[T]],
+    events: Callable[[T], AsyncIterator[bytes]],
+) -> EventStream:
+    """Return the events of what is prepared; errors of the preparation are answered as those of other requests.
+
+    Raises:
+        ProblemError: 429, too many streams are open.
+    """
+    give_back = slots.take(request.client.host if request.client else "")
+    try:
+        return EventStream(events(await prepare()), give_back)
+    except BaseException:
+        give_back()
+        raise

@@ -1,0 +1,113 @@
+"""``/v1``: NornWeave as a model, for chat clients that speak OpenAI's interface."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request, Response
+from fastapi.sse import format_sse_event
+
+from api.arrival import arrive
+from api.chat_body import MODEL, ChatBody, model_domains
+from api.chat_documents import (
+    ChunkDelta,
+    CompletionDocument,
+    ModelsDocument,
+    chunk,
+    citations_of,
+    completion,
+    sources_list,
+)
+from api.errors import unexpected_problem
+from api.event_streams import EVENTS, Writing, answer_streamed, event, stream, text_events
+from api.openapi import problem_responses
+from api.schemas import json_response
+from api.starting import wait_for_start
+from api.state import Served
+from nornweave.answer.streamed import StreamedAnswer
+from nornweave.retrieval.question import Question
+
+router = APIRouter(prefix="/v1", tags=["chat"], responses=problem_responses(401, 421, 500))
+
+STREAMED: dict[int | str, dict[str, Any]] = {
+    200: {"content": {EVENTS: {"schema": {"type": "string"}}}, "description": f"The answer; with `stream` as {EVENTS}."}
+}
+
+
+@router.get("/models", response_model=ModelsDocument)
+def models(serving: Served) -> Response:
+    """List what can be asked: all domains, or one."""
+    names = model_domains(serving.domains)
+    data = [{"id": name, "object": "model", "created": 0, "owned_by": MODEL} for name in names]
+    return json_response({"object": "list", "data": data})
+
+
+@router.post(
+    "/chat/completions",
+    response_model=CompletionDocument,
+    responses={**STREAMED, **problem_responses(400, 413, 415, 422, 429, 503)},
+)
+async def chat_completions(body: ChatBody, serving: Served, request: Request) -> Response:
+    """Answer the last message of the user, in the shape that OpenAI's clients know.
+
+    The configured language model writes the answer; without one the answer is the text of `/query` with `format: text`.
+    `citations` and a list of links at the end lead to the passages.
+    """
+    arrival = arrive(serving.timeout_ms)
+    question = body.question(serving.domains, arrival)
+    agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
+    await wait_for_start(agents, arrival.deadline)
+    chat = _Chat(question, body.model, int(arrival.now.timestamp()), str(request.base_url))
+
+    async def answer() -> StreamedAnswer:
+        return await serving.questions.run(lambda: answer_streamed(serving.engine, question), arrival.left_s)
+
+    if body.stream:
+        return await stream(request, serving.streams, answer, chat.events)
+    return json_response(await chat.whole(await answer()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Chat:
+    """One answer in the shape of a completion."""
+
+    question: Question
+    model: str
+    created: int
+    base_url: str
+
+    async def whole(self, streamed: StreamedAnswer) -> CompletionDocument:
+        """Return the answer once its text is written."""
+        async with Writing(streamed.write) as writing:
+            async for _ in writing.pieces():
+                pass
+            synthesis = writing.synthesis
+        text, cited = (synthesis.text, synthesis.cited) if synthesis.text else (streamed.rendered(), None)
+        citations = citations_of(streamed.document, cited, self.base_url)
+        text += sources_list(citations)
+        return completion(self.question.query_id, self.model, self.created, self.question.text, text, citations)
+
+    async def events(self, streamed: StreamedAnswer) -> AsyncIterator[bytes]:
+        """Send the text piece by piece, then what it cites."""
+        yield self._piece({"role": "assistant", "content": ""})
+        try:
+            async with Writing(streamed.write) as writing:
+                async for sent in text_events(writing, lambda text: self._piece({"content": text})):
+                    yield sent
+                synthesis = writing.synthesis
+        except Exception as error:
+            yield event(None, {"error": unexpected_problem(error, "the text of a chat completion")})
+            return
+        if not synthesis.text:
+            yield self._piece({"content": streamed.rendered()})
+        citations = citations_of(streamed.document, synthesis.cited if synthesis.text else None, self.base_url)
+        yield self._piece({"content": sources_list(citations)})
+        last = chunk(self.question.query_id, self.model, self.created, {}, "stop")
+        last["citations"] = citations
+        yield event(None, last)
+        yield format_sse_event(data_str="[DONE]")
+
+    def _piece(self, delta: ChunkDelta, finish_reason: Literal["stop"] | None = None) -> bytes:
+        return event(None, chunk(self.question.query_id, self.model, self.created, delta, finish_reason))

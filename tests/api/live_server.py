@@ -1,0 +1,33 @@
+"""The app on a real port, in a thread: for what only a connection shows (pieces as they come, clients that go)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from api.connections import MAX_HEADER_BYTES, Connection
+from api.listening import listen, url_of
+from api.process import Server
+
+WITHIN_S = 60.0
+
+
+@contextmanager
+def live(app: FastAPI) -> Iterator[str]:
+    """Serve an app as ``nornweave serve`` does; give its URL, without a slash at the end."""
+    config = uvicorn.Config(app, log_config=None, http=Connection, h11_max_incomplete_event_size=MAX_HEADER_BYTES)
+    accepting = threading.Event()
+    with listen("127.0.0.1", 0) as listener:
+        server = Server(config, accepting.set, is_shared=False)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            assert accepting.wait(WITHIN_S), "the server did not start"
+            yield url_of(listener).rstrip("/")
+        finally:
+            server.should_exit = True
+            thread.join(WITHIN_S)
