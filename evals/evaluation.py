@@ -54,8 +54,8 @@ class Evaluated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CandidateReport:
-    """What was found out about a candidate.
+class GenerationReport:
+    """What was found out about a candidate, or about what is published.
 
     Attributes:
         evaluated: per judged set.
@@ -119,6 +119,23 @@ def evaluate_published(
     )
 
 
+def judge_published(evaluated: Sequence[Evaluated], scope: Scope, settings: EvaluationSettings) -> GenerationReport:
+    """Judge what is published, as candidates are judged: by floors, and by drops since the last time beyond chance.
+
+    Args:
+        evaluated: of ``evaluate_published``.
+        scope: of the runs that count.
+        settings: margins and floors.
+    """
+    findings = tuple(
+        finding for one in evaluated for finding in judge(one.result, one.before.get(scope), settings, scope)
+    )
+    generation = evaluated[0].generation if evaluated else ""
+    return GenerationReport(
+        generation=generation, evaluated=tuple(evaluated), findings=findings, problems=(), accepted=False
+    )
+
+
 def configured_sets(settings: Settings, engine: Engine, domains: Sequence[Domain] = ()) -> tuple[SetToRun, ...]:
     """Return what is measured when nobody names a set.
 
@@ -162,7 +179,7 @@ def evaluate_candidate(
     run_id: str,
     accept: Callable[[], bool] = lambda: False,
     progress: Progress | None = None,
-) -> CandidateReport | None:
+) -> GenerationReport | None:
     """Measure a candidate with its domain's judged sets and compare it with what is published.
 
     What is published is measured as well where that has not been done yet and can be: where it was built with the
@@ -195,7 +212,7 @@ def evaluate_candidate(
         results, unrun = _results(engine, domain, judged, progress)
         before = _baselines(published, domain, judged, results, history, run_id)
     findings = tuple(finding for one in results for finding in judge(one, before.get(one.name), configured))
-    report = CandidateReport(
+    report = GenerationReport(
         generation=candidate.generation,
         evaluated=tuple(
             Evaluated(
@@ -222,7 +239,7 @@ def evaluate_candidate(
     return report
 
 
-def _asked(report: CandidateReport, accept: Callable[[], bool]) -> CandidateReport:
+def _asked(report: GenerationReport, accept: Callable[[], bool]) -> GenerationReport:
     """Return what was found out about a candidate with what a person says to it."""
     try:
         return replace(report, accepted=accept())

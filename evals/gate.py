@@ -44,18 +44,21 @@ class Finding:
     text: str
 
 
-def judge(result: SetResult, before: Baseline | None, settings: EvaluationSettings) -> tuple[Finding, ...]:
-    """Judge a candidate by one judged set that was run in its domain.
+def judge(
+    result: SetResult, before: Baseline | None, settings: EvaluationSettings, scope: Scope = Scope.DOMAIN
+) -> tuple[Finding, ...]:
+    """Judge a generation by one judged set that was run.
 
     A drop refuses if it is larger than the margin and beyond chance (one-sided paired randomisation test); a floor
     refuses if the mean lies below it.
 
     Args:
-        result: of the candidate, with a run in its own domain.
+        result: of the candidate, or of what is published.
         before: of what is published.
         settings: the domain's margins and floors.
+        scope: of the run that counts.
     """
-    run = result.scope(Scope.DOMAIN)
+    run = result.scope(scope)
     if run is None or run.stage(LAST_STAGE) is None:
         return ()
     return (*_drops(result, run, before, settings), *_floors(result, run, settings))

@@ -20,6 +20,7 @@ from nornweave.sources.opening import open_source
 from nornweave.sources.protocol import Source
 from nornweave.sync.wiring import INBOX
 from nornweave.types import Domain, digest
+from orchestration.announcements import Announcements
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
@@ -33,6 +34,7 @@ DEFAULT_CRON = "0 * * * *"
 EVALUATION_CRON = "30 3 * * *"
 SOURCES_INTERVAL_S = 60
 INBOX_INTERVAL_S = 30
+WEBHOOK_INTERVAL_S = 30
 # Dagster gives a tick 60 s; a source on a slow disk must not keep the others from being looked at.
 DEADLINE_S = 30.0
 
@@ -67,7 +69,26 @@ def automation(
             interval_s=SOURCES_INTERVAL_S,
             description="Syncs a domain soon after a file or a commit changed in one of its local sources.",
         ),
+        *([webhook_sensor(settings)] if settings.webhook else []),
     ]
+
+
+def webhook_sensor(settings: Settings) -> dg.SensorDefinition:
+    """Return the sensor that posts the events which the webhook has not taken yet; it asks for no run."""
+
+    def look(_: dg.SensorEvaluationContext) -> dg.SkipReason:
+        announcements = Announcements(settings)
+        announcements.deliver(heed_pause=True)
+        waiting = announcements.waiting
+        return dg.SkipReason(f"{waiting} events wait for the webhook" if waiting else "no event waits")
+
+    return dg.SensorDefinition(
+        name="webhook_delivery",
+        evaluation_fn=look,
+        minimum_interval_seconds=WEBHOOK_INTERVAL_S,
+        default_status=dg.DefaultSensorStatus.RUNNING,
+        description="Posts events that the webhook did not take at first; after each failure it waits longer.",
+    )
 
 
 def corpus_refresh(

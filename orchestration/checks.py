@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from evals.evaluation import CandidateReport
+from evals.evaluation import GenerationReport
 from nornweave.sync.invariants import INVARIANTS, Invariant
 from orchestration.quality import findings_metadata
 
@@ -26,7 +26,7 @@ QUALITY = "quality"
 
 
 def quality_check(asset: dg.AssetKey) -> dg.AssetCheckSpec:
-    """Return the blocking check that a candidate answers as well as what is published."""
+    """Return the check that holds a candidate back, and that shows where what is published got worse."""
     return dg.AssetCheckSpec(
         QUALITY,
         asset=asset,
@@ -35,13 +35,13 @@ def quality_check(asset: dg.AssetKey) -> dg.AssetCheckSpec:
     )
 
 
-def quality_result(asset: dg.AssetKey, report: CandidateReport | None) -> dg.AssetCheckResult:
-    """Return whether a candidate may be published, and which queries got worse.
+def quality_result(asset: dg.AssetKey, report: GenerationReport | None) -> dg.AssetCheckResult:
+    """Return whether a generation is good enough, and which queries got worse.
 
     Without a report the check passes: there is no candidate, or the domain is not measured.
     """
     if report is None:
-        untested = "nothing to hold back: no candidate was built, or the domain names no judged set"
+        untested = "nothing was measured: no candidate was built, or the domain names no judged set"
         return dg.AssetCheckResult(passed=True, asset_key=asset, check_name=QUALITY, description=untested)
     reasons = "; ".join(report.reasons) or "no measure dropped beyond chance and its margin"
     accepted = "a person has asked for it: " if report.reasons and report.accepted else ""

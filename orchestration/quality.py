@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from evals.evaluation import CandidateReport, Evaluated
+from evals.evaluation import Evaluated, GenerationReport
 from evals.gate import worse_queries
 from evals.measures import MEASURES
 from evals.results import Scope
@@ -99,7 +99,7 @@ def answers_metadata(evaluated: Sequence[Evaluated]) -> Metadata:
     return {**evaluated_metadata(evaluated, Scope.EVERYWHERE), **means}
 
 
-def findings_metadata(report: CandidateReport) -> Metadata:
+def findings_metadata(report: GenerationReport) -> Metadata:
     """Describe what the gate looked at, and which queries got worse."""
     rows = [("refuses" if finding.refuses else "passes", finding.text) for finding in report.findings]
     worse = [

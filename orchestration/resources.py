@@ -14,17 +14,18 @@ from typing import Any, TypeAlias
 import dagster as dg
 
 from evals.evaluation import evaluate_candidate
-from nornweave.errors import DomainBusyError, NornWeaveError, StoreError
+from nornweave.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
 from nornweave.files.full_disk import full_disk
 from nornweave.settings import Settings
 from nornweave.store.port import Publication
+from nornweave.sync.alarms import OF_A_SYNC, Alarm, AlarmKind, alarms_of
 from nornweave.sync.pipeline import DomainSync
 from nornweave.sync.records import Progress, SyncOptions, SyncReport
 from nornweave.sync.run_status import record_failure, record_run
-from nornweave.sync.webhook import Outbox, publication_event
 from nornweave.sync.wiring import domain_sync
 from nornweave.types import Domain
 from nornweave.wiring import domain_folder
+from orchestration.announcements import Announcements
 from orchestration.failures import QUERY_INTERRUPTED
 from orchestration.instance import PROCESS_TAG, process_mark
 
@@ -64,9 +65,10 @@ class DomainSyncs:
     retry_delay_s: float
     outcomes: Outcomes
     progress: Progress | None
+    announcements: Announcements
     _open: dict[Domain, DomainSync] = field(default_factory=dict)
     _step_started: float = 0.0
-    _webhook_takes: bool = True
+    _has_delivered: bool = False
 
     @contextmanager
     def step(
@@ -109,21 +111,22 @@ class DomainSyncs:
         return round(time.perf_counter() - self._step_started, 3)
 
     def finish(self, domain: Domain, publication: Publication | None) -> SyncReport:
-        """Record a domain's run as done, release the domain, and tell the webhook what was published."""
-        if publication and self.settings.webhook:
-            self._outbox.put(publication_event(domain, publication))
+        """Record a domain's run as done, release the domain, and tell what was published and what is wrong."""
         report = self._open[domain].report()
+        if publication:
+            self.announcements.published(domain, publication)
+        self.announcements.alarms(domain, alarms_of(report), OF_A_SYNC, run_id=self.options.run_id)
         self.outcomes[domain] = report
         record_run(domain_folder(self.settings, domain), report)
         self._open.pop(domain).close()
-        self._notify()
+        self._deliver()
         return report
 
     def close(self) -> None:
         """Release every domain, also those of which only some steps were asked for; notify the webhook."""
         while self._open:
             self._open.popitem()[1].close()
-        self._notify()
+        self._deliver()
 
     def progress_of(self, context: dg.AssetExecutionContext) -> Progress:
         """Return what a step shows its progress with: the run's log, unless a person is watching."""
@@ -137,14 +140,10 @@ class DomainSyncs:
         self._step_started = time.perf_counter()
         return self._open[domain]
 
-    def _notify(self) -> None:
-        """Deliver what waits for the webhook; a receiver that failed once is left alone for the rest of the run."""
-        if self.settings.webhook and self._webhook_takes:
-            self._webhook_takes = self._outbox.deliver(self.settings.webhook)
-
-    @property
-    def _outbox(self) -> Outbox:
-        return Outbox(self.settings.data_dir / "outbox")
+    def _deliver(self) -> None:
+        """Tell the webhook; a receiver that failed in this run does not delay it again."""
+        self.announcements.deliver(heed_pause=self._has_delivered)
+        self._has_delivered = True
 
     def _failure(self, domain: Domain, error: str) -> dg.Failure:
         """Give a domain up; return the failure to raise."""
@@ -155,6 +154,11 @@ class DomainSyncs:
         """Record that a domain's run failed, remove its candidate and release the domain."""
         self.outcomes[domain] = error
         sync = self._open.pop(domain, None)
+        if error != INTERRUPTED:
+            is_refused = sync is not None and isinstance(sync.refusal, QualityError)
+            kind = AlarmKind.CANDIDATE_REFUSED if is_refused else AlarmKind.SYNC_FAILED
+            failed = Alarm(kind=kind, subject=domain.value, text=error)
+            self.announcements.alarms(domain, [failed], [kind], run_id=self.options.run_id)
         try:
             record_failure(domain_folder(self.settings, domain), self.options.run_id, error)
         except StoreError as unrecorded:  # as on a full disk: the error that ended the run matters more
@@ -191,6 +195,7 @@ def domain_syncs(
             retry_delay_s=config["retry_delay_s"],
             outcomes={} if outcomes is None else outcomes,
             progress=progress,
+            announcements=Announcements(settings),
         )
         try:
             yield opened

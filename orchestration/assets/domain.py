@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import dagster as dg
 
-from evals.evaluation import CandidateReport
+from evals.evaluation import GenerationReport
 from nornweave.errors import DomainBusyError, EncoderError
 from nornweave.facts import extract
 from nornweave.settings import DomainSettings, Settings
@@ -69,10 +69,10 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
     @_step(domain, "evaluation", versions, _EVALUATION, kinds={"duckdb"}, checks=[quality_check(evaluation_key)])
     def evaluation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
         if not runs_too(context, asset_key(domain, "generation")):
-            described = domain_evaluation(settings, domain, context.run.run_id, syncs.progress_of(context))
-            return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, None)])
+            described, known = domain_evaluation(settings, domain, context.run.run_id, syncs.progress_of(context))
+            return dg.MaterializeResult(metadata=described, check_results=[quality_result(evaluation_key, known)])
         with syncs.step(context, domain) as sync:
-            report = cast("CandidateReport | None", sync.evaluate())  # the gate of these syncs returns no other
+            report = cast("GenerationReport | None", sync.evaluate())  # the gate of these syncs returns no other
             described = candidate_evaluation(settings, domain, report, built=sync.build().candidate is not None)
             return dg.MaterializeResult(
                 metadata={**described, "seconds": syncs.seconds},

@@ -7,15 +7,24 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from evals.evaluation import CandidateReport, Evaluated, configured_sets, evaluate_published, sets_across
+from evals.evaluation import (
+    Evaluated,
+    GenerationReport,
+    configured_sets,
+    evaluate_published,
+    judge_published,
+    sets_across,
+)
 from evals.judgments import Origin
 from evals.results import Scope
 from evals.runs import Progress
 from nornweave.engine import Engine
 from nornweave.quality.records import ALL_DOMAINS, Verdict
-from nornweave.settings import Settings
+from nornweave.settings import EvaluationSettings, Settings
+from nornweave.sync.alarms import Alarm, AlarmKind
 from nornweave.types import Domain
 from nornweave.wiring import history_of, store_of
+from orchestration.announcements import Announcements
 from orchestration.failures import translated
 from orchestration.metadata import Metadata
 from orchestration.quality import answers_metadata, evaluated_metadata, kept_metadata, trend_metadata
@@ -59,22 +68,30 @@ def runs_too(context: dg.AssetExecutionContext, key: dg.AssetKey) -> bool:
     return context.run.job_name != EVALUATION_JOB if selection is None else key in selection
 
 
-def domain_evaluation(settings: Settings, domain: Domain, run_id: str, progress: Progress) -> Metadata:
-    """Measure what a domain has published, alone."""
+def domain_evaluation(
+    settings: Settings, domain: Domain, run_id: str, progress: Progress
+) -> tuple[Metadata, GenerationReport | None]:
+    """Measure what a domain has published, alone, and tell the webhook if it dropped or lies below a floor.
+
+    Returns:
+        What Dagster shows, and what was found out; ``None`` if nothing could be measured.
+    """
     if store_of(settings, domain).current() is None:
-        return {"summary": "nothing is published yet"}
+        return {"summary": "nothing is published yet"}, None
     with translated(), Engine(settings, [domain], watch=False) as engine:
         sets = configured_sets(settings, engine, [domain])
         if not sets:
-            return {"summary": UNJUDGED}
+            return {"summary": UNJUDGED}, None
         evaluated = evaluate_published(
             settings, engine, sets, scopes=(Scope.DOMAIN, Scope.UNFILTERED), run_id=run_id, progress=progress
         )
-    return {**evaluated_metadata(evaluated, Scope.DOMAIN), **_trends(settings, evaluated, Scope.DOMAIN)}
+    report = judge_published(evaluated, Scope.DOMAIN, settings.domains[domain].evaluation)
+    _announce(settings, domain, report, run_id)
+    return {**evaluated_metadata(evaluated, Scope.DOMAIN), **_trends(settings, evaluated, Scope.DOMAIN)}, report
 
 
 def candidate_evaluation(
-    settings: Settings, domain: Domain, report: CandidateReport | None, *, built: bool
+    settings: Settings, domain: Domain, report: GenerationReport | None, *, built: bool
 ) -> Metadata:
     """Describe what was found out about a candidate, or what is known of the generation that stays.
 
@@ -123,7 +140,25 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
         evaluated = evaluate_published(
             settings, engine, sets, scopes=(Scope.EVERYWHERE,), run_id=run_id, progress=progress
         )
+    _announce(settings, None, judge_published(evaluated, Scope.EVERYWHERE, EvaluationSettings()), run_id)
     return {**answers_metadata(evaluated), **_trends(settings, evaluated, Scope.EVERYWHERE)}
+
+
+def _announce(settings: Settings, domain: Domain | None, report: GenerationReport, run_id: str) -> None:
+    """Tell what dropped since the last time, once, and what lies below its floor, until it does not any more."""
+    alarms = [
+        Alarm(
+            kind=AlarmKind.QUALITY_DROPPED,
+            subject=f"{finding.set_name} {finding.stage} {finding.measure}",
+            text=finding.text,
+            lasts=finding.comparison is None,
+        )
+        for finding in report.findings
+        if finding.refuses
+    ]
+    announcements = Announcements(settings)
+    announcements.alarms(domain, alarms, [AlarmKind.QUALITY_DROPPED], run_id=run_id)
+    announcements.deliver()
 
 
 def _is_known(settings: Settings) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evals.evaluation import CandidateReport, configured_sets, evaluate_candidate, evaluate_published
+from evals.evaluation import GenerationReport, configured_sets, evaluate_candidate, evaluate_published
 from evals.judgments import JudgmentError
 from evals.results import Scope
 from evals.runs import SetToRun, evaluate_all
@@ -94,7 +94,7 @@ def candidate_of(settings: Settings) -> Iterator[Candidate]:
         yield candidate
 
 
-def measured(settings: Settings, *, accepted: bool = False) -> CandidateReport:
+def measured(settings: Settings, *, accepted: bool = False) -> GenerationReport:
     with candidate_of(settings) as candidate:
         report = evaluate_candidate(settings, DOCS, candidate, run_id="test", accept=lambda: accepted)
     assert report

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from evals.evaluation import CandidateReport, evaluate_candidate
+from evals.evaluation import GenerationReport, evaluate_candidate
 from nornweave.retrieval.query import read_query
 from nornweave.retrieval.query_features import heading_terms
 from nornweave.settings import Settings, load_settings
@@ -69,7 +69,7 @@ def intact(connection: Connection) -> None:
     """Leave everything as it is."""
 
 
-def measured(settings: Settings, domain: Domain, plant: Plant = intact) -> CandidateReport:
+def measured(settings: Settings, domain: Domain, plant: Plant = intact) -> GenerationReport:
     """Measure a candidate of everything, built out of a working file in which something was planted."""
     working = domain_folder(settings, domain) / "working.duckdb"
     kept = working.with_name("kept.duckdb")

@@ -373,6 +373,31 @@ def test_a_broken_set_or_history_fails_the_job_with_its_message(
     assert "qrels.tsv:1" in failures_of(instance)["documentation__evaluation"]
 
 
+def test_what_is_published_below_its_floor_fails_the_nightly_check_and_is_told_until_it_is_not(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    missed = judged_set(
+        settings.file.parent / "golden", {"what is a heron": "page0.md", "where is the moon": "page1.md"}
+    )
+    assert missed.is_dir()
+
+    def night(floor: float) -> tuple[dg.AssetCheckEvaluation, list[str]]:
+        evaluation = {"judgments": ["golden"], "floors": {"RR@10": floor}}
+        told = configured(settings, "evaluation", evaluation)
+        told = told.model_copy(update={"webhook": "http://127.0.0.1:9/nobody"})
+        execute(told, instance, EVALUATION_JOB, asset_key(DOCS, "evaluation"))
+        files = sorted((told.data_dir / "outbox").glob("[0-9]*.json"))
+        return check_of(instance), [json.loads(file.read_text())["event"] for file in files]
+
+    check, events = night(0.999)
+    assert not check.passed and "the floor is 0.999" in str(check.description)
+    assert events == ["quality_dropped"]
+    check, events = night(0.999)
+    assert not check.passed and events == ["quality_dropped"], "told once"
+    check, events = night(0.001)
+    assert check.passed and events == ["quality_dropped", "recovered"]
+
+
 def test_the_schedule_measures_every_night(settings: Settings, instance: dg.DagsterInstance) -> None:
     schedule = build_definitions(settings).resolve_schedule_def("evaluation_schedule")
     tick = schedule.evaluate_tick(dg.build_schedule_context(instance=instance, scheduled_execution_time=NOON))
@@ -460,7 +485,7 @@ def test_an_evaluation_beside_publications_fails_nothing(settings: Settings) -> 
     publishing.start()
     said = []
     while publishing.is_alive():
-        said.append(domain_evaluation(settings, DOCS, "beside", no_progress))
+        said.append(domain_evaluation(settings, DOCS, "beside", no_progress)[0])
     publishing.join()
 
     assert problems == []

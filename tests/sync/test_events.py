@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import hmac
 import json
 import shutil
 import threading
@@ -19,7 +22,7 @@ from command_line import HASHED, nornweave
 from nornweave.errors import ConfigError
 from nornweave.settings import load_settings
 from nornweave.store.port import Publication
-from nornweave.sync.webhook import MAX_WAITING, Outbox, publication_event
+from nornweave.sync.webhook import MAX_WAITING, Outbox, publication_event, signature_headers
 from nornweave.types import Domain, GenerationId
 
 EVENT = publication_event(
@@ -38,11 +41,15 @@ NOBODY = "http://127.0.0.1:9/hooks/secret-token"
 
 
 @contextmanager
-def webhook(answer: int | Literal["drips"], received: list[Any]) -> Iterator[str]:
+def webhook(
+    answer: int | Literal["drips"], received: list[Any], headers: list[dict[str, str]] | None = None
+) -> Iterator[str]:
     left = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
+            if headers is not None:
+                headers.append({name.lower(): value for name, value in self.headers.items()})
             received.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
             if answer == "drips":
                 while not left.wait(0.2):
@@ -109,6 +116,48 @@ def test_what_is_not_taken_waits_and_arrives_in_order(outbox: Outbox, caplog: py
     assert "secret-token" not in caplog.text
 
 
+def test_who_heeds_the_pause_leaves_a_receiver_alone_that_failed_and_longer_each_time(tmp_path: Path) -> None:
+    now = [1_000_000.0]
+    outbox = Outbox(tmp_path / "outbox", clock=lambda: now[0])
+    outbox.put(EVENT)
+    tried: list[Any] = []
+    with webhook(503, tried) as url:
+        for pause_s in (30, 60, 120):
+            assert not outbox.deliver(url, heed_pause=True)
+            now[0] += pause_s - 1
+            assert not outbox.deliver(url, heed_pause=True)
+            now[0] += 2
+    assert len(tried) == 3
+    received: list[Any] = []
+    with webhook(200, received) as url:
+        assert outbox.deliver(url), "a sync tries once, whatever the pause"
+        outbox.put(EVENT)
+        assert outbox.deliver(url, heed_pause=True), "what worked once is not left alone"
+    assert received == [EVENT, EVENT]
+
+
+@pytest.mark.parametrize("secret", ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_not base64", "any text"])
+def test_events_are_signed_as_standard_webhooks_are(secret: str) -> None:
+    headers = signature_headers("msg_1", b'{"a": 1}', secret)
+    key = base64.b64decode("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw") if secret.startswith("whsec_M") else secret.encode()
+    signed = f"msg_1.{headers['webhook-timestamp']}.".encode() + b'{"a": 1}'
+    expected = base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{expected}"
+    assert signature_headers("msg_1", b"", None).keys() == {"webhook-id", "webhook-timestamp"}
+
+
+def test_a_signed_event_keeps_its_id_when_it_is_sent_again(outbox: Outbox) -> None:
+    seen: list[Any] = []
+    outbox.put(EVENT)
+    headers: list[dict[str, str]] = []
+    with webhook(500, seen, headers) as url:
+        outbox.deliver(url, "secret")
+    with webhook(200, seen, headers) as url:
+        outbox.deliver(url, "secret")
+    assert headers[0]["webhook-id"] == headers[1]["webhook-id"]
+    assert headers[1]["webhook-signature"].startswith("v1,")
+
+
 def test_a_receiver_that_drips_bytes_is_left_at_the_deadline(outbox: Outbox) -> None:
     outbox.put(EVENT)
     with webhook("drips", []) as url:
@@ -135,7 +184,7 @@ def test_the_outbox_is_bounded_and_never_raises(tmp_path: Path, caplog: pytest.L
     shutil.rmtree(tmp_path / "outbox")
     (tmp_path / "outbox").write_text("a file is in the way")
     outbox.put(EVENT)
-    assert "will not hear of code gen-000002" in caplog.text
+    assert "will not hear of publication of code" in caplog.text
 
 
 @pytest.mark.parametrize("url", ["http://[::1", "http://host:99999/", "ftp://host/", "http://", "hooks"])
