@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Mapping
 from contextvars import ContextVar
 
+from opentelemetry import trace
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from nornweave.text.terminal import configure_logging
@@ -38,6 +39,16 @@ def callers_trace_id(scope: Scope) -> str | None:
     return match[2].decode("ascii")
 
 
+def _span_trace_id(scope: Scope) -> str | None:
+    """Return the trace id of FastAPI's span of a request, if spans are exported; what was asked is taken out of it."""
+    span = trace.get_current_span()
+    if not span.is_recording():
+        return None
+    if scope.get("query_string"):
+        span.set_attribute("url.query", "REDACTED")  # of a page's address it is what was asked
+    return f"{span.get_span_context().trace_id:032x}"
+
+
 def traceparent() -> str:
     """Return the header that passes the current trace on to another process."""
     return f"00-{current_trace_id()}-{secrets.token_hex(8)}-01"
@@ -54,7 +65,7 @@ class Tracing:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        token = _trace_id.set(callers_trace_id(scope) or secrets.token_hex(16))
+        token = _trace_id.set(_span_trace_id(scope) or callers_trace_id(scope) or secrets.token_hex(16))
         try:
             await self._app(scope, receive, send)
         finally:
@@ -66,7 +77,7 @@ class _TraceSuffix(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         trace_id = current_trace_id()
-        record.trace = f" trace_id={trace_id}" if trace_id else ""
+        record.trace_id, record.trace = trace_id, f" trace_id={trace_id}" if trace_id else ""
         return True
 
 

@@ -49,7 +49,11 @@ class Announcements:
             log.warning("alarms of %s are not remembered: %s", domain or ANSWERS, error)
 
     def deliver(self, *, heed_pause: bool = False) -> None:
-        """Post what waits, for a few seconds at most; a receiver that fails is left alone for a while by who heeds it."""
+        """Post what waits, for a few seconds at most.
+
+        Args:
+            heed_pause: leave a receiver alone that failed a short while ago.
+        """
         if self._settings.webhook:
             self._outbox.deliver(self._settings.webhook, os.environ.get(SECRET), heed_pause=heed_pause)
 

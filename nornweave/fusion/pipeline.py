@@ -17,6 +17,7 @@ from nornweave.fusion.records import Fused, Recalled
 from nornweave.retrieval.question import ConflictStrategy, Question
 from nornweave.routing.router import query_type
 from nornweave.settings.fusion import FusionSettings
+from nornweave.spans import span
 
 T = TypeVar("T")
 
@@ -31,7 +32,8 @@ class Stopwatch:
     def time(self, step: str, work: Callable[[], T]) -> T:
         """Do ``work`` and note how long it took."""
         started = time.perf_counter()
-        result = work()
+        with span(f"nornweave.{step}"):
+            result = work()
         self._milliseconds[step] = round((time.perf_counter() - started) * 1000, 3)
         return result
 

@@ -25,6 +25,7 @@ from nornweave.retrieval.records import AgentState, Filters, RecallResponse
 from nornweave.retrieval.selection import choose
 from nornweave.retrieval.statistics import Statistics
 from nornweave.settings import DomainSettings, PlanSettings
+from nornweave.spans import retrieval_span
 from nornweave.store.conditions import Condition
 from nornweave.store.generation import Generation
 from nornweave.store.port import Vectors
@@ -149,7 +150,10 @@ class Agent:
         try:
             check_query(question.text, question.top_k)
             conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
-            with self.generation.use() as generation:
+            with (
+                retrieval_span(self.domain.value, question.text, question.top_k),
+                self.generation.use() as generation,
+            ):
                 response = self._recall(question, conditions, self._visible(question, generation), started)
         except (QueryError, StoreError):
             self.statistics.failed()

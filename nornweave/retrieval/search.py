@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -25,6 +26,7 @@ from nornweave.retrieval.retrievers import (
     term_weights,
 )
 from nornweave.settings import PlanSettings, SourceWeights
+from nornweave.spans import in_span
 from nornweave.store.generation import Generation
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 
@@ -87,9 +89,9 @@ def search(
     futures = {}
     for name, task in tasks.items():
         if name == RetrievalSource.DENSE:
-            futures[name] = dense_executor.submit(task)
+            futures[name] = dense_executor.submit(copy_context().run, task)
         elif name == RetrievalSource.FULLTEXT and query.phrases:
-            futures[name] = executor.submit(task)
+            futures[name] = executor.submit(copy_context().run, task)
     # The others take some 0.1 ms each, out of memory: handing them to another thread would cost more than it gains.
     futures |= {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
     wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
@@ -137,12 +139,13 @@ def _tasks(
         vectors.append(encode(query.text))
         return search_dense(vectors[0], generation, depth, within)
 
-    return {
+    tasks: dict[str, Callable[[], Finding]] = {
         RetrievalSource.DENSE.value: dense,
         RetrievalSource.SPARSE.value: partial(search_sparse, weights, generation, plan, depth, within),
         RetrievalSource.FULLTEXT.value: partial(search_fulltext, query, weights, generation, depth, within),
         RetrievalSource.STRUCTURED.value: partial(search_structured, query, generation, depth, within),
     }
+    return {name: in_span(f"search {name}", task) for name, task in tasks.items()}
 
 
 def _outcome(name: str, future: Future[Finding]) -> tuple[SourceState, str, Finding | None]:

@@ -12,6 +12,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -40,10 +41,28 @@ class LogFormatter(logging.Formatter):
         return legible(super().format(record))
 
 
+class JsonFormatter(logging.Formatter):
+    """Format a record as one line of JSON: time, level, logger, message; trace_id and exception where there are any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as JSON; what is unseen is escaped."""
+        document = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if trace_id := getattr(record, "trace_id", ""):
+            document["trace_id"] = trace_id
+        if record.exc_info:
+            document["exception"] = self.formatException(record.exc_info)
+        return json.dumps(document)
+
+
 def configure_logging(
     environment: Mapping[str, str], *, line: str = "%(levelname)s %(message)s", added: logging.Filter | None = None
 ) -> None:
-    """Send log records to stderr, from ``LOG_LEVEL`` of the environment on.
+    """Send log records to stderr, from ``LOG_LEVEL`` on, in the form that ``NORNWEAVE_LOG_FORMAT`` says: text or json.
 
     Args:
         environment: of the process.
@@ -51,7 +70,8 @@ def configure_logging(
         added: gives records what the line has besides; other handlers are then replaced.
     """
     handler = logging.StreamHandler()
-    handler.setFormatter(LogFormatter(line))
+    as_json = environment.get("NORNWEAVE_LOG_FORMAT", "").strip().lower() == "json"
+    handler.setFormatter(JsonFormatter() if as_json else LogFormatter(line))
     if added:
         handler.addFilter(added)
     level = environment.get("LOG_LEVEL", "WARNING").upper()

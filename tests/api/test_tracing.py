@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from api_support import Ask
@@ -53,3 +57,18 @@ def test_otherwise_it_has_a_new_one_each_time(ask: Ask) -> None:
     assert first["trace_id"] != second["trace_id"] != TRACE
     assert first["query_id"] != second["query_id"]
     assert current_trace_id() == "", "outside of requests there is none"
+
+
+def test_log_lines_are_json_where_that_is_wanted() -> None:
+    script = (
+        "import logging, os; from api.tracing import log_trace_ids, _trace_id; log_trace_ids(os.environ)\n"
+        "_trace_id.set('ab' * 16); logging.getLogger('x').warning('one\\x1b[2J %s', 'line')\n"
+        "_trace_id.set('')\n"
+        "try: 1 / 0\nexcept ZeroDivisionError: logging.getLogger('y').exception('a defect')\n"
+    )
+    environment = {**os.environ, "NORNWEAVE_LOG_FORMAT": "json", "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=True)
+    first, second = map(json.loads, done.stderr.splitlines())
+    assert (first["level"], first["logger"], first["message"]) == ("WARNING", "x", "one\x1b[2J line")
+    assert first["trace_id"] == "ab" * 16 and "\x1b" not in done.stderr
+    assert "trace_id" not in second and "ZeroDivisionError" in second["exception"]

@@ -17,6 +17,7 @@ from nornweave.fusion.records import ConflictRecord, CoverageGap, RankedItem, Sy
 from nornweave.models.language_model import RUNTIME
 from nornweave.models.language_model_errors import why_it_failed, why_not_asked
 from nornweave.settings.fusion import FusionSettings
+from nornweave.spans import model_span
 
 log = logging.getLogger(__name__)
 
@@ -263,6 +264,12 @@ class Synthesizer:
         problem = await asyncio.to_thread(why_not_asked, litellm, model)
         if problem is not None:
             return problem
+        with model_span(model):
+            return await self._completion(litellm, model, prompt, seconds, listener)
+
+    async def _completion(
+        self, litellm: Any, model: str, prompt: Prompt, seconds: float, listener: _Listener | None
+    ) -> _Said:
         answer = await litellm.acompletion(
             model=model,
             messages=[dict(message) for message in prompt.messages],
