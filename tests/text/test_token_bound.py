@@ -1,0 +1,74 @@
+"""The bound on tokens against tokenizers of two makers, whose files a dependency carries."""
+
+from __future__ import annotations
+
+import base64
+import importlib.util
+import json
+import random
+from pathlib import Path
+
+import pytest
+import tiktoken
+from tiktoken.load import load_tiktoken_bpe
+from tokenizers import Tokenizer
+
+from nornweave.text.token_bound import bound_tokens
+
+ROOT = Path(__file__).parents[2]
+# Found without importing litellm, which takes seconds.
+FOLDER = Path(str(importlib.util.find_spec("litellm").origin)).parent / "litellm_core_utils" / "tokenizers"  # type: ignore[union-attr]
+RANDOM = random.Random(1)
+BYTES = RANDOM.randbytes(9000)
+
+
+def characters(first: int, last: int, count: int) -> str:
+    return "".join(chr(RANDOM.randrange(first, last)) for _ in range(count))
+
+
+TEXTS = {
+    "prose": (ROOT / "docs/recall.md").read_text("utf-8"),
+    "code": (ROOT / "nornweave/engine.py").read_text("utf-8"),
+    "json": (ROOT / "api/worked.json").read_text("utf-8")[:40_000],
+    "base64": base64.b64encode(BYTES).decode(),
+    "base32": base64.b32encode(BYTES).decode().lower(),
+    "hexadecimal": BYTES.hex(),
+    "digits": str(int.from_bytes(BYTES[:1700])),
+    "signs": characters(33, 48, 9000),
+    "printable": characters(33, 127, 9000),
+    "blanks": " \n\t" * 3000,
+    "han": characters(0x4E00, 0x9FFF, 4000),
+    "chinese": "支付失败时请重试，网关返回四百二十二。" * 200,
+    "russian": "Платёж отклонён, шлюз отвечает кодом 422. " * 200,
+    "emoji": characters(0x1F300, 0x1F6FF, 3000),
+    "cuneiform": characters(0x12000, 0x12300, 3000),
+    "combining": "a\u0301\u0323" * 3000,
+}
+
+
+@pytest.fixture(scope="module")
+def counts() -> dict[str, int]:
+    """The tokens of each text, by the tokenizer that needs most."""
+    ranks = load_tiktoken_bpe(str(FOLDER / "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"))
+    pattern = (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+        r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+    )
+    openai = tiktoken.Encoding("cl100k", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    anthropic = Tokenizer.from_file(str(FOLDER / "anthropic_tokenizer.json"))
+    return {name: max(len(openai.encode(text)), len(anthropic.encode(text).ids)) for name, text in TEXTS.items()}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_the_bound_is_at_least_three_quarters_of_what_tokenizers_count(name: str, counts: dict[str, int]) -> None:
+    assert bound_tokens(TEXTS[name]) >= 0.74 * counts[name]
+
+
+@pytest.mark.parametrize("name", ["prose", "code", "json"])
+def test_ordinary_text_is_not_counted_twice(name: str, counts: dict[str, int]) -> None:
+    assert counts[name] <= bound_tokens(TEXTS[name]) <= 1.8 * counts[name]
+
+
+def test_a_text_that_is_half_a_character_has_a_bound() -> None:
+    assert bound_tokens(json.loads('"\\ud800"')) >= 1
+    assert bound_tokens("") == 0
