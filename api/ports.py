@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nornweave.feedback.book import FeedbackDocument
-from nornweave.fusion.records import Recalled
+from nornweave.fusion.records import Answer, Recalled
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState, RecallResponse
 from nornweave.types import Domain, JsonValue
@@ -65,7 +65,7 @@ class EnginePort(Protocol):
     def close(self) -> None:
         """Finish what is in flight and refuse the rest."""
 
-    def query(self, question: Question) -> FusionResult:
+    def answer(self, question: Question) -> Answer:
         """Answer a question out of all domains; who is late or fails is a coverage gap.
 
         Raises:
@@ -73,8 +73,11 @@ class EnginePort(Protocol):
             StoreError: the engine is closed.
         """
 
+    def query(self, question: Question) -> FusionResult:
+        """Answer a question as JSON; raises as ``answer`` does."""
+
     def query_text(self, question: Question) -> str:
-        """Answer a question as text with a header per source; raises as ``query`` does."""
+        """Answer a question as text with a header per source; raises as ``answer`` does."""
 
     def remember(self, question: Question, document: FusionResult) -> None:
         """Keep what an answer showed, so that it can be judged; never fails or waits."""
