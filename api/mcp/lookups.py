@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from urllib.parse import quote, unquote
 
-from api.errors import ProblemError
+from api.errors import RETRY_SOON_S, ProblemError, unavailable
 from api.ledger_query import LedgerQuery
 from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, StatusArguments
 from api.mcp.calls import Call
@@ -17,6 +17,7 @@ from api.ports import AgentPort, EnginePort
 from api.starting import wait_for_start
 from nornweave.answer.pages import largest
 from nornweave.errors import QueryError
+from nornweave.retrieval.records import AgentState
 from nornweave.types import Domain
 from nornweave.views import LedgerDocument, LedgerEntryDocument
 from nornweave.views.tools import (
@@ -46,12 +47,7 @@ async def fetch(arguments: FetchArguments, call: Call) -> FetchDocument:
     await wait_for_start(call.serving.agents, call.arrival.deadline)
     found = await call.look_up(lambda engine: _fetched(engine, name, call))
     if found is None:
-        shown = line(name, SHOWN_CHARACTERS)
-        raise ProblemError(
-            404,
-            f"nothing with the id {shown!r} is in what is served; it may have been changed or removed since. "
-            "Search again: `search` returns the ids that there are",
-        )
+        raise _missing(name, call.serving.agents)
     return _from(found, start)
 
 
@@ -74,7 +70,8 @@ def _fetched(engine: EnginePort, name: str, call: Call) -> FetchDocument | None:
     if match := _DOCUMENT.fullmatch(name):
         domain, source_id, path = match[1], match[2], unquote(match[3])
         served = {one.value: one for one in call.serving.domains}
-        document = engine.document(served[domain], source_id, path) if domain in served else None
+        is_name = domain in served and "\0" not in path  # which a database need not take
+        document = engine.document(served[domain], source_id, path) if is_name else None
         return fetched_document(document, call.link, name) if document else None
     chunk = engine.chunk(name)
     if chunk is None:
@@ -82,6 +79,18 @@ def _fetched(engine: EnginePort, name: str, call: Call) -> FetchDocument | None:
     citation = chunk["citation"]
     around = f"{DOCUMENT}{citation['domain_id']}/{citation['source_id']}/{quote(citation['source_path'])}"
     return fetched_chunk(chunk, call.link, around)
+
+
+def _missing(name: str, agents: Sequence[AgentPort]) -> ProblemError:
+    starting = [agent.agent_id for agent in agents if agent.state is AgentState.STARTING]
+    if starting:
+        return unavailable("agent-starting", f"{', '.join(starting)} is still loading and may have it", RETRY_SOON_S)
+    shown = line(name, SHOWN_CHARACTERS)
+    return ProblemError(
+        404,
+        f"nothing with the id {shown!r} is in what is served; it may have been changed or removed since. "
+        "Search again: `search` returns the ids that there are",
+    )
 
 
 def _from(found: FetchDocument, start: int) -> FetchDocument:

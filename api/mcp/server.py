@@ -57,6 +57,7 @@ def protocol_server(
         timeout_ms: after which a call is an answer or an error.
     """
     listed = [_listed(tool, domains) for tool in TOOLS]
+    schemas = {tool.name: tool.input_schema for tool in listed}
     tools = {tool.name: tool for tool in TOOLS}
 
     async def list_tools(_context: object, _parameters: PaginatedRequestParams | None) -> ListToolsResult:
@@ -80,6 +81,7 @@ def protocol_server(
         version=version("nornweave"),
         title=TITLE,
         instructions=INSTRUCTIONS,
+        get_tool_input_schema=schemas.get,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )

@@ -16,7 +16,10 @@ from mcp.shared.exceptions import MCPError
 from mcp_client import REVISIONS, drive, problem, result, until_loaded
 from memory_engine import ledger_entry
 
-from api.state import Serving
+from api.mcp.arguments import ANSWER_ITEMS, LEAST_RESULT_TOKENS, MAX_RESULT_TOKENS, USUAL_RESULT_TOKENS
+from api.mcp.results import MAX_RESULT_CHARACTERS
+from api.mcp.tools import TOOLS
+from api.state import QUESTIONS, Serving
 from nornweave.errors import ConfigError
 from nornweave.retrieval.records import AgentState
 from nornweave.settings import Settings
@@ -208,6 +211,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("fetch", {"id": "x" * 16_385}, "id: "),
     ("search", {"query": "x", "filters": {"code": {"y" * 90_000: 1}}}, "filters.code.yyy"),
     ("fetch", {"id": "document:code/ledger/..%2F..%2Fnornweave.yaml"}, "nothing with the id"),
+    ("fetch", {"id": "document:code/ledger/%00.py"}, "nothing with the id"),
     ("fetch", {"id": "document:research/ledger/ledger.py"}, "nothing with the id"),
     ("fetch", {"id": "document:code/ledger/ledger.py@99999"}, "must be below that"),
     ("conflicts", {"domain": "wiki"}, "domain: 'wiki' is not served"),
@@ -223,6 +227,18 @@ def test_wrong_arguments_are_named(published: Settings) -> None:
             assert said in await problem(client, tool, **arguments), (tool, arguments)
 
     drive(published, test)
+
+
+def test_the_guide_names_every_tool_argument_and_limit() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "agents.md").read_text("utf-8")
+    for tool in TOOLS:
+        (row,) = (line for line in guide.splitlines() if line.startswith(f"| `{tool.name}` |"))
+        assert all(f"`{name}`" in row for name in tool.arguments.model_fields)
+        assert f"### `{tool.name}`" in guide
+    for limit in (MAX_RESULT_TOKENS, LEAST_RESULT_TOKENS, USUAL_RESULT_TOKENS, MAX_RESULT_CHARACTERS):
+        assert f"{limit:,}" in guide
+    for said in (f"{ANSWER_ITEMS} passages", f"{QUESTIONS} run"):
+        assert said in guide
 
 
 def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol(published: Settings) -> None:
@@ -263,6 +279,19 @@ def test_a_call_while_it_loads_waits_and_then_says_so(settings: Settings) -> Non
         assert (await result(client, "search", query="x"))["results"]
 
     drive(short, test, MemoryEngine(agent))
+
+
+def test_what_may_be_in_a_domain_that_still_loads_is_not_called_gone(settings: Settings) -> None:
+    ready, starting = MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION, state=AgentState.STARTING)
+    short = settings.model_copy(update={"fusion": settings.fusion.model_copy(update={"fusion_timeout_seconds": 0.2})})
+
+    async def test(client: Client) -> None:
+        assert (await result(client, "fetch", id="chunk-0"))["text"]
+        assert "documentation-memory is still loading" in await problem(client, "fetch", id="nothing")
+        starting.state = AgentState.READY
+        assert "nothing with the id" in await problem(client, "fetch", id="nothing")
+
+    drive(short, test, MemoryEngine(ready, starting))
 
 
 def test_what_nobody_thought_of_is_an_incident_and_no_secret(
