@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
@@ -108,43 +107,3 @@ class ConflictsArguments(Arguments):
 
 class StatusArguments(Arguments):
     """Of ``status``: none."""
-
-
-def input_schema(arguments: type[Arguments], domains: Sequence[Domain]) -> dict[str, Any]:
-    """Return the JSON Schema of a tool's arguments, which names the domains that are served."""
-    schema = _plain(arguments.model_json_schema())
-    schema.pop("description", None)
-    names = [domain.value for domain in domains]
-    properties = schema.setdefault("properties", {})
-    for field in ("domains", "domain"):
-        for kind in properties.get(field, {}).get("anyOf", ()):
-            if kind["type"] == "array":
-                kind["items"] = {"type": "string", "enum": names}
-            elif kind["type"] == "string":
-                kind.pop("maxLength", None)
-                kind["enum"] = names
-    return schema
-
-
-def output_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a result without what no client needs."""
-    return _plain(schema)
-
-
-def _plain(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the titles that pydantic makes of names: they cost an agent tokens and say nothing."""
-    return {key: _without_titles(value) for key, value in schema.items() if key != "title"}
-
-
-def _without_titles(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_without_titles(one) for one in node]
-    if not isinstance(node, dict):
-        return node
-    return {
-        key: {name: _without_titles(one) for name, one in value.items()}
-        if key in {"properties", "$defs"}
-        else _without_titles(value)
-        for key, value in node.items()
-        if key != "title" or isinstance(value, dict)
-    }

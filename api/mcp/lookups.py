@@ -20,11 +20,9 @@ from nornweave.errors import QueryError
 from nornweave.retrieval.records import AgentState
 from nornweave.types import Domain
 from nornweave.views import LedgerDocument, LedgerEntryDocument
+from nornweave.views.tool_results import ConflictsPageDocument, FetchDocument, StatusDocument
 from nornweave.views.tools import (
-    ConflictsPageDocument,
-    FetchDocument,
     Link,
-    StatusDocument,
     domain_status_document,
     fetched_chunk,
     fetched_document,

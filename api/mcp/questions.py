@@ -11,7 +11,8 @@ from api.mcp.results import is_within
 from api.ports import EnginePort
 from nornweave.answer.pages import AnswerPage, answer_page, largest, snippet
 from nornweave.fusion.records import Answer
-from nornweave.views.tools import AnswerPageDocument, Link, SearchDocument, search_document, source_document
+from nornweave.views.tool_results import AnswerPageDocument, SearchDocument
+from nornweave.views.tools import Link, search_document, source_document
 
 SNIPPET_CHARACTERS = 300
 

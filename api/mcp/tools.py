@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from pydantic import TypeAdapter
-
 from api.mcp.arguments import (
     AnswerArguments,
     Arguments,
@@ -15,14 +13,13 @@ from api.mcp.arguments import (
     FetchArguments,
     SearchArguments,
     StatusArguments,
-    input_schema,
-    output_schema,
 )
 from api.mcp.calls import Call
 from api.mcp.lookups import conflicts, fetch, status
 from api.mcp.questions import answer, search
+from api.mcp.schemas import input_schema, output_schema
 from nornweave.types import Domain
-from nornweave.views.tools import (
+from nornweave.views.tool_results import (
     AnswerPageDocument,
     ConflictsPageDocument,
     FetchDocument,
@@ -64,7 +61,7 @@ class ToolDefinition:
 
     def output_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the result."""
-        return output_schema(TypeAdapter(self.result).json_schema())
+        return output_schema(self.result)
 
 
 TOOLS = (

@@ -1,15 +1,9 @@
-"""What the tools of the MCP server return, as JSON.
-
-OpenAI's connectors read ``results``, ``id``, ``title``, ``text``, ``url`` and ``metadata``.
-"""
+"""What the tools for agents return, as JSON: short, each text on one line but those that are quoted whole."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, NotRequired, TypeAlias
-
-from pydantic import Field
-from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
+from typing import TypeAlias
 
 from nornweave.fusion.records import Answer, RankedItem
 from nornweave.text.legible import legible
@@ -18,6 +12,15 @@ from nornweave.views.answer import item_role
 from nornweave.views.items import CitationDocument, citation_document
 from nornweave.views.ledger import LedgerEntryDocument, LedgerSideDocument
 from nornweave.views.texts import ChunkDocument, DocumentDocument
+from nornweave.views.tool_results import (
+    ConflictSideDocument,
+    DomainStatusDocument,
+    FetchDocument,
+    LedgerConflictDocument,
+    SearchDocument,
+    SearchResultDocument,
+    SourceDocument,
+)
 
 TITLE_CHARACTERS = 160
 LINE_CHARACTERS = 240
@@ -26,116 +29,6 @@ ALSO_SHOWN = 3
 
 Link: TypeAlias = Callable[[str, str | None], str]
 """Chunk id and the citation's own URL → the URL that a reader opens."""
-
-
-class SearchResultDocument(TypedDict):
-    """A passage that answers."""
-
-    id: Annotated[str, Field(description="for `fetch`")]
-    title: Annotated[str, Field(description="what it is about, and where it stands")]
-    url: str
-    domain: str
-    date: Annotated[str | None, Field(description="when it was last changed, ISO 8601")]
-    snippet: Annotated[str, Field(description="the sentences or lines that the query is about")]
-    conflict: NotRequired[
-        Annotated[str, Field(description="it takes part in a conflict: `holds`, `agrees`, `demoted` or `flagged`")]
-    ]
-
-
-class SearchDocument(TypedDict):
-    """Passages, best first."""
-
-    results: list[SearchResultDocument]
-    notes: NotRequired[Annotated[list[str], Field(description="what was not searched or left out, and what to do")]]
-
-
-class FetchDocument(TypedDict):
-    """A passage or a document."""
-
-    id: str
-    title: str
-    text: str
-    url: str
-    metadata: Annotated[dict[str, str], Field(description="where it stands; `next` is the id of the rest")]
-
-
-class SourceDocument(TypedDict):
-    """A passage that the text cites."""
-
-    id: Annotated[str, Field(description="for `fetch`")]
-    title: str
-    url: str
-
-
-class AnswerPageDocument(TypedDict):
-    """A part of one answer."""
-
-    text: Annotated[str, Field(description="passages by domain, conflicts with both sides, what was not searched")]
-    sources: Annotated[list[SourceDocument], Field(description="of the passages in `text`, in the order of relevance")]
-    conflicts: Annotated[int, Field(description="in which the passages take part")]
-    not_searched: Annotated[list[str], Field(description="domains that gave no answer; `text` says why")]
-    more: Annotated[int, Field(description="passages that were found and are not shown yet")]
-    next: Annotated[str | None, Field(description="pass it as `after`, with the same query, to get them")]
-    notes: NotRequired[list[str]]
-
-
-class ConflictSideDocument(TypedDict):
-    """What one side of a conflict says."""
-
-    id: Annotated[str, Field(description="of the passage, for `fetch`")]
-    domain: str
-    place: str
-    value: str
-    statement: str
-    date: str | None
-    author: NotRequired[str]
-    url: str
-
-
-class LedgerConflictDocument(TypedDict):
-    """Two places that disagree."""
-
-    entry_id: str
-    about: str
-    sides: list[ConflictSideDocument]
-    also: NotRequired[Annotated[list[str], Field(description="other places that say what the second side says")]]
-    holds: Annotated[str | None, Field(description="the domain that probably holds")]
-    reason: str
-    confidence: Annotated[float, Field(description="the probability that it is a contradiction")]
-    since: str
-    settled: str | None
-
-
-class ConflictsPageDocument(TypedDict):
-    """A part of the conflict ledger."""
-
-    conflicts: list[LedgerConflictDocument]
-    total: int
-    more: int
-    next: Annotated[str | None, Field(description="pass it as `after`, with the same filters, to get them")]
-    made_at: str | None
-    notes: NotRequired[list[str]]
-
-
-class DomainStatusDocument(TypedDict):
-    """How one domain is."""
-
-    domain: str
-    about: str
-    state: str
-    generation: str | None
-    indexed_at: str | None
-    documents: int
-    chunks: int
-    filters: Annotated[dict[str, str], Field(description="that `search` and `answer` take → type of their values")]
-    notices: list[str]
-
-
-class StatusDocument(TypedDict):
-    """What can be searched."""
-
-    version: str
-    domains: list[DomainStatusDocument]
 
 
 def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> SearchDocument:
@@ -323,20 +216,3 @@ def _ledger_place(side: LedgerSideDocument) -> str:
 
 def _text(value: JsonValue) -> str | None:
     return None if value is None else str(value)
-
-
-__all__ = [
-    "AnswerPageDocument",
-    "ConflictsPageDocument",
-    "FetchDocument",
-    "Link",
-    "SearchDocument",
-    "StatusDocument",
-    "domain_status_document",
-    "fetched_chunk",
-    "fetched_document",
-    "ledger_conflict_document",
-    "line",
-    "search_document",
-    "source_document",
-]
