@@ -12,7 +12,7 @@ from api.ledger_query import LedgerQuery
 from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, StatusArguments
 from api.mcp.calls import Call
 from api.mcp.handles import Place, handle, place_of
-from api.mcp.results import is_within
+from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
 from api.ports import AgentPort, EnginePort
 from api.starting import wait_for_start
 from nornweave.answer.pages import largest
@@ -32,7 +32,7 @@ from nornweave.views.tools import (
 
 SHOWN_CHARACTERS = 200
 # More than fits into any result: what comes after that need not be looked at.
-CONSIDERED_CHARACTERS, CONSIDERED_CONFLICTS = 40_000, 50
+CONSIDERED_CONFLICTS = 50
 DOCUMENT = "document:"
 _DOCUMENT = re.compile(rf"{DOCUMENT}([a-z]+)/([^/]+)/(.+)", re.DOTALL)
 _FROM = re.compile(r"(.+)@([0-9]{1,9})", re.DOTALL)
@@ -43,10 +43,15 @@ async def fetch(arguments: FetchArguments, call: Call) -> FetchDocument:
     match = _FROM.fullmatch(arguments.id)
     name, start = (match[1], int(match[2])) if match else (arguments.id, 0)
     await wait_for_start(call.serving.agents, call.arrival.deadline)
-    found = await call.look_up(lambda engine: _fetched(engine, name, call))
+
+    def work(engine: EnginePort) -> FetchDocument | None:
+        found = _fetched(engine, name, call)
+        return _from(found, start) if found else None
+
+    found = await call.look_up(work)
     if found is None:
         raise _missing(name, call.serving.agents)
-    return _from(found, start)
+    return found
 
 
 async def conflicts(arguments: ConflictsArguments, call: Call) -> ConflictsPageDocument:
@@ -105,7 +110,7 @@ def _from(found: FetchDocument, start: int) -> FetchDocument:
         note = f"\n\n[… {len(text) - end} more characters: fetch {rest}]"
         return {**found, "text": text[start:end] + note, "metadata": {**found["metadata"], "next": rest}}
 
-    length = largest(min(len(text) - start, CONSIDERED_CHARACTERS), lambda count: is_within(part(count)))
+    length = largest(min(len(text) - start, MAX_RESULT_CHARACTERS), lambda count: is_within(part(count)))
     if start + length < len(text):
         line_end = text.rfind("\n", start + length // 2, start + length) + 1
         length = line_end - start if line_end else max(1, length)
@@ -117,10 +122,10 @@ def _ledger(
 ) -> ConflictsPageDocument:
     chosen = query.chosen(ledger)
     served = {domain.value for domain in call.serving.domains}
-    entries = [
-        entry
+    entries: list[LedgerEntryDocument] = [
+        {**entry, "also": [side for side in entry["also"] if side["domain_id"] in served]}
         for entry in (*chosen["open"], *chosen["settled"])
-        if served.issuperset(side["domain_id"] for side in (*entry["sides"], *entry["also"]))
+        if served.issuperset(side["domain_id"] for side in entry["sides"])
     ]
     asked = arguments.model_dump(exclude={"after"})
     place = place_of(arguments.after, asked, ledger["made_at"])
