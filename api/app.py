@@ -18,6 +18,7 @@ from api.errors import Unexpected, add_handlers
 from api.hosts import HostGuard
 from api.large_bodies import BodyProcess, LargeBodies
 from api.limits import BodyLimit
+from api.mcp.endpoint import tool_endpoint
 from api.openapi import DESCRIPTION, TAGS, App
 from api.ports import EnginePort
 from api.routes import agents, chat, documentation, evaluations, feedback, health, inbox, query, texts
@@ -63,13 +64,15 @@ def create_app(
         lifespan=_lifespan,
     )
     app.state.is_closed = True
+    environment = os.environ if environment is None else environment
     app.state.serving = Serving(
         engine=engine or _engine(settings, agent),
-        token=service_token(os.environ if environment is None else environment),
+        token=service_token(environment),
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,
     )
     app.state.body_process = body_process
+    app.state.tools = tool_endpoint(app.state.serving, environment)
     add_handlers(app)
     if body_process:
         app.add_middleware(LargeBodies, process=body_process)
@@ -80,6 +83,7 @@ def create_app(
     app.add_middleware(Tracing)
     for part in (query, chat, feedback, evaluations, agents, inbox, texts, health, documentation):
         app.include_router(part.router)
+    app.router.routes.append(app.state.tools.route())
     if agent:
         app.include_router(agents.alone)
     return app
@@ -97,7 +101,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.is_closed = False
     await anyio.to_thread.run_sync(partial(engine.start, wait=False))
     try:
-        yield
+        async with app.state.tools.run():
+            yield
     finally:
         if app.state.body_process:
             await app.state.body_process.aclose()

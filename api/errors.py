@@ -192,7 +192,7 @@ async def _validation(request: Request, error: RequestValidationError) -> Respon
     if isinstance(error.body, bytes):
         content_type = request.headers.get("content-type", "nothing")
         return problem_response(415, f"send the body as content-type application/json, found {content_type}")
-    errors: list[FieldProblem] = [_field_problem(failure) for failure in failures[:MAX_FIELDS]]
+    errors: list[FieldProblem] = [field_problem(failure) for failure in failures[:MAX_FIELDS]]
     return _invalid(errors, hidden=len(failures) - len(errors))
 
 
@@ -247,8 +247,8 @@ def _invalid(errors: Sequence[FieldProblem], hidden: int = 0) -> Response:
     return problem_response(422, detail + more, kind="invalid-request", errors=errors)
 
 
-def _field_problem(failure: Mapping[str, Any]) -> FieldProblem:
-    # First comes where it stands: in the body, the path or behind the question mark.
+def field_problem(failure: Mapping[str, Any]) -> FieldProblem:
+    """Return what pydantic says of a field as a reader needs it; first in its place stands the body, path or query."""
     location = [str(part) for part in failure["loc"][1:] if part != "[key]"] or [str(failure["loc"][0])]
     field = ".".join(location)
     if failure["type"] == "missing":

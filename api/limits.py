@@ -115,11 +115,16 @@ class Admission:
         """
         if self.admitted >= self.running + self.waiting:
             raise unavailable("busy", f"{self.waiting} requests wait already", RETRY_BUSY_S)
+        if self.in_threads >= 2 * self.running:
+            raise unavailable(
+                "busy", f"{self.in_threads} requests, cancelled ones among them, run already", RETRY_BUSY_S
+            )
         self.admitted += 1
         try:
             await self._wait_for_turn(wait_s)
             try:
-                # Abandoned on cancellation, which only a shutdown does: its deadline must hold whatever a recall does.
+                # Abandoned on cancellation: by a shutdown, whose deadline must hold, and by clients that do not want
+                # the answer any more. The place is free at once; as much again as may run can still be ending.
                 return await anyio.to_thread.run_sync(self._noting, work, abandon_on_cancel=True, limiter=self._threads)
             finally:
                 self._turn.release()

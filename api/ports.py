@@ -7,7 +7,7 @@ from typing import Protocol
 
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.feedback.book import FeedbackDocument
-from nornweave.fusion.records import Recalled
+from nornweave.fusion.records import Answer, Recalled
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState, RecallResponse
 from nornweave.types import Domain, JsonValue
@@ -66,7 +66,7 @@ class EnginePort(Protocol):
     def close(self) -> None:
         """Finish what is in flight and refuse the rest."""
 
-    def query(self, question: Question) -> FusionResult:
+    def answer(self, question: Question) -> Answer:
         """Answer a question out of all domains; who is late or fails is a coverage gap.
 
         Raises:
@@ -74,8 +74,11 @@ class EnginePort(Protocol):
             StoreError: the engine is closed.
         """
 
+    def query(self, question: Question) -> FusionResult:
+        """Answer a question as JSON; raises as ``answer`` does."""
+
     def query_text(self, question: Question) -> str:
-        """Answer a question as text with a header per source; raises as ``query`` does."""
+        """Answer a question as text with a header per source; raises as ``answer`` does."""
 
     def query_streamed(self, question: Question) -> StreamedAnswer:
         """Answer a question, its text apart; raises as ``query`` does."""

@@ -134,6 +134,22 @@ def test_sync_and_query_run_in_a_folder_with_the_same_names(installed: Path, fol
     assert [item["citation"]["source_path"] for item in answer["items"]] == ["limits.md"]
 
 
+def test_agents_get_their_tools_in_a_folder_with_the_same_names(installed: Path, folder: Path) -> None:
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": info}
+    done = subprocess.run(
+        [str(installed / "nornweave"), "mcp"],
+        cwd=folder,
+        env=variables(),
+        input=json.dumps(message) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=START_S,
+    )
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "nornweave", done.stderr
+
+
 @pytest.fixture
 def served(installed: Path, folder: Path) -> Iterator[tuple[str, str]]:
     """Run ``nornweave up`` and return the addresses of the API and the Dagster UI."""

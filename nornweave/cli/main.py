@@ -244,6 +244,14 @@ def serve(
 
 
 @app.command()
+def mcp(context: typer.Context) -> None:
+    """Serve the tools for agents over standard input and output (Model Context Protocol), until the input ends."""
+    from api.mcp.stdio import serve_stdio
+
+    serve_stdio(settings_of(context))
+
+
+@app.command()
 def up(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",

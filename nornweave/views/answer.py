@@ -202,7 +202,7 @@ def fused_item_document(ranked: RankedItem, conflicts: Sequence[ConflictRecord])
             "signals": {name: round(value, 6) for name, value in ranked.signals.items()},
         },
         "corroborated_by": [citation_document(citation) for citation in ranked.tagged.corroborated_by],
-        "conflict": _role(ranked, conflicts),
+        "conflict": item_role(ranked, conflicts),
         "shortened": ranked.shortened,
     }
 
@@ -296,7 +296,8 @@ def _side(side: ConflictSide) -> SideDocument:
     }
 
 
-def _role(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> ItemConflictDocument | None:
+def item_role(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> ItemConflictDocument | None:
+    """Return which part an item has in a conflict; ``None`` if it has none."""
     if ranked.conflict is None:
         return None
     conflict = conflicts[ranked.conflict]

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from api_support import MemoryAgent, MemoryEngine, client_of, publish, write_corpus, write_settings
+from processes import started  # noqa: F401 - a fixture
 
 from nornweave.settings import Settings
 from nornweave.types import Domain

@@ -71,16 +71,16 @@ class MemoryEngine:
             executor.shutdown(wait=False, cancel_futures=True)
 
     def query(self, question: Question) -> FusionResult:
-        return answer_document(self._answer(question))
+        return answer_document(self.answer(question))
 
     def query_streamed(self, question: Question) -> StreamedAnswer:
         answered = self._answer(replace(question, synthesize=False))
         return to_streamed(answered, Synthesizer(self.settings), self.settings.fusion_max_chars_per_source)
 
     def query_text(self, question: Question) -> str:
-        return render_answer(self._answer(question), self.settings.fusion_max_chars_per_source)
+        return render_answer(self.answer(question), self.settings.fusion_max_chars_per_source)
 
-    def _answer(self, question: Question) -> Any:
+    def answer(self, question: Question) -> Any:
         from nornweave.answer.pipeline import answer
 
         with self._lock:

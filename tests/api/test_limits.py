@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 
+import anyio
 import pytest
 from api_support import MemoryAgent, MemoryEngine, client_of, is_problem
 
@@ -149,3 +150,28 @@ def test_whatever_runs_is_counted(settings: Settings, engine: MemoryEngine) -> N
             return [*counted, serving.in_threads]
 
     assert asyncio.run(main()) == [5, 0]
+
+
+def test_cancelled_work_that_still_runs_is_bounded() -> None:
+    """Who calls and cancels again and again gets no more threads than twice those of who waits."""
+    released = threading.Event()
+
+    async def main() -> None:
+        gate = Admission(running=2, waiting=8)
+        for number in range(4):
+            with anyio.move_on_after(30) as scope:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(gate.run, released.wait)
+                    while gate.in_threads <= number:
+                        await asyncio.sleep(0.01)
+                    scope.cancel()
+        assert (gate.admitted, gate.in_threads) == (0, 4)
+        with pytest.raises(ProblemError, match="cancelled ones among them") as refused:
+            await gate.run(released.wait)
+        assert refused.value.status_code == 503
+        released.set()
+        while gate.in_threads:
+            await asyncio.sleep(0.01)
+        assert await gate.run(lambda: "again") == "again"
+
+    asyncio.run(main())

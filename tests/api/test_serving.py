@@ -9,12 +9,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 import pytest
+from processes import START_S, STOP_S
 
 from api.app import CLOSE_WITHIN_S
 from api.listening import default_port
@@ -25,7 +26,6 @@ from nornweave.settings import Settings
 from nornweave.supervisor import STOP_WITHIN_S, PortInUseError
 from nornweave.types import Domain
 
-START_S, STOP_S = 120.0, 15.0
 # What the command does, without the command; agents in memory where a test needs slow ones.
 SERVE = """
 import sys
@@ -90,32 +90,6 @@ import api.serving
 sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
 RECALL = {"query_text": "payment"}
-
-
-@pytest.fixture
-def started(tmp_path: Path) -> Iterator[Callable[..., tuple[subprocess.Popen[bytes], str]]]:
-    """Start servers, return each with its URL; whatever survives a test is ended after it."""
-    servers: list[subprocess.Popen[bytes]] = []
-
-    def start(program: str, *arguments: object, **environment: str) -> tuple[subprocess.Popen[bytes], str]:
-        path = os.pathsep.join([str(Path(__file__).parent), *sys.path])
-        with (tmp_path / "out").open("wb") as out, (tmp_path / "log").open("wb") as log:
-            command = [sys.executable, "-c", program, *map(str, arguments)]
-            variables = {**os.environ, "PYTHONPATH": path, **environment}
-            server = subprocess.Popen(command, stdout=out, stderr=log, env=variables)
-        servers.append(server)
-        deadline = time.monotonic() + START_S
-        while time.monotonic() < deadline and server.poll() is None:
-            for line in (tmp_path / "log").read_text().splitlines():
-                if line.startswith("http://"):
-                    return server, line
-            time.sleep(0.02)
-        raise AssertionError((tmp_path / "log").read_text())
-
-    yield start
-    for server in servers:
-        server.kill()
-        server.wait()
 
 
 def until_asked(url: str) -> None:

@@ -1,0 +1,109 @@
+"""What the tools take; strict and complete as the bodies of the API are, ``null`` stands for what is left out."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from api.arrival import Arrival
+from api.query_body import MAX_DOMAINS, MAX_TOP_K, QueryBody
+from api.values import Name, PlainJson, QuestionText, textual
+from nornweave.retrieval.question import Question
+from nornweave.types import Domain
+
+# Of a whole result, as `bound_tokens` counts: what it takes for 7,000 has fewer than 10,000 by every tokenizer tried.
+MAX_RESULT_TOKENS = 7000
+LEAST_RESULT_TOKENS, USUAL_RESULT_TOKENS = 1000, 4000
+USUAL_TOP_K = 10
+# An answer is read in pages out of one ranking: each call asks the same question and shows another part.
+ANSWER_ITEMS = 30
+MAX_ID_CHARACTERS = 16_384
+
+QueryField = Annotated[
+    QuestionText, Field(description="A question in your own words, an identifier, or a line of an error message.")
+]
+DomainsField = Annotated[
+    list[Annotated[str, StringConstraints(max_length=64)]] | None,
+    Field(min_length=1, max_length=MAX_DOMAINS, description="Search only these; null lets the question decide."),
+]
+FiltersField = Annotated[
+    dict[str, PlainJson] | None,
+    Field(
+        description='Domain → filter → value, such as {"code": {"path_glob": "src/**"}}. All must hold. '
+        "`status` lists the filters of each domain."
+    ),
+]
+AfterField = Annotated[
+    Annotated[str, StringConstraints(max_length=64)] | None,
+    Field(description="`next` of the result before, to get what comes after it; everything else must be the same."),
+]
+
+
+class Arguments(BaseModel):
+    """The arguments of a tool; a subclass each."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class SearchArguments(Arguments):
+    """Of ``search``."""
+
+    query: QueryField
+    domains: DomainsField = None
+    filters: FiltersField = None
+    top_k: Annotated[int | None, Field(ge=1, le=MAX_TOP_K, description="Passages wanted.")] = USUAL_TOP_K
+
+    def question(self, served: tuple[Domain, ...], arrival: Arrival) -> Question:
+        """Return it as the query path takes it, by way of the body of ``POST /query``."""
+        body = QueryBody(
+            query=self.query, domains=self.domains, filters=self.filters or {}, top_k=self.top_k or USUAL_TOP_K
+        )
+        return body.question(served, arrival)
+
+
+class AnswerArguments(Arguments):
+    """Of ``answer``."""
+
+    query: QueryField
+    domains: DomainsField = None
+    filters: FiltersField = None
+    max_tokens: Annotated[
+        int | None,
+        Field(ge=LEAST_RESULT_TOKENS, le=MAX_RESULT_TOKENS, description="Size of the result, counted rather too high."),
+    ] = USUAL_RESULT_TOKENS
+    after: AfterField = None
+
+    @property
+    def asked(self) -> SearchArguments:
+        """Return what is searched for, whichever page of it is shown."""
+        return SearchArguments(query=self.query, domains=self.domains, filters=self.filters, top_k=ANSWER_ITEMS)
+
+
+class FetchArguments(Arguments):
+    """Of ``fetch``."""
+
+    id: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=MAX_ID_CHARACTERS),
+        AfterValidator(textual),
+        Field(description="An `id` of a result, or `document` or `next` of the metadata of a fetched one."),
+    ]
+
+
+class ConflictsArguments(Arguments):
+    """Of ``conflicts``."""
+
+    entity: Annotated[
+        Name | None, Field(description="Only those about something with this in its name, such as `timeout`.")
+    ] = None
+    domain: Annotated[
+        Annotated[str, StringConstraints(max_length=64)] | None,
+        Field(description="Only those in which this domain takes part."),
+    ] = None
+    settled: Annotated[bool | None, Field(description="What was settled, instead of what stands.")] = False
+    after: AfterField = None
+
+
+class StatusArguments(Arguments):
+    """Of ``status``: none."""

@@ -1,0 +1,47 @@
+"""What a call of a tool is given besides its arguments, and the gates that it passes: those of the API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from api.arrival import Arrival
+from api.ports import EnginePort
+from api.starting import wait_for_start
+from api.state import Serving
+from nornweave.retrieval.question import Question
+from nornweave.views.tools import Link
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A call of a tool.
+
+    Attributes:
+        serving: what is asked.
+        arrival: when it came and until when it has to be answered.
+        link: makes the URLs of the result.
+    """
+
+    serving: Serving
+    arrival: Arrival
+    link: Link
+
+    async def ask(self, question: Question, work: Callable[[EnginePort], T]) -> T:
+        """Do what asks the domains, in its turn and within its time, as ``POST /query`` does.
+
+        Raises:
+            ProblemError: 503, the domains are still loading or too much else is going on.
+        """
+        agents = [
+            agent for agent in self.serving.agents if question.domains is None or agent.domain in question.domains
+        ]
+        await wait_for_start(agents, self.arrival.deadline)
+        return await self.serving.questions.run(lambda: work(self.serving.engine), self.arrival.left_s)
+
+    async def look_up(self, work: Callable[[EnginePort], T]) -> T:
+        """Do what only reads, in its turn; raises as ``ask`` does."""
+        return await self.serving.lookups.run(lambda: work(self.serving.engine), self.arrival.left_s)

@@ -1,0 +1,52 @@
+"""The URLs in results: the page of a passage, below the address at which people reach this server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from urllib.parse import quote, urlsplit
+
+from api.listening import default_port
+from nornweave.errors import ConfigError
+from nornweave.supervisor import LOOPBACK
+from nornweave.views.tools import Link
+
+URL_VARIABLE = "NORNWEAVE_URL"
+
+
+def configured_url(environment: Mapping[str, str]) -> str | None:
+    """Return the address that people use, without a slash at its end; ``None`` if none is configured.
+
+    Raises:
+        ConfigError: it is not the URL of a server.
+    """
+    url = environment.get(URL_VARIABLE, "").strip().rstrip("/")
+    if not url:
+        return None
+    if not _is_web(url) or "?" in url or "#" in url:
+        raise ConfigError(f"{URL_VARIABLE}: {url!r} is not an address such as https://search.example.org")
+    return url
+
+
+def usual_url(environment: Mapping[str, str]) -> str:
+    """Return the address of ``nornweave serve`` on this machine, unless another one is configured."""
+    return configured_url(environment) or f"http://{LOOPBACK}:{default_port(None, environment)}"
+
+
+def permalinks(base: str) -> Link:
+    """Return what links every passage to its page below ``base``."""
+    return lambda chunk_id, _: f"{base}/passages/{quote(chunk_id, safe='')}"
+
+
+def own_links(base: str) -> Link:
+    """Return what links a passage to where it was published, else to its page: for whom no server may run."""
+    pages = permalinks(base)
+    return lambda chunk_id, url: url if url and _is_web(url) else pages(chunk_id, url)
+
+
+def _is_web(url: str) -> bool:
+    """Tell an address that is safe to open: what a document calls its URL may be anything."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return False
+    return url.isprintable() and " " not in url and parts.scheme in {"http", "https"} and bool(parts.hostname)

@@ -1,0 +1,40 @@
+"""The JSON Schemas that clients are shown of a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, TypeAdapter
+
+from nornweave.types import Domain
+
+
+def input_schema(arguments: type[BaseModel], domains: Sequence[Domain]) -> dict[str, Any]:
+    """Return the schema of a tool's arguments, which names the domains that are served."""
+    schema: dict[str, Any] = _without_titles(arguments.model_json_schema())
+    schema.pop("description", None)
+    properties = schema.setdefault("properties", {})
+    names = {"type": "string", "enum": [domain.value for domain in domains]}
+    if "domains" in properties:
+        properties["domains"]["anyOf"][0]["items"] = names
+    if "domain" in properties:
+        properties["domain"]["anyOf"][0] = names
+    return schema
+
+
+def output_schema(result: type) -> dict[str, Any]:
+    """Return the schema of a tool's result, a ``TypedDict``."""
+    schema: dict[str, Any] = _without_titles(TypeAdapter(result).json_schema())
+    return schema
+
+
+def _without_titles(node: Any) -> Any:
+    """Leave out the titles that pydantic makes of names: they cost an agent tokens and say nothing."""
+    if isinstance(node, list):
+        return [_without_titles(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    # A property may be called title: its value is a schema.
+    kept = {key: value for key, value in node.items() if key != "title" or not isinstance(value, str)}
+    return {key: _without_titles(value) for key, value in kept.items()}

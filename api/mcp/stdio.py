@@ -1,0 +1,112 @@
+"""``nornweave mcp``: the protocol over standard input and output, for a client that starts it as a program of its own.
+
+Standard output carries the protocol and nothing else: while it is served, the SDK keeps it for itself, and whatever a
+library prints goes to standard error. Tools are listed at once; the engine is imported and loaded meanwhile.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+
+import anyio
+import anyio.to_thread
+from mcp.server.stdio import stdio_server
+
+from api.errors import RETRY_SOON_S, unavailable
+from api.mcp.links import own_links, usual_url
+from api.mcp.server import protocol_server
+from api.ports import EnginePort
+from api.state import Serving
+from nornweave.retrieval.question import Deadline
+from nornweave.settings import Settings
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.02
+CLOSE_WITHIN_S = 2.0
+
+
+class Loading:
+    """The engine, made and started in a thread: importing it takes longer than a client waits for the first answer."""
+
+    def __init__(self, make: Callable[[], EnginePort], timeout_ms: int) -> None:
+        self._make = make
+        self._timeout_ms = timeout_ms
+        self._serving: Serving | None = None
+        self._problem: Exception | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        threading.Thread(target=self._load, name="load-engine", daemon=True).start()
+
+    async def serving(self, deadline: Deadline) -> Serving:
+        """Return what is served as soon as it is there.
+
+        Raises:
+            ProblemError: 503, it is not there in time.
+            Exception: whatever kept the engine from being made.
+        """
+        while self._serving is None and self._problem is None and deadline.left_s:
+            await anyio.sleep(min(POLL_S, deadline.left_s))
+        if self._problem:
+            raise self._problem
+        if self._serving is None:
+            raise unavailable("agent-starting", "NornWeave is still loading", RETRY_SOON_S)
+        return self._serving
+
+    def close(self) -> None:
+        """Close the engine, if there is one."""
+        if self._serving:
+            self._serving.engine.close()
+
+    def _load(self) -> None:
+        try:
+            engine = self._make()
+            engine.start(wait=False)
+            self._serving = Serving(engine=engine, token=None, alone=None, timeout_ms=self._timeout_ms)
+        except Exception as error:
+            logger.exception("the engine cannot be loaded")
+            self._problem = error
+
+
+def serve_stdio(
+    settings: Settings, *, environment: Mapping[str, str] | None = None, make: Callable[[], EnginePort] | None = None
+) -> None:
+    """Serve the tools until standard input ends; ends the process.
+
+    Args:
+        settings: what is served.
+        environment: ``os.environ`` unless given.
+        make: makes the engine; over these settings unless given.
+
+    Raises:
+        ConfigError: the configured address of the pages is none.
+    """
+    link = own_links(usual_url(os.environ if environment is None else environment))
+    loading = Loading(make or (lambda: _engine(settings)), settings.fusion.timeout_ms)
+    # A client that wants this to end is not to wait for a thread that reads standard input; nothing is ever written.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    async def main() -> None:
+        server = protocol_server(settings.served_domains, loading.serving, lambda _: link, settings.fusion.timeout_ms)
+        async with stdio_server() as (reading, writing):
+            loading.start()  # not before: libraries may print
+            await server.run(reading, writing, server.create_initialization_options())
+            with anyio.move_on_after(CLOSE_WITHIN_S):
+                await anyio.to_thread.run_sync(loading.close, abandon_on_cancel=True)
+            sys.stdout.flush()  # what was printed meanwhile, while it still goes to standard error
+
+    anyio.run(main)
+    # What still loads or computes cannot be ended otherwise, and nobody waits for it any more.
+    os._exit(0)
+
+
+def _engine(settings: Settings) -> EnginePort:
+    from nornweave.engine import Engine
+
+    return Engine(settings)

@@ -1,0 +1,121 @@
+"""What the tools for agents return: the shapes.
+
+OpenAI's connectors read ``results``, ``id``, ``title``, ``text``, ``url`` and ``metadata``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
+
+
+class SearchResultDocument(TypedDict):
+    """A passage that answers."""
+
+    id: Annotated[str, Field(description="for `fetch`")]
+    title: Annotated[str, Field(description="what it is about, and where it stands")]
+    url: str
+    domain: str
+    date: Annotated[str | None, Field(description="when it was last changed, ISO 8601")]
+    snippet: Annotated[str, Field(description="the sentences or lines that the query is about")]
+    conflict: NotRequired[
+        Annotated[str, Field(description="it takes part in a conflict: `holds`, `agrees`, `demoted` or `flagged`")]
+    ]
+
+
+class SearchDocument(TypedDict):
+    """Passages, best first."""
+
+    results: list[SearchResultDocument]
+    notes: NotRequired[Annotated[list[str], Field(description="what was not searched or left out, and what to do")]]
+
+
+class FetchDocument(TypedDict):
+    """A passage or a document."""
+
+    id: str
+    title: str
+    text: str
+    url: str
+    metadata: Annotated[dict[str, str], Field(description="where it stands; `next` is the id of the rest")]
+
+
+class SourceDocument(TypedDict):
+    """A passage that the text cites."""
+
+    id: Annotated[str, Field(description="for `fetch`")]
+    title: str
+    url: str
+
+
+class AnswerPageDocument(TypedDict):
+    """A part of one answer."""
+
+    text: Annotated[str, Field(description="passages by domain, conflicts with both sides, what was not searched")]
+    sources: Annotated[list[SourceDocument], Field(description="of the passages in `text`, in the order of relevance")]
+    conflicts: Annotated[int, Field(description="in which the passages take part")]
+    not_searched: Annotated[list[str], Field(description="domains that gave no answer; `text` says why")]
+    more: Annotated[int, Field(description="passages that were found and are not shown yet")]
+    next: Annotated[str | None, Field(description="pass it as `after`, with the same query, to get them")]
+    notes: NotRequired[list[str]]
+
+
+class ConflictSideDocument(TypedDict):
+    """What one side of a conflict says."""
+
+    id: Annotated[str, Field(description="of the passage, for `fetch`")]
+    domain: str
+    place: str
+    value: str
+    statement: str
+    date: str | None
+    author: NotRequired[str]
+    url: str
+
+
+class LedgerConflictDocument(TypedDict):
+    """Two places that disagree."""
+
+    entry_id: str
+    about: str
+    sides: list[ConflictSideDocument]
+    also: NotRequired[Annotated[list[str], Field(description="other places that say what the second side says")]]
+    holds: Annotated[str | None, Field(description="the domain that probably holds")]
+    reason: str
+    confidence: Annotated[float, Field(description="the probability that it is a contradiction")]
+    since: str
+    settled: str | None
+
+
+class ConflictsPageDocument(TypedDict):
+    """A part of the conflict ledger."""
+
+    conflicts: list[LedgerConflictDocument]
+    total: int
+    more: int
+    next: Annotated[str | None, Field(description="pass it as `after`, with the same filters, to get them")]
+    made_at: str | None
+    notes: NotRequired[list[str]]
+
+
+class DomainStatusDocument(TypedDict):
+    """How one domain is."""
+
+    domain: str
+    about: str
+    state: str
+    generation: str | None
+    indexed_at: str | None
+    documents: int
+    chunks: int
+    filters: Annotated[dict[str, str], Field(description="that `search` and `answer` take → type of their values")]
+    notices: list[str]
+
+
+class StatusDocument(TypedDict):
+    """What can be searched."""
+
+    version: str
+    domains: list[DomainStatusDocument]

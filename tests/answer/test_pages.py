@@ -1,0 +1,134 @@
+"""Pages of an answer: every item once, as many as fit, never none where there are some."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fact_support import fact
+from hypothesis import given
+from hypothesis import strategies as st
+from questions import question_of
+from ranked_items import citation, ranked
+
+from nornweave.answer.pages import LEAST_CHARACTERS, AnswerPage, answer_page, largest
+from nornweave.fusion.records import (
+    Answer,
+    ConflictRecord,
+    ConflictSide,
+    ConflictStrategy,
+    CoverageGap,
+    Detector,
+    RankedItem,
+    Recalled,
+)
+from nornweave.types import ChunkId, Span
+
+
+def conflict(*chunk_ids: str) -> ConflictRecord:
+    sides = tuple(
+        ConflictSide(
+            chunk_id=ChunkId(chunk_id),
+            citation=citation("code", f"src/{chunk_id}.py", line_range=(1, 2)),
+            fact=fact("retry", str(place), attribute="limit", kind="limit", span=Span(0, 9), statement="x" * 200),
+            role="says",
+        )
+        for place, chunk_id in enumerate(chunk_ids)
+    )
+    return ConflictRecord(
+        items=tuple(ChunkId(chunk_id) for chunk_id in chunk_ids),
+        sides=sides,
+        detector=Detector.SAME_ENTITY_DIVERGENCE,
+        entity="retry",
+        attribute="limit",
+        resolution=ConflictStrategy.FLAG,
+        resolved_to=None,
+        reason="flagged",
+        explanation="0 and 1",
+        confidence=0.8,
+    )
+
+
+def answer_of(*items: RankedItem, conflicts: tuple[ConflictRecord, ...] = (), gaps: int = 0) -> Answer:
+    recalled = Recalled(
+        asked={},
+        responses=(),
+        coverage_gaps=tuple(CoverageGap(f"domain-{place}", "agent", "timeout after 5000ms") for place in range(gaps)),
+        domain_signals={},
+    )
+    return Answer(
+        question=question_of("retry limit"),
+        recalled=recalled,
+        items=items,
+        conflicts=conflicts,
+        merges=(),
+        normalization="calibrated",
+        synthesis=None,
+        total_items=len(items),
+        deduplicated_items=len(items),
+        estimated_tokens=0,
+        stage_latency_ms={},
+        total_latency_ms=0.0,
+    )
+
+
+def items_of(*lengths: int, **more: Any) -> tuple[RankedItem, ...]:
+    return tuple(
+        ranked(f"c{place}", f"{place} " + "word " * (length // 5), domain=("code", "research")[place % 2], **more)
+        for place, length in enumerate(lengths)
+    )
+
+
+def within(characters: int) -> Any:
+    return lambda page: len(page.text) <= characters
+
+
+def pages(answer: Answer, characters: int) -> list[AnswerPage]:
+    made = [answer_page(answer, 0, within(characters))]
+    while made[-1].left:
+        made.append(answer_page(answer, made[-1].start + len(made[-1].items), within(characters)))
+    return made
+
+
+@given(st.lists(st.integers(0, 3000), max_size=12), st.integers(600, 5000))
+def test_pages_show_every_item_once_and_keep_their_size(lengths: list[int], characters: int) -> None:
+    answer = answer_of(*items_of(*lengths), gaps=1)
+    made = pages(answer, characters)
+    assert [item.tagged.item.chunk_id for page in made for item in page.items] == [f"c{n}" for n in range(len(lengths))]
+    assert all(len(page.text) <= characters for page in made)
+    assert all("Not searched: domain-0" in page.text for page in made)
+
+
+def test_what_fits_is_shown_whole() -> None:
+    answer = answer_of(*items_of(500, 500))
+    (page,) = pages(answer, 5000)
+    assert [item.content for item in page.items] == [item.content for item in answer.items]
+    assert not any(item.shortened for item in page.items)
+
+
+def test_an_item_that_is_too_long_is_shortened_and_says_so() -> None:
+    (page,) = pages(answer_of(*items_of(5000)), 800)
+    assert page.items[0].shortened
+    assert "· shortened" in page.text
+
+
+def test_conflicts_give_way_to_items_and_are_counted() -> None:
+    items = items_of(*[100] * 8)
+    conflicts = tuple(conflict(f"c{place}", f"c{place + 1}") for place in range(7))
+    whole = answer_page(answer_of(*items, conflicts=conflicts), 0, within(100_000))
+    assert (whole.conflicts, whole.conflicts_shown) == (7, 4)
+    small = answer_page(answer_of(*items, conflicts=conflicts), 0, within(500))
+    assert (small.conflicts_shown, len(small.items) > 0) == (0, True)
+    assert small.conflicts > 0
+
+
+def test_where_nothing_fits_one_short_item_is_the_page() -> None:
+    page = answer_page(answer_of(*items_of(5000, 5000)), 0, lambda _: False)
+    assert len(page.items) == 1
+    assert len(page.items[0].content) <= LEAST_CHARACTERS
+    assert page.left == 1
+    assert answer_page(answer_of(), 0, lambda _: False).items == ()
+
+
+@given(st.integers(0, 100), st.integers(0, 120))
+def test_the_largest_that_fits(most: int, limit: int) -> None:
+    assert largest(most, lambda number: number <= limit) == min(most, limit)

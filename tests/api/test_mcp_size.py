@@ -1,0 +1,132 @@
+"""No result is too large for an agent, whatever the documents are made of; what is left out can be had."""
+
+from __future__ import annotations
+
+import base64
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from api_support import MemoryAgent, MemoryEngine, publish, write_corpus
+from mcp import Client
+from mcp_client import drive, result, until_loaded
+from memory_engine import ledger_entry
+from tokenizers_of_models import most_tokens
+
+from api.mcp.results import written
+from nornweave.settings import Settings
+from nornweave.text.legible import legible
+from nornweave.types import Domain
+from nornweave.views import LedgerDocument, LedgerEntryDocument
+
+LIMIT_TOKENS = 10_000
+RANDOM = random.Random(7)
+CHARACTERS = 24_000
+
+
+def characters(first: int, last: int, words: int = 9) -> str:
+    """Random characters in lines of words, so that they are cut like text."""
+    letters = [chr(RANDOM.randrange(first, last)) for _ in range(CHARACTERS)]
+    return "".join(
+        letter + ("\n" if place % 63 == 0 else " " * (place % words == 0)) for place, letter in enumerate(letters)
+    )
+
+
+DOCUMENTS = {
+    "base64": base64.encodebytes(RANDOM.randbytes(CHARACTERS * 3 // 4)).decode(),
+    "han": characters(0x4E00, 0x9FFF),
+    "emoji": characters(0x1F300, 0x1F6FF),
+    "cuneiform": characters(0x12000, 0x12300),
+    "signs": characters(33, 65),
+    "prose": "The payment is retried three times, and then the merchant is told that it failed.\n\n" * 300,
+}
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    """A corpus whose every document is larger than a result may be."""
+    folder = tmp_path_factory.mktemp("large")
+    settings = write_corpus(folder)
+    for name, text in DOCUMENTS.items():
+        (folder / "docs" / f"{name}.md").write_text(f"# {text.split()[0][:40]} {name}\n\n{text}", "utf-8")
+    publish(settings)
+    return settings
+
+
+def check_size(found: dict[str, Any]) -> None:
+    text = written(found)
+    assert most_tokens(text) < LIMIT_TOKENS
+    assert 2 * len(text) / 4 < LIMIT_TOKENS, "at four characters a token, even for a client that passes both forms on"
+
+
+def test_search_and_answer_stay_below_the_limit(large: Settings) -> None:
+    async def test(client: Client) -> None:
+        await until_loaded(client)
+        for name, text in DOCUMENTS.items():
+            query = f"{name} {' '.join(text.split()[:20])[:200]}"
+            found = await result(client, "search", query=query, top_k=100)
+            check_size(found)
+            assert found["results"]
+            shown = await result(client, "answer", query=query, max_tokens=7000)
+            check_size(shown)
+            assert shown["sources"]
+            small = await result(client, "answer", query=query, max_tokens=1000)
+            assert most_tokens(written(small)) < LIMIT_TOKENS // 7
+            assert small["sources"]
+        assert "more are left out to keep this short" in found["notes"][-1]
+
+    drive(large, test)
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_long_document_is_read_in_parts_to_its_end(large: Settings, name: str) -> None:
+    async def test(client: Client) -> None:
+        await until_loaded(client)
+        part = await result(client, "fetch", id=f"document:documentation/handbook/{name}.md")
+        text, parts = "", 0
+        while True:
+            check_size(part)
+            parts += 1
+            rest = part["metadata"].get("next")
+            if not rest:
+                break
+            shown, _, note = part["text"].rpartition("\n\n[… ")
+            assert note.endswith(f" more characters: fetch {rest}]")
+            text += shown
+            assert rest.endswith(f"@{len(text)}")
+            part = await result(client, "fetch", id=rest)
+        assert parts > 1
+        file: Path = large.file.parent / "docs" / f"{name}.md"
+        assert text + part["text"] == legible(file.read_text("utf-8"))
+
+    drive(large, test)
+
+
+def test_conflicts_stay_below_the_limit(settings: Settings) -> None:
+    engine = MemoryEngine(MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION))
+    entries = [wordy(number) for number in range(40)]
+    ledger: LedgerDocument = {"made_at": None, "generations": {}, "open": entries, "settled": [], "notices": []}
+    engine.conflicts = lambda: ledger  # type: ignore[method-assign]
+
+    async def test(client: Client) -> None:
+        page = await result(client, "conflicts")
+        check_size(page)
+        read = len(page["conflicts"])
+        while page["next"]:
+            page = await result(client, "conflicts", after=page["next"])
+            check_size(page)
+            assert page["conflicts"]
+            read += len(page["conflicts"])
+        assert read == len(entries)
+
+    drive(settings, test, engine)
+
+
+def wordy(number: int) -> LedgerEntryDocument:
+    """An entry whose every text is as long as a document can make it, of the characters that cost most."""
+    long = DOCUMENTS["cuneiform"][:4000]
+    entry = ledger_entry(f"{number} {long}", Domain.CODE, Domain.DOCUMENTATION)
+    side = entry["sides"][0]
+    sides = [{**side, "statement": long, "value": long, "author": long, "source_path": long} for _ in range(2)]
+    return {**entry, "entry_id": str(number), "sides": sides, "also": sides * 5, "reason": long}  # type: ignore[typeddict-item]
