@@ -18,6 +18,7 @@ from api.errors import Unexpected, add_handlers
 from api.hosts import HostGuard
 from api.large_bodies import BodyProcess, LargeBodies
 from api.limits import BodyLimit
+from api.links import configured_url
 from api.mcp.endpoint import tool_endpoint
 from api.openapi import DESCRIPTION, TAGS, App
 from api.ports import EnginePort
@@ -70,9 +71,10 @@ def create_app(
         token=service_token(environment),
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,
+        public_url=configured_url(environment),
     )
     app.state.body_process = body_process
-    app.state.tools = tool_endpoint(app.state.serving, environment)
+    app.state.tools = tool_endpoint(app.state.serving)
     add_handlers(app)
     if body_process:
         app.add_middleware(LargeBodies, process=body_process)

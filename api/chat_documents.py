@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Literal, NotRequired
-from urllib.parse import quote
 
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
@@ -16,6 +15,7 @@ from nornweave.answer.context_budget import estimate_tokens
 from nornweave.answer.synthesis.citations import citation_key
 from nornweave.views import FusionResult
 from nornweave.views.answer import FusedItemDocument
+from nornweave.views.tools import Link
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!&~])")
 
@@ -108,16 +108,16 @@ class CompletionChunk(TypedDict):
     citations: NotRequired[list[ChatCitation]]
 
 
-def citations_of(document: FusionResult, cited: Sequence[str] | None, base_url: str) -> list[ChatCitation]:
+def citations_of(document: FusionResult, cited: Sequence[str] | None, link: Link) -> list[ChatCitation]:
     """Return the passages behind a text, in the order of the answer's items.
 
     Args:
         document: the answer.
         cited: chunks that the text cites; ``None`` if it shows all items.
-        base_url: of this server, with a slash at its end.
+        link: to the page of a passage.
     """
     shown = [item for item in document["items"] if cited is None or item["chunk_id"] in cited]
-    return [_citation(item, base_url) for item in shown]
+    return [_citation(item, link) for item in shown]
 
 
 def sources_list(citations: Sequence[ChatCitation]) -> str:
@@ -158,14 +158,14 @@ def chunk(
     }
 
 
-def _citation(item: FusedItemDocument, base_url: str) -> ChatCitation:
+def _citation(item: FusedItemDocument, link: Link) -> ChatCitation:
     citation = item["citation"]
     lines = citation["line_range"]
     place = citation["source_path"] + (f":{lines[0]}-{lines[1]}" if lines else "")
     return {
         "id": item["chunk_id"],
         "title": f"{citation['title']} ({place})" if citation["title"] else place,
-        "url": f"{base_url}passages/{quote(item['chunk_id'], safe='')}",
+        "url": link(item["chunk_id"], citation["url"]),
         "domain_id": citation["domain_id"],
         "source_path": citation["source_path"],
         "line_range": lines,

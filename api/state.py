@@ -34,6 +34,7 @@ class Serving:
         token: that clients send; ``None`` asks for none.
         alone: the one domain that is served, also at the root; ``None`` serves all.
         timeout_ms: of questions that set none.
+        public_url: at which people open the pages; ``None``: where the caller called.
         admission: how many recalls run and wait.
         questions: how many questions to all domains do.
         fusions: how many fusions of given answers do; apart, for large ones take seconds.
@@ -47,6 +48,7 @@ class Serving:
     token: str | None
     alone: Domain | None
     timeout_ms: int
+    public_url: str | None = None
     admission: Admission = field(default_factory=Admission)
     questions: Admission = field(default_factory=lambda: Admission(QUESTIONS))
     fusions: Admission = field(default_factory=lambda: Admission(waiting=WAITING_TO_FUSE))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from api.errors import ProblemError
 from api.limits import MAX_BODY_BYTES
-from api.mcp.links import configured_url, permalinks
+from api.links import page_links
 from api.mcp.server import protocol_server
 from api.state import Serving
 from nornweave.retrieval.question import Deadline
@@ -97,20 +97,14 @@ class ProtocolEndpoint:
             tasks.cancel_scope.cancel()
 
 
-def tool_endpoint(serving: Serving, environment: Mapping[str, str]) -> ProtocolEndpoint:
-    """Return the endpoint over what is served.
-
-    Raises:
-        ConfigError: the configured address of the pages is none.
-    """
-    public_url = configured_url(environment)
+def tool_endpoint(serving: Serving) -> ProtocolEndpoint:
+    """Return the endpoint over what is served."""
 
     async def served(_: Deadline) -> Serving:
         return serving
 
     def link(request: Request) -> Link:
-        # Without a configured address people reach the pages by the name that the agent used.
-        return permalinks(public_url or str(request.base_url).rstrip("/"))
+        return page_links(serving.public_url, request)
 
     return ProtocolEndpoint(protocol_server(serving.domains, served, link, serving.timeout_ms))
 

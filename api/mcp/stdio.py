@@ -18,7 +18,7 @@ import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
 from api.errors import RETRY_SOON_S, unavailable
-from api.mcp.links import own_links, usual_url
+from api.links import own_links, usual_url
 from api.mcp.server import protocol_server
 from api.ports import EnginePort
 from api.state import Serving

@@ -22,12 +22,14 @@ from api.chat_documents import (
 )
 from api.errors import unexpected_problem
 from api.event_streams import EVENTS, Writing, answer_streamed, event, stream, text_events
+from api.links import page_links
 from api.openapi import problem_responses
 from api.schemas import json_response
 from api.starting import wait_for_start
 from api.state import Served
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.retrieval.question import Question
+from nornweave.views.tools import Link
 
 router = APIRouter(prefix="/v1", tags=["chat"], responses=problem_responses(401, 421, 500))
 
@@ -59,7 +61,7 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     question = body.question(serving.domains, arrival)
     agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
     await wait_for_start(agents, arrival.deadline)
-    chat = _Chat(question, body.model, int(arrival.now.timestamp()), str(request.base_url))
+    chat = _Chat(question, body.model, int(arrival.now.timestamp()), page_links(serving.public_url, request))
 
     async def answer() -> StreamedAnswer:
         return await serving.questions.run(lambda: answer_streamed(serving.engine, question), arrival.left_s)
@@ -76,7 +78,7 @@ class _Chat:
     question: Question
     model: str
     created: int
-    base_url: str
+    link: Link
 
     async def whole(self, streamed: StreamedAnswer) -> CompletionDocument:
         """Return the answer once its text is written."""
@@ -85,7 +87,7 @@ class _Chat:
                 pass
             synthesis = writing.synthesis
         text, cited = (synthesis.text, synthesis.cited) if synthesis.text else (streamed.rendered(), None)
-        citations = citations_of(streamed.document, cited, self.base_url)
+        citations = citations_of(streamed.document, cited, self.link)
         text += sources_list(citations)
         return completion(self.question.query_id, self.model, self.created, self.question.text, text, citations)
 
@@ -102,7 +104,7 @@ class _Chat:
             return
         if not synthesis.text:
             yield self._piece({"content": streamed.rendered()})
-        citations = citations_of(streamed.document, synthesis.cited if synthesis.text else None, self.base_url)
+        citations = citations_of(streamed.document, synthesis.cited if synthesis.text else None, self.link)
         yield self._piece({"content": sources_list(citations)})
         last = chunk(self.question.query_id, self.model, self.created, {}, "stop")
         last["citations"] = citations

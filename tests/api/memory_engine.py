@@ -74,7 +74,7 @@ class MemoryEngine:
         return answer_document(self.answer(question))
 
     def query_streamed(self, question: Question) -> StreamedAnswer:
-        answered = self._answer(replace(question, synthesize=False))
+        answered = self.answer(replace(question, synthesize=False))
         return to_streamed(answered, Synthesizer(self.settings), self.settings.fusion_max_chars_per_source)
 
     def query_text(self, question: Question) -> str:

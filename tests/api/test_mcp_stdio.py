@@ -20,7 +20,7 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_client import REVISIONS, WITHIN_S, problem, result, until_loaded
 
-from api.mcp.links import own_links, usual_url
+from api.links import own_links, usual_url
 from nornweave.settings import Settings
 
 NAMES = ["search", "fetch", "answer", "conflicts", "status"]

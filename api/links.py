@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from urllib.parse import quote, urlsplit
 
+from starlette.requests import Request
+
 from api.listening import default_port
 from nornweave.errors import ConfigError
 from nornweave.supervisor import LOOPBACK
@@ -35,6 +37,11 @@ def usual_url(environment: Mapping[str, str]) -> str:
 def permalinks(base: str) -> Link:
     """Return what links every passage to its page below ``base``."""
     return lambda chunk_id, _: f"{base}/passages/{quote(chunk_id, safe='')}"
+
+
+def page_links(public_url: str | None, request: Request) -> Link:
+    """Return what links every passage to its page: below the configured address, else below the one that was called."""
+    return permalinks(public_url or str(request.base_url).rstrip("/"))
 
 
 def own_links(base: str) -> Link:
