@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
 from api.pages.citations import Place, day_of, place_of
-from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt
+from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
 from api.pages.text_runs import Run, highlighted, query_terms_of, runs_of
 from nornweave.views import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 
@@ -27,12 +28,13 @@ STATES = {
     "off": "off",
 }
 _SIGNALS = {
-    "score": "match, weighed against the others",
+    "score": "of all that, weighed against the other signals",
     "corroboration": "others say the same",
     "recency": "how recent it is",
     "domain": "the question is about this domain",
     "length": "long enough to say something",
 }
+_SIGNAL_NAMES = {"score": "match"}
 _MERGES = {
     "same_chunk": "the same passage",
     "same_text": "the same text",
@@ -52,6 +54,14 @@ class Step:
     value: str
 
 
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A duplicate that was merged into a result: in what way it is one, and its permalink."""
+
+    words: str
+    href: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """A passage that answers."""
@@ -67,7 +77,7 @@ class Result:
     steps: tuple[Step, ...]
     score: str
     corroborated_by: tuple[Place, ...]
-    merged: tuple[str, ...]
+    merged: tuple[Merged, ...]
     conflict: int | None
     role: str
 
@@ -177,41 +187,52 @@ def certainty(confidence: float) -> str:
     return "probably disagree" if confidence >= PROBABLE else "may disagree"
 
 
-def without_title(text: str, title: str) -> str:
-    """Return a text without a first line that only repeats its title."""
-    first, _, rest = text.partition("\n")
-    return rest if rest.strip() and first.strip("#= \t\r") == title else text
+def without_headings(text: str, title: str) -> str:
+    """Return a text without the headings that it begins with: title and breadcrumb say them already."""
+    while True:
+        first, _, rest = text.lstrip("\n").partition("\n")
+        is_heading = re.match(r"#{1,6}\s", first) or first.strip("= \t\r") == title
+        if not (is_heading and rest.strip()):
+            return text
+        text = rest
 
 
 def _result(
     number: int, item: FusedItemDocument, terms: Collection[str], place: Place, merges: Sequence[MergeDocument]
 ) -> Result:
     citation, conflict = item["citation"], item["conflict"]
-    lines = citation["line_range"]
     title = citation["title"] or citation["source_path"].rpartition("/")[2]
-    is_code = citation["domain_id"] == "code"
-    first_line = lines[0] if lines and not item["shortened"] else None
-    text = item["content"]
     return Result(
         number=number,
         chunk_id=item["chunk_id"],
         href=passage_address(item["chunk_id"]),
         title=runs_of(title),
         place=place,
-        is_code=is_code,
-        excerpt=code_excerpt(text, terms, first_line) if is_code else prose_excerpt(without_title(text, title), terms),
+        is_code=citation["domain_id"] == "code",
+        excerpt=_excerpt(item, title, terms),
         shortened=item["shortened"],
         steps=_steps(item),
         score=f"{item['score']['value']:.3f}",
         corroborated_by=tuple(place_of(cited) for cited in item["corroborated_by"]),
-        merged=tuple(
-            f"{_MERGES.get(merge['reason'], merge['reason'])}, {merge['similarity']:.0%} alike"
-            for merge in merges
-            if merge["kept"] == item["chunk_id"]
-        ),
+        merged=tuple(_merged(merge) for merge in merges if merge["kept"] == item["chunk_id"]),
         conflict=None if conflict is None else conflict["index"] + 1,
         role="" if conflict is None else conflict["role"],
     )
+
+
+def _excerpt(item: FusedItemDocument, title: str, terms: Collection[str]) -> Excerpt:
+    citation, text = item["citation"], item["content"]
+    if citation["domain_id"] == "code":
+        lines = citation["line_range"]
+        return code_excerpt(text, terms, lines[0] if lines and not item["shortened"] else None)
+    return (
+        thread_excerpt(text, terms) if citation["message_ids"] else prose_excerpt(without_headings(text, title), terms)
+    )
+
+
+def _merged(merge: MergeDocument) -> Merged:
+    words = f"{_MERGES.get(merge['reason'], merge['reason'])}, {merge['similarity']:.0%} alike"
+    return Merged(words, "" if merge["dropped"] == merge["kept"] else passage_address(merge["dropped"]))
 
 
 def _steps(item: FusedItemDocument) -> tuple[Step, ...]:
@@ -228,7 +249,13 @@ def _steps(item: FusedItemDocument) -> tuple[Step, ...]:
             Step(name="cross-encoder", note="read question and passage together", value=f"{item['rerank_score']:.3f}")
         )
     for name, signal in item["score"]["signals"].items():
-        steps.append(Step(name=name, note=_SIGNALS.get(name, "signal of the ranking"), value=f"{signal:+.3f}"))
+        steps.append(
+            Step(
+                name=_SIGNAL_NAMES.get(name, name),
+                note=_SIGNALS.get(name, "signal of the ranking"),
+                value=f"{signal:+.3f}",
+            )
+        )
     return tuple(steps)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-WIDTH, HEIGHT = 320, 96
+WIDTH, HEIGHT = 260, 92
 _LEFT, _RIGHT, _TOP, _BOTTOM = 28, 10, 8, 18
 
 

@@ -17,8 +17,8 @@ MAX_LINE_CHARACTERS = 600
 MIN_CUT = 3
 # A line as short as this ends where its author wanted it to.
 _WRAPPED = 50
-# What begins a block of its own: headings, lists, tables, quotes, speakers of a conversation.
-_BLOCK = re.compile(r"#|[-*+>|]\s|\d+[.)]\s|\||\.\. |[^\s:]{1,30}( [^\s:]{1,20})?: ")
+# What begins a block of its own: headings, lists, tables, quotes.
+_BLOCK = re.compile(r"#|[-*+>|]\s|\d+[.)]\s|\||\.\. ")
 _FENCE = re.compile(r"\s*(```|~~~)")
 _UNDERLINE = re.compile(r"\s*([=~^*-])\1{2,}\s*")
 
@@ -54,6 +54,11 @@ def code_excerpt(text: str, terms: Collection[str], first_line: int | None) -> E
 def prose_excerpt(text: str, terms: Collection[str]) -> Excerpt:
     """Choose the neighbouring paragraphs that hold the most different terms, the earliest of equals."""
     return _excerpt(paragraphs_of(text), terms, MAX_PARAGRAPHS, None)
+
+
+def thread_excerpt(text: str, terms: Collection[str]) -> Excerpt:
+    """Choose the neighbouring messages that hold the most different terms, the earliest of equals."""
+    return _excerpt([line for line in lines_of(text) if line.strip()], terms, MAX_LINES, None)
 
 
 def paragraphs_of(text: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from api.pages.answer_view import AnswerView, answer_view, value_of, without_title
+from api.pages.answer_view import AnswerView, Merged, answer_view, value_of, without_headings
 from api.pages.catalogue import DomainChoice
 
 CATALOGUE = tuple(
@@ -134,7 +134,7 @@ def test_a_result_says_where_it_stands_and_why_it_is_there() -> None:
     assert notes["words (sparse)"] == ("did not find it", "0.000")
     assert notes["symbol match"] == ("bonus", "+0.150")
     assert notes["cross-encoder"][1] == "0.900"
-    assert result.merged == ("the same text, 100% alike",)
+    assert result.merged == (Merged("the same text, 100% alike", "/passages/two"),)
     assert [place.domain for place in result.corroborated_by] == ["documentation"]
     assert (result.conflict, result.role) == (1, "holds")
 
@@ -180,8 +180,8 @@ def test_values_read_as_people_write_them(value: str | None, unit: str | None, w
     assert value_of(value, unit) == words
 
 
-def test_a_heading_is_not_said_twice() -> None:
-    assert without_title("## Errors\n\nText", "Errors") == "\nText"
-    assert without_title("Errors\n======\nText", "Errors") == "======\nText", "an underline is no paragraph"
-    assert without_title("## Errors", "Errors") == "## Errors"
-    assert without_title("## Other\nText", "Errors") == "## Other\nText"
+def test_headings_are_not_said_twice() -> None:
+    assert without_headings("# API\n\n## Errors\n\nText", "Errors") == "\nText"
+    assert without_headings("Errors\n======\nText", "Errors") == "======\nText", "an underline is no paragraph"
+    assert without_headings("## Errors", "Errors") == "## Errors"
+    assert without_headings("#hashtag\nText", "Errors") == "#hashtag\nText"

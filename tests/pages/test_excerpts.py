@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from api.pages.excerpts import MAX_LINES, Excerpt, code_excerpt, paragraphs_of, prose_excerpt
+from api.pages.excerpts import MAX_LINES, Excerpt, code_excerpt, paragraphs_of, prose_excerpt, thread_excerpt
 from api.pages.text_runs import query_terms_of
 
 
@@ -55,5 +55,5 @@ def test_prose_reads_as_its_author_meant_it() -> None:
 
 
 def test_messages_stay_apart() -> None:
-    said = "alice: Has anyone looked at the payment bug that was reported?\nbob: I saw it yesterday."
-    assert len(paragraphs_of(said)) == 2
+    said = "alice: Has anyone looked at the payment bug that was reported?\n\nbob: I saw it yesterday."
+    assert [text for _, text in shown(thread_excerpt(said, frozenset()))] == said.split("\n\n")
