@@ -10,7 +10,7 @@ from urllib.parse import quote_plus
 import httpx
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import HOSTILE_NAME, Opened, serving
+from page_server import HOSTILE_NAME, Opened, serving
 from playwright.sync_api import Page, expect
 
 from nornweave.settings import Settings
