@@ -22,7 +22,7 @@ from api.links import configured_url
 from api.mcp.endpoint import tool_endpoint
 from api.openapi import DESCRIPTION, TAGS, App
 from api.ports import EnginePort
-from api.routes import agents, chat, documentation, evaluations, feedback, health, inbox, query, texts
+from api.routes import agents, chat, documentation, evaluations, feedback, health, inbox, login, pages, query, texts
 from api.state import Serving
 from api.tracing import Tracing
 from nornweave.settings import Settings
@@ -63,6 +63,8 @@ def create_app(
         redoc_url=None,
         redirect_slashes=False,
         lifespan=_lifespan,
+        # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
+        routes=[*pages.routes, *login.routes],
     )
     app.state.is_closed = True
     environment = os.environ if environment is None else environment
@@ -79,7 +81,13 @@ def create_app(
     if body_process:
         app.add_middleware(LargeBodies, process=body_process)
     app.add_middleware(BodyLimit)
-    app.add_middleware(BearerAuth, token=app.state.serving.token, open_paths={"/health", *documentation.OPEN_PATHS})
+    app.add_middleware(
+        BearerAuth,
+        token=app.state.serving.token,
+        open_paths={"/health", *documentation.OPEN_PATHS, *login.OPEN_PATHS},
+        forms=login.FORMS,
+        login=login.redirect_to_login,
+    )
     app.add_middleware(HostGuard, names=names)
     app.add_middleware(Unexpected)
     app.add_middleware(Tracing)

@@ -16,10 +16,12 @@ from nornweave.views import (
     Deposit,
     DepositDocument,
     DocumentDocument,
+    FormerDocument,
     FusionResult,
     LedgerDocument,
 )
 from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+from nornweave.views.status import StatusDocument
 
 
 class AgentPort(Protocol):
@@ -48,6 +50,9 @@ class AgentPort(Protocol):
 
     def describe(self) -> Mapping[str, JsonValue]:
         """Return what it is: names, chunking, embedding, filters, plan, generation, sizes."""
+
+    def facets(self) -> Mapping[str, Sequence[tuple[str, int]]]:
+        """Return the most frequent values of each filter that takes one of a few, with how many chunks have them."""
 
     def health(self) -> Mapping[str, JsonValue]:
         """Return how it is: state, generation, checks, statistics, notices."""
@@ -130,6 +135,16 @@ class EnginePort(Protocol):
 
         Raises:
             StoreError: the generation cannot be read.
+        """
+
+    def former_document(self, chunk_id: str) -> FormerDocument | None:
+        """Return the document that held a chunk which is not served any more; ``None`` when none is known."""
+
+    def status(self) -> Mapping[str, StatusDocument]:
+        """Return per served domain its generations and what its last syncs reported.
+
+        Raises:
+            StoreError: it cannot be read.
         """
 
     def conflicts(self) -> LedgerDocument:

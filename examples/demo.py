@@ -29,7 +29,8 @@ def main() -> None:
     run("conflicts")
     run("eval", "--summary")
     print(
-        "\nNext: `make serve` opens the Dagster UI on http://127.0.0.1:3000 (four domain groups, their runs, checks and plots)."
+        "\nNext: `make serve`, then open http://127.0.0.1:8082 and ask the same questions on the page (`/` for the question, j, k"
+        "\n      and Enter for the passages). The Dagster UI is on http://127.0.0.1:3000: four domain groups, runs, checks and plots."
         "\n      Judge your own corpus in an hour: docs/evaluation.md."
         "\n      Point nornweave.yaml at your own sources: docs/configuration.md."
     )

@@ -35,6 +35,7 @@ from nornweave.retrieval.agent import Agent
 from nornweave.retrieval.question import NOTHING_HIDDEN, Question
 from nornweave.retrieval.records import Filters, HiddenPlace, RecallResponse
 from nornweave.settings import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
+from nornweave.store.former_chunks import former_place
 from nornweave.store.publish import CandidateFiles, GenerationFiles
 from nornweave.store.serving import ServedGeneration
 from nornweave.types import Domain, GenerationId, present
@@ -43,11 +44,13 @@ from nornweave.views import (
     Deposit,
     DepositDocument,
     DocumentDocument,
+    FormerDocument,
     FusionResult,
     LedgerDocument,
     answer_document,
     chunk_document,
     document_document,
+    former_document,
 )
 from nornweave.views.evaluations import (
     ComparisonDocument,
@@ -57,6 +60,7 @@ from nornweave.views.evaluations import (
     evaluations_document,
 )
 from nornweave.views.ledger import ledger_document
+from nornweave.views.status import StatusDocument, status_document
 from nornweave.wiring import encoder_of, history_of, model_cache, store_of
 
 log = logging.getLogger(__name__)
@@ -246,6 +250,23 @@ class Engine:
             if stored is None:
                 return None
             return document_document(domain, source_id, path, stored, generation.meta["generation"])
+
+    def former_document(self, chunk_id: str) -> FormerDocument | None:
+        """Return the document that held a chunk which is not served any more; ``None`` when none is known."""
+        for domain in self.agents:
+            with self._readable(domain):
+                place = former_place(store_of(self._settings, domain).files, chunk_id)
+                if place:
+                    return former_document(domain, place)
+        return None
+
+    def status(self) -> dict[str, StatusDocument]:
+        """Return the status of every served domain.
+
+        Raises:
+            StoreError: a pointer to a published generation cannot be read.
+        """
+        return {domain.value: status_document(self._settings, domain) for domain in self.agents}
 
     def conflicts(self) -> LedgerDocument:
         """Return the conflict ledger as the last publication left it."""

@@ -9,7 +9,19 @@ from typing import Annotated
 
 import typer
 
-from evals.bench import encoding, evaluating, fusing, precision, ranking, reading, recalling, streaming, syncing, tuning
+from evals.bench import (
+    encoding,
+    evaluating,
+    fusing,
+    pages,
+    precision,
+    ranking,
+    reading,
+    recalling,
+    streaming,
+    syncing,
+    tuning,
+)
 from nornweave.models.conversion import machine_cache
 
 
@@ -20,10 +32,13 @@ def main(
         str,
         typer.Option(
             help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
-            "only if named: precision, tuning, hnsw, large."
+            "only if named: precision, tuning, hnsw, large, pages."
         ),
     ] = "",
     copies: Annotated[int, typer.Option(help="How many times 100,000 chunks `large` has.")] = 10,
+    url: Annotated[
+        str, typer.Option(help="Server over the example corpus that `pages` asks.")
+    ] = "http://127.0.0.1:8082",
     keep: Annotated[Path | None, typer.Option(help="Folder for the indexes of recall and fusion, used again.")] = None,
 ) -> None:
     """Print the benchmark tables; takes about 30 minutes on two cores, recall at a million chunks an hour more."""
@@ -45,6 +60,7 @@ def main(
             "precision": lambda: precision.print_precision(shared, machine_cache(folder)),
             "tuning": lambda: tuning.print_tuning(shared, kept / "fusion"),
             "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
+            "pages": lambda: pages.print_pages(url),
             "large": lambda: recalling.print_recall(kept / "recall", copies=copies),
         }
         tables = {**usual, **if_named}

@@ -162,10 +162,11 @@ def _shortfalls(result: FusionResult) -> list[str]:
 @app.command()
 def status(context: typer.Context, domain: DomainsOption = None, as_json: JsonOption = False) -> None:
     """Show generations, counts, freshness, failed documents, held deletions and the last runs."""
-    from nornweave.cli.report import domain_status, print_status
+    from nornweave.cli.report import print_status
+    from nornweave.views.status import status_document
 
     settings = settings_of(context)
-    statuses = {one.value: domain_status(settings, one) for one in domain or settings.served_domains}
+    statuses = {one.value: status_document(settings, one) for one in domain or settings.served_domains}
     if as_json:
         print_json(statuses)
     else:

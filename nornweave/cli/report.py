@@ -8,13 +8,11 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from nornweave.settings import Settings
 from nornweave.sync.records import SyncReport
-from nornweave.sync.run_status import read_status, report_as_json
+from nornweave.sync.run_status import report_as_json
 from nornweave.text.terminal import Terminal
 from nornweave.types import Domain
 from nornweave.views import LedgerDocument, LedgerSideDocument
-from nornweave.wiring import domain_folder, store_of
 
 Outcomes = Mapping[Domain, SyncReport | str]
 """Per domain the report of its sync, or the error that ended it."""
@@ -89,26 +87,6 @@ def sync_failed(console: Terminal, outcomes: Outcomes, failed_after: Mapping[str
         _say(console, f"{asset}: {reason}", "red")
         failed = True
     return failed
-
-
-def domain_status(settings: Settings, domain: Domain) -> dict[str, Any]:
-    """Return the status of one domain as JSON."""
-    store = store_of(settings, domain)
-    recorded = read_status(domain_folder(settings, domain))
-    latest = recorded.get("latest", {})
-    return {
-        "generation": store.current(),
-        "generations": list(store.generations()),
-        "checked_at": recorded.get("checked_at"),
-        "documents": latest.get("documents", 0),
-        "chunks": latest.get("chunks", 0),
-        "failed": latest.get("failed", []),
-        "held": latest.get("held", []),
-        "unavailable": latest.get("unavailable", {}),
-        "skipped": latest.get("skipped", []),
-        "skip_reasons": latest.get("skip_reasons", {}),
-        "runs": recorded.get("runs", []),
-    }
 
 
 def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -> None:

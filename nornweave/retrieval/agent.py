@@ -17,7 +17,7 @@ from nornweave.models.encoders.port import same_space
 from nornweave.models.rerankers import Reranker, RerankerSlot
 from nornweave.plans.active import PlanInForce
 from nornweave.retrieval.expanded_search import ask, stages_of
-from nornweave.retrieval.filters import read_filters
+from nornweave.retrieval.filters import has_few_values, read_filters
 from nornweave.retrieval.masked_document import without
 from nornweave.retrieval.query import check_query
 from nornweave.retrieval.question import Question
@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 DENSE_THREADS = 8
 # `rerank: on` waits this long for a model that is still being loaded.
 _MODEL_WAIT_S = 60.0
+# Of a filter, as many frequent values as a reader looks through.
+FACET_VALUES = 8
 
 
 class Agent:
@@ -79,6 +81,7 @@ class Agent:
         self._closing = False
         self._plan = PlanInForce(settings.plan)
         self._left: dict[str, Vectors] = {}
+        self._facets: tuple[str, dict[str, list[tuple[str, int]]]] = ("", {})
         self.statistics = Statistics()
 
     @property
@@ -221,6 +224,20 @@ class Agent:
         except StoreError as error:
             facts = {"generation": None, "indexed_at": None, "documents": 0, "chunks": 0, "reason": str(error)}
         return {**described, **facts}
+
+    def facets(self) -> dict[str, list[tuple[str, int]]]:
+        """Return the most frequent values of each filter that takes one of a few, with how many chunks have them."""
+        fields = {each.key: each.column for each in self.settings.filters if has_few_values(each)}
+        try:
+            with self.generation.use() as generation:
+                name = generation.meta["generation"]
+                if self._facets[0] != name:
+                    counts = {key: generation.facet_counts(field, FACET_VALUES) for key, field in fields.items()}
+                    self._facets = (name, counts)
+                return self._facets[1]
+        except StoreError as error:
+            log.info("%s: %s", self.agent_id, error)
+            return {}
 
     def health(self) -> dict[str, JsonValue]:
         """Say how the agent is."""

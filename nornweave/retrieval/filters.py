@@ -50,6 +50,11 @@ def read_filters(
     )
 
 
+def has_few_values(declared: FilterSettings) -> bool:
+    """Tell whether a filter takes one of the values that chunks have: no pattern, heading or time."""
+    return declared.type in {"string", "list"} and declared.column not in {"path", "heading_path"}
+
+
 def parse_filter_options(
     options: Sequence[str], declared: Mapping[Domain, Sequence[FilterSettings]]
 ) -> dict[Domain, dict[str, JsonValue]]:

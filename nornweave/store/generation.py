@@ -264,6 +264,20 @@ class Generation:
             self._masks[asked] = mask
         return mask
 
+    def facet_counts(self, field: str, limit: int) -> list[tuple[str, int]]:
+        """Return the values that most chunks have in a field, with how many; ties by value."""
+        return self._rows(
+            """
+            select value, count(*) as chunks
+            from (select distinct value_no, value from facet_values where field = ?)
+            join facets using (value_no)
+            group by value
+            order by chunks desc, value
+            limit ?
+            """,
+            [field, limit],
+        )
+
     def contents(self, numbers: Numbers) -> dict[int, str]:
         """Return the texts of chunks, by number."""
         return dict(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import logging
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +16,10 @@ from typing import Any
 from nornweave.errors import StoreError
 from nornweave.files.atomic_write import write_whole
 from nornweave.store.lock import WriterLock
+from nornweave.store.status_file import NAME, read_status
 from nornweave.sync.records import SyncReport
 
-logger = logging.getLogger(__name__)
+__all__ = ["KEEP_RUNS", "read_status", "record_failure", "record_run", "report_as_json"]
 
 KEEP_RUNS = 20
 # Lists in the status are for people; a repository may skip a hundred thousand files.
@@ -46,18 +46,6 @@ def record_failure(folder: Path, run_id: str, error: str) -> None:
         StoreError: see ``record_run``.
     """
     _record(folder, {"run_id": run_id, "error": error}, {})
-
-
-def read_status(folder: Path) -> dict[str, Any]:
-    """Return the domain's status, empty when it never ran."""
-    try:
-        loaded = json.loads((folder / "status.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        logger.warning("%s: cannot be read, starting it afresh: %s", folder / "status.json", error)
-        return {}
-    return loaded if isinstance(loaded, dict) else {}
 
 
 def report_as_json(report: SyncReport) -> dict[str, Any]:
@@ -87,7 +75,7 @@ def _plain(value: object) -> object:
 
 def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any]) -> None:
     """Add a run to those before it; a second process that does so waits for the first."""
-    file = folder / "status.json"
+    file = folder / NAME
     try:
         with WriterLock(folder / "status.lock", purpose="status", wait_s=LOCK_WAIT_S):
             now = datetime.now(UTC).isoformat(timespec="seconds")

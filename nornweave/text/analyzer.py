@@ -62,6 +62,14 @@ def analyze(text: str) -> Counter[str]:
     return counts
 
 
+def occurrences(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the terms of ``text`` with the characters they stand at; an identifier's whole term, then its parts."""
+    for word in _WORD.finditer(text):
+        for term, start, end in _spans(word[0]):
+            if len(term) <= MAX_TERM_LENGTH:
+                yield term, word.start() + start, word.start() + end
+
+
 def sequence(text: str) -> list[str]:
     """Return the terms of ``text`` in order; of an identifier its parts, not the whole."""
     found: list[str] = []
@@ -95,15 +103,20 @@ def _terms_of(word: str) -> tuple[str, ...]:
 
 
 def _expand(word: str) -> Iterator[str]:
+    return (term for term, _, _ in _spans(word))
+
+
+def _spans(word: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the terms of one word with the part of it that each stands at."""
     lowered = word.lower()
     if "." in word:  # a version or a decimal
-        yield lowered
+        yield lowered, 0, len(word)
         return
-    parts = (_ASCII_PART if word.isascii() else _PART).findall(word)
+    parts = [(part[0], part.start(), part.end()) for part in (_ASCII_PART if word.isascii() else _PART).finditer(word)]
     if len(parts) > 1:
-        yield lowered
-    for part in parts or [word]:
-        yield _stemmers.english.stemWord((part[:-1] if _is_acronym_plural(part) else part).lower())
+        yield lowered, 0, len(word)
+    for part, start, end in parts or [(word, 0, len(word))]:
+        yield _stemmers.english.stemWord((part[:-1] if _is_acronym_plural(part) else part).lower()), start, end
 
 
 def _is_acronym_plural(part: str) -> bool:

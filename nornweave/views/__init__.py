@@ -35,8 +35,10 @@ from nornweave.views.texts import (
     Deposit,
     DepositDocument,
     DocumentDocument,
+    FormerDocument,
     chunk_document,
     document_document,
+    former_document,
 )
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "DepositDocument",
     "DocumentDocument",
     "ExplanationDocument",
+    "FormerDocument",
     "FusedItemDocument",
     "FusionResult",
     "GapDocument",
@@ -70,6 +73,7 @@ __all__ = [
     "claim_document",
     "conflict_document",
     "document_document",
+    "former_document",
     "fused_item_document",
     "item_document",
     "recall_document",

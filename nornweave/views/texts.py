@@ -9,6 +9,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict bef
 
 from nornweave.inbox.deposits import InboxDocument
 from nornweave.retrieval.items import citation_of
+from nornweave.store.former_chunks import FormerPlace
 from nornweave.store.generation import StoredChunk, StoredText
 from nornweave.types import Domain
 from nornweave.views.answer import ClaimDocument, claim_document
@@ -43,6 +44,15 @@ class DocumentDocument(TypedDict):
     text: str
     chunks: Annotated[list[str], Field(description="ids of its chunks, in order")]
     generation: str
+
+
+class FormerDocument(TypedDict):
+    """The document that held a chunk which is not served any more."""
+
+    domain_id: str
+    source_id: str
+    source_path: str
+    generation: Annotated[str, Field(description="the last one, of those that are kept, in which it was")]
 
 
 Deposit: TypeAlias = InboxDocument
@@ -89,4 +99,14 @@ def document_document(
         "text": stored.text,
         "chunks": list(stored.chunk_ids),
         "generation": generation,
+    }
+
+
+def former_document(domain: Domain, place: FormerPlace) -> FormerDocument:
+    """Return the document that held a chunk."""
+    return {
+        "domain_id": domain.value,
+        "source_id": place.source_id,
+        "source_path": place.path,
+        "generation": place.generation,
     }

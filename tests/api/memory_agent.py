@@ -128,6 +128,9 @@ class MemoryAgent:
             "generation": self.generation,
         }
 
+    def facets(self) -> dict[str, list[tuple[str, int]]]:
+        return {"language": [("python", 2)]} if self.generation else {}
+
     def health(self) -> dict[str, Any]:
         missing = "nothing is published yet; run `nornweave sync`"
         return {

@@ -26,6 +26,7 @@ from nornweave.views import (
     Deposit,
     DepositDocument,
     DocumentDocument,
+    FormerDocument,
     FusionResult,
     LedgerDocument,
     LedgerEntryDocument,
@@ -39,6 +40,7 @@ from nornweave.views.evaluations import (
     comparison_document,
     evaluations_document,
 )
+from nornweave.views.status import StatusDocument
 
 THREADS = 16
 
@@ -160,6 +162,16 @@ class MemoryEngine:
     def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
         return comparison_document(self.history, domain, before, after, set_name)
 
+    def former_document(self, chunk_id: str) -> FormerDocument | None:
+        if chunk_id != "changed":
+            return None
+        domain = next(iter(self.agents)).value
+        place = {"source_id": "payments", "source_path": "src/größe #1/0.py"}
+        return {"domain_id": domain, "generation": "gen-000000", **place}  # type: ignore[typeddict-item]
+
+    def status(self) -> dict[str, StatusDocument]:
+        return {domain.value: domain_status(domain) for domain in self.agents}
+
     def conflicts(self) -> LedgerDocument:
         return {
             "made_at": "2026-01-21T00:00:00Z",
@@ -175,6 +187,27 @@ class MemoryEngine:
         with self._lock:
             self.deposited += [(domain, document) for document in documents]
         return [_deposited(document) for document in documents]
+
+
+def domain_status(domain: Domain) -> StatusDocument:
+    """Return the status of a domain in which everything went wrong that can."""
+    return {
+        "generation": "gen-000002",
+        "generations": ["gen-000001", "gen-000002"],
+        "checked_at": "2026-01-20T10:00:00+00:00",
+        "documents": 2,
+        "chunks": 4,
+        "failed": [{"source_id": "payments", "path": "a.pdf", "reason": "the PDF is encrypted", "stale": True}],
+        "held": [{"source_id": "payments", "reason": "9 of 10 documents are gone", "paths": ["b.md", "c.md"]}],
+        "unavailable": {"wiki": "no such folder: /srv/wiki"},
+        "skipped": [],
+        "skip_reasons": {"ignored by .gitignore": 3},
+        "runs": [
+            {"at": "2026-01-20T10:00:00+00:00", "run_id": "2", "error": "the encoder cannot be loaded"},
+            {"at": "2026-01-19T10:00:00+00:00", "run_id": "1", "generation": "gen-000002", "published": True,
+             "added": 1, "changed": 2, "removed": 0, "failed": 1, "seconds": 4.2},
+        ],
+    }  # fmt: skip
 
 
 def _deposited(document: Deposit) -> DepositDocument:

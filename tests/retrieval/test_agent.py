@@ -209,6 +209,16 @@ def test_messages_are_cited_by_id_and_papers_by_section(workspace: Settings, poo
     assert (first.source_path, first.section) == ("storms.md", "Retry storms in card networks > Results")
 
 
+def test_facets_count_what_filters_find(code: Agent) -> None:
+    facets = code.facets()
+    assert set(facets) == {"language", "node_type"}, "no patterns, no times"
+    for value, count in facets["language"]:
+        found = code.recall(asked("payment", filters={"language": value}, top_k=100))
+        assert found.total_searched == count
+    assert [value for value, _ in facets["language"]] == ["python", "typescript"]
+    assert code.facets() is facets, "counted once a generation"
+
+
 @pytest.mark.parametrize(
     ("filters", "paths"),
     [

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.text.analyzer import MAX_TERM_LENGTH, analyze, query_terms
+from nornweave.text.analyzer import MAX_TERM_LENGTH, analyze, occurrences, query_terms
 
 
 @pytest.mark.parametrize(
@@ -38,3 +40,20 @@ def test_terms_are_lower_case_bounded_and_the_same_for_a_query(text: str) -> Non
     terms = analyze(text)
     assert sorted(terms) == query_terms(text)
     assert all(term == term.lower() and 0 < len(term) <= MAX_TERM_LENGTH for term in terms)
+
+
+def test_terms_know_where_they_stand() -> None:
+    text = "handlePaymentError, v2.1"
+    found = [(term, text[start:end]) for term, start, end in occurrences(text)]
+    assert found == [
+        ("handlepaymenterror", "handlePaymentError"),
+        ("handl", "handle"),
+        ("payment", "Payment"),
+        ("error", "Error"),
+        ("v2.1", "v2.1"),
+    ]
+
+
+@given(st.text())
+def test_where_terms_stand_and_how_often_are_one_analysis(text: str) -> None:
+    assert Counter(term for term, _, _ in occurrences(text)) == analyze(text)

@@ -1,0 +1,44 @@
+"""Permalinks of the pages, and which links of documents may be followed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import quote, urlencode, urlsplit
+
+ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
+JUDGE = "/feedback/form"
+
+
+def ask_address(pairs: Sequence[tuple[str, str]], suffix: str = "") -> str:
+    """Return the address of a question."""
+    return f"{ASK}{suffix}?{urlencode(pairs)}" if pairs else f"{ASK}{suffix}"
+
+
+def passage_address(chunk_id: str) -> str:
+    """Return the permalink of a passage."""
+    return f"/passages/{quote(chunk_id, safe='')}"
+
+
+def conflict_address(entry_id: str) -> str:
+    """Return the permalink of an entry of the ledger."""
+    return f"{CONFLICTS}/{quote(entry_id, safe='')}"
+
+
+def original(url: object) -> str | None:
+    """Return an address that a reader may open: an absolute http or https one, nothing else (``javascript:``)."""
+    if not isinstance(url, str) or len(url) > 2048 or any(ord(character) < 33 for character in url):
+        return None
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    return url if parts.scheme in {"http", "https"} and parts.netloc else None
+
+
+def local(path: str) -> str:
+    """Return where to go after the login: a path of this server, else the first page.
+
+    ``//host`` and ``/\\host`` lead a browser elsewhere; so may anything with control characters, which it drops.
+    """
+    is_local = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable() and "\\" not in path
+    return path if is_local else ASK

@@ -1,0 +1,374 @@
+"""An answer as the ask page shows it: results, conflicts as columns, coverage in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from api.pages.addresses import passage_address
+from api.pages.catalogue import DomainChoice
+from api.pages.citations import Place, day_of, place_of
+from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
+from api.pages.text_runs import Run, highlighted, query_terms_of, runs_of
+from nornweave.views import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
+
+RETRIEVERS = {
+    "dense": "meaning",
+    "sparse": "words",
+    "fulltext": "word pairs",
+    "structured": "names",
+}
+STATES = {
+    "ok": "found",
+    "empty": "found nothing",
+    "timeout": "late",
+    "failed": "failed",
+    "off": "off",
+}
+_SIGNALS = {
+    "score": "of all that, weighed against the other signals",
+    "corroboration": "others say the same",
+    "recency": "how recent it is",
+    "domain": "the question is about this domain",
+    "length": "long enough to say something",
+}
+_SIGNAL_NAMES = {"score": "match"}
+_MERGES = {
+    "same_chunk": "the same passage",
+    "same_text": "the same text",
+    "contained": "contained in this one",
+    "same_meaning": "the same in other words",
+}
+PROBABLE = 0.75
+"""From this confidence on one side of a conflict may be demoted (``nornweave/fusion``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step of why a result is where it is: what looked, its rank and what it gave."""
+
+    name: str
+    note: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A duplicate that was merged into a result: in what way it is one, and its permalink."""
+
+    words: str
+    href: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """A passage that answers."""
+
+    number: int
+    chunk_id: str
+    href: str
+    title: tuple[Run, ...]
+    place: Place
+    is_code: bool
+    excerpt: Excerpt
+    shortened: bool
+    steps: tuple[Step, ...]
+    score: str
+    corroborated_by: tuple[Place, ...]
+    merged: tuple[Merged, ...]
+    conflict: int | None
+    role: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Side:
+    """What one side of a conflict says, where, when and by whom."""
+
+    role: str
+    holds: bool
+    place: Place
+    value: str
+    statement: tuple[Run, ...]
+    day: str
+    author: str
+    revision: str
+    authority: str
+    caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """Two or more sides that disagree."""
+
+    number: int
+    subject: str
+    sides: tuple[Side, ...]
+    verdict: str
+    reason: str
+    confidence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Searched:
+    """How one domain was searched.
+
+    Attributes:
+        state: ``found``, ``empty``, ``late``, ``unpublished``, ``failed`` or ``left out``.
+        summary: the same in a few words.
+        retrievers: name, and how it went, for those that did not simply find something.
+    """
+
+    domain: str
+    state: str
+    summary: str
+    shown: int
+    retrievers: tuple[tuple[str, str, str], ...]
+    generation: str
+    indexed_at: str
+    notices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerView:
+    """An answer as the page shows it."""
+
+    query_id: str
+    results: tuple[Result, ...]
+    conflicts: tuple[Conflict, ...]
+    coverage: tuple[Searched, ...]
+    headline: str
+    summary: str
+    nothing: str
+    not_searched: tuple[Searched, ...]
+
+
+def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> AnswerView:
+    """Return what the page shows of an answer."""
+    terms = query_terms_of(document["query"])
+    places = {item["chunk_id"]: place_of(item["citation"], item["chunk_id"]) for item in document["items"]}
+    merges = document.get("merged", [])
+    results = tuple(
+        _result(number, item, terms, places[item["chunk_id"]], merges)
+        for number, item in enumerate(document["items"], 1)
+    )
+    coverage = _coverage(document, catalogue)
+    missing = tuple(one for one in coverage if one.state in {"late", "unpublished", "failed"})
+    asked = [one for one in coverage if one.state != "left out"]
+    return AnswerView(
+        query_id=document["query_id"],
+        results=results,
+        conflicts=tuple(
+            _conflict(number, conflict, places, terms) for number, conflict in enumerate(document["conflicts"], 1)
+        ),
+        coverage=coverage,
+        headline=_count(len(results), "passage") if results else "Nothing found",
+        summary=_summary(document, len(asked) - len(missing), len(asked)),
+        nothing="" if results else _nothing(document, missing),
+        not_searched=missing,
+    )
+
+
+def value_of(value: str | None, unit: str | None) -> str:
+    """Write a value as people do: seconds that make whole days, hours or minutes as those."""
+    if value is None:
+        return ""
+    if unit == "s" and value.isdecimal():
+        for size, name in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+            count, rest = divmod(int(value), size)
+            if count and not rest:
+                return f"{count} {name}{'s' if count != 1 else ''}"
+    return f"{value} {unit}" if unit else value
+
+
+def certainty(confidence: float) -> str:
+    """Say how sure a conflict is."""
+    return "probably disagree" if confidence >= PROBABLE else "may disagree"
+
+
+def without_headings(text: str, title: str) -> str:
+    """Return a text without the headings that it begins with: title and breadcrumb say them already."""
+    while True:
+        first, _, rest = text.lstrip("\n").partition("\n")
+        is_heading = re.match(r"#{1,6}\s", first) or first.strip("= \t\r") == title
+        if not (is_heading and rest.strip()):
+            return text
+        text = rest
+
+
+def _result(
+    number: int, item: FusedItemDocument, terms: Collection[str], place: Place, merges: Sequence[MergeDocument]
+) -> Result:
+    citation, conflict = item["citation"], item["conflict"]
+    title = citation["title"] or citation["source_path"].rpartition("/")[2]
+    return Result(
+        number=number,
+        chunk_id=item["chunk_id"],
+        href=passage_address(item["chunk_id"]),
+        title=runs_of(title),
+        place=place,
+        is_code=citation["domain_id"] == "code",
+        excerpt=_excerpt(item, title, terms),
+        shortened=item["shortened"],
+        steps=_steps(item),
+        score=f"{item['score']['value']:.3f}",
+        corroborated_by=tuple(place_of(cited) for cited in item["corroborated_by"]),
+        merged=tuple(_merged(merge) for merge in merges if merge["kept"] == item["chunk_id"]),
+        conflict=None if conflict is None else conflict["index"] + 1,
+        role="" if conflict is None else conflict["role"],
+    )
+
+
+def _excerpt(item: FusedItemDocument, title: str, terms: Collection[str]) -> Excerpt:
+    citation, text = item["citation"], item["content"]
+    if citation["domain_id"] == "code":
+        lines = citation["line_range"]
+        return code_excerpt(text, terms, lines[0] if lines and not item["shortened"] else None)
+    return (
+        thread_excerpt(text, terms) if citation["message_ids"] else prose_excerpt(without_headings(text, title), terms)
+    )
+
+
+def _merged(merge: MergeDocument) -> Merged:
+    words = f"{_MERGES.get(merge['reason'], merge['reason'])}, {merge['similarity']:.0%} alike"
+    return Merged(words, "" if merge["dropped"] == merge["kept"] else passage_address(merge["dropped"]))
+
+
+def _steps(item: FusedItemDocument) -> tuple[Step, ...]:
+    explanation = item.get("explanation")
+    steps: list[Step] = []
+    for name, contribution in explanation["contributions"].items() if explanation else ():
+        source, weight = item["sources"].get(name), explanation["weights"].get(name, 0.0) if explanation else 0.0
+        note = f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else "did not find it"
+        steps.append(Step(name=f"{RETRIEVERS.get(name, name)} ({name})", note=note, value=f"{contribution:.3f}"))
+    for name, bonus in explanation["bonuses"].items() if explanation else ():
+        steps.append(Step(name=name.replace("_", " "), note="bonus", value=f"+{bonus:.3f}"))
+    if item["rerank_score"] is not None:
+        steps.append(
+            Step(name="cross-encoder", note="read question and passage together", value=f"{item['rerank_score']:.3f}")
+        )
+    for name, signal in item["score"]["signals"].items():
+        steps.append(
+            Step(
+                name=_SIGNAL_NAMES.get(name, name),
+                note=_SIGNALS.get(name, "signal of the ranking"),
+                value=f"{signal:+.3f}",
+            )
+        )
+    return tuple(steps)
+
+
+def _conflict(number: int, conflict: ConflictDocument, places: Mapping[str, Place], terms: Collection[str]) -> Conflict:
+    settled = conflict["resolved_to"] is not None
+    return Conflict(
+        number=number,
+        subject=" · ".join(part for part in (conflict["entity"], conflict["attribute"].replace("_", " ")) if part),
+        sides=tuple(_side(side, places, terms) for side in conflict["claims"]),
+        verdict=f"{_holder(conflict)} probably holds." if settled else "",
+        reason=conflict["reason"] if settled else conflict["reason"][:1].upper() + conflict["reason"][1:],
+        confidence=f"{certainty(conflict['confidence'])} · confidence {conflict['confidence']:.2f}",
+    )
+
+
+def _holder(conflict: ConflictDocument) -> str:
+    """Name the domain whose side holds."""
+    sides = (side["domain_id"] for side in conflict["claims"] if side["chunk_id"] == conflict["resolved_to"])
+    return next(sides, "one side").capitalize()
+
+
+def _side(side: SideDocument, places: Mapping[str, Place], terms: Collection[str]) -> Side:
+    place = places.get(side["chunk_id"]) or Place(
+        domain=side["domain_id"],
+        crumbs=(runs_of(side["source_path"]),),
+        detail="",
+        day=day_of(side["timestamp"]),
+        href=passage_address(side["chunk_id"]),
+    )
+    return Side(
+        role={"holds": "probably holds", "agrees": "agrees with it"}.get(side["role"], side["role"]),
+        holds=side["role"] in {"holds", "agrees"},
+        place=place,
+        value=value_of(side["value"], side["unit"]),
+        statement=highlighted(side["statement"] or "", terms),
+        day=day_of(side["updated_at"]),
+        author=side["author"] or "",
+        revision=side["revision"] or "",
+        authority=side["domain_id"],
+        caveats=tuple(side["qualifiers"]),
+    )
+
+
+def _coverage(document: FusionResult, catalogue: Sequence[DomainChoice]) -> tuple[Searched, ...]:
+    shown: dict[str, int] = {}
+    for item in document["items"]:
+        shown[item["citation"]["domain_id"]] = shown.get(item["citation"]["domain_id"], 0) + 1
+    domains = dict.fromkeys([*(choice.domain for choice in catalogue), *document["coverage"]])
+    return tuple(_searched(domain, document["coverage"].get(domain), shown.get(domain, 0)) for domain in domains)
+
+
+def _searched(domain: str, coverage: Mapping[str, Any] | None, shown: int) -> Searched:
+    if coverage is None:
+        return _without_answer(domain, "left out", "not asked")
+    if not coverage["searched"]:
+        reason = str(coverage.get("reason", "gave no answer"))
+        return _without_answer(domain, _why_not(reason), reason)
+    states: Mapping[str, str] = coverage.get("retrieval", {})
+    total = coverage.get("total_searched", 0)
+    found = any(state == "ok" for state in states.values())
+    return Searched(
+        domain=domain,
+        state="found" if found else "empty",
+        summary=f"{_count(shown, 'passage')} of {total:,} shown" if found else f"nothing in {_count(total, 'passage')}",
+        shown=shown,
+        retrievers=tuple(
+            (RETRIEVERS.get(name, name), state, STATES.get(state, state)) for name, state in states.items()
+        ),
+        generation=coverage.get("generation", ""),
+        indexed_at=coverage.get("indexed_at", ""),
+        notices=tuple(coverage.get("notices", ())),
+    )
+
+
+def _without_answer(domain: str, state: str, summary: str) -> Searched:
+    return Searched(
+        domain=domain,
+        state=state,
+        summary=summary,
+        shown=0,
+        retrievers=(),
+        generation="",
+        indexed_at="",
+        notices=(),
+    )
+
+
+def _why_not(reason: str) -> str:
+    """Sort the reason of a gap: late, not published, or failed."""
+    if "timeout" in reason or "in time" in reason:
+        return "late"
+    return "unpublished" if "published" in reason else "failed"
+
+
+def _summary(document: FusionResult, searched: int, asked: int) -> str:
+    domains = f"{searched} of {asked} domains searched" if searched != asked else f"{_count(asked, 'domain')} searched"
+    parts = [domains, f"{round(document['total_latency_ms'])} ms"]
+    if document["duplicates_removed"]:
+        parts.insert(1, f"{_count(document['duplicates_removed'], 'duplicate')} merged")
+    if document["conflicts"]:
+        parts.insert(0, _count(len(document["conflicts"]), "conflict"))
+    return " · ".join(parts)
+
+
+def _nothing(document: FusionResult, missing: Sequence[Searched]) -> str:
+    if missing and len(missing) == len(document["coverage"]):
+        return "No domain was searched, so this says nothing about what is known."
+    if missing:
+        names = ", ".join(one.domain for one in missing)
+        return f"The domains that were searched have nothing. {names}: not searched, the answer may be there."
+    total = sum(one.get("total_searched", 0) for one in document["coverage"].values())
+    return f"Every domain that was asked was searched, {_count(total, 'passage')} in all. None matches."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

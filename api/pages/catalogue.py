@@ -1,0 +1,170 @@
+"""What can be asked: the served domains with their sizes, filters and the values that these have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from api.pages.citations import age_of
+from api.pages.question_form import Declared, QuestionForm
+from api.ports import AgentPort
+
+_LABELS = {
+    "path_glob": "path",
+    "node_type": "kind",
+    "source_type": "kind",
+    "heading_path": "heading",
+    "date_range": "between",
+    "since": "changed since",
+}
+_EXAMPLES = {"path_glob": "src/**/*.py", "heading_path": "Install > Linux"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilterChoice:
+    """A declared filter: its type, and its most frequent values with how many passages have them."""
+
+    key: str
+    type: str
+    values: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainChoice:
+    """A served domain."""
+
+    domain: str
+    name: str
+    description: str
+    state: str
+    generation: str | None
+    indexed_at: str | None
+    documents: int
+    passages: int
+    filters: tuple[FilterChoice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A link that turns a domain or a value of a filter on or off."""
+
+    label: str
+    count: int
+    is_on: bool
+    href: str
+    domain: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FilterField:
+    """A filter as the form shows it: chips of frequent values, a text field, or two days."""
+
+    name: str
+    label: str
+    kind: str
+    chips: tuple[Chip, ...]
+    value: str
+    end: str
+    example: str
+
+
+@dataclass(frozen=True, slots=True)
+class FilterGroup:
+    """The filters of a domain."""
+
+    domain: str
+    fields: tuple[FilterField, ...]
+
+
+def catalogue_of(agents: Sequence[AgentPort]) -> tuple[DomainChoice, ...]:
+    """Ask the agents what they are; a domain without a generation has no sizes."""
+    return tuple(_choice(agent) for agent in agents)
+
+
+def declared_in(catalogue: Sequence[DomainChoice]) -> Declared:
+    """Return the filters that may be asked for."""
+    return {choice.domain: {each.key: each.type for each in choice.filters} for choice in catalogue}
+
+
+def domain_chips(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple[Chip, ...]:
+    """Return a chip for each domain."""
+    return tuple(
+        Chip(
+            choice.domain,
+            choice.passages,
+            choice.domain in form.domains,
+            form.with_domain_toggled(choice.domain).address,
+            choice.domain,
+        )
+        for choice in catalogue
+    )
+
+
+def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tuple[FilterGroup, ...]:
+    """Return the filters of the domains that are asked."""
+    asked = [choice for choice in catalogue if not form.domains or choice.domain in form.domains]
+    return tuple(
+        FilterGroup(choice.domain, tuple(_field(choice.domain, each, form) for each in choice.filters))
+        for choice in asked
+        if choice.filters
+    )
+
+
+def ages(catalogue: Sequence[DomainChoice], now: datetime) -> Mapping[str, str]:
+    """Say how old what each domain answers from is."""
+    return {choice.domain: age_of(choice.indexed_at, now) for choice in catalogue}
+
+
+def _choice(agent: AgentPort) -> DomainChoice:
+    described: Mapping[str, Any] = agent.describe()
+    values = agent.facets()
+    return DomainChoice(
+        domain=agent.domain.value,
+        name=described.get("name", ""),
+        description=described.get("description", ""),
+        state=agent.state.value,
+        generation=described.get("generation"),
+        indexed_at=described.get("indexed_at"),
+        documents=described.get("documents", 0),
+        passages=described.get("chunks", 0),
+        filters=tuple(
+            FilterChoice(key=each["key"], type=each["type"], values=tuple(values.get(each["key"], ())))
+            for each in described.get("filters", ())
+        ),
+    )
+
+
+def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterField:
+    name = f"{domain}.{declared.key}"
+    several = declared.type == "list"
+    stated = form.values(name)
+    chips = [
+        Chip(
+            value, count, (name, value) in form.filters, form.with_filter_toggled(name, value, several=several).address
+        )
+        for value, count in declared.values
+    ]
+    known = {value for value, _ in declared.values}
+    if declared.values:
+        chips += [
+            Chip(value, 0, True, form.with_filter_toggled(name, value, several=several).address)
+            for value in stated
+            if value not in known
+        ]
+    kind = {"date_range": "days", "datetime": "day"}.get(declared.type, "chips" if declared.values else "text")
+    value = _first(form.values(f"{name}.start") if kind == "days" else stated)
+    return FilterField(
+        name=name,
+        label=_LABELS.get(declared.key, declared.key.replace("_", " ")),
+        kind=kind,
+        chips=tuple(chips),
+        value=value,
+        end=_first(form.values(f"{name}.end")),
+        example=_EXAMPLES.get(declared.key, ""),
+    )
+
+
+def _first(values: Sequence[str]) -> str:
+    return values[0] if values else ""

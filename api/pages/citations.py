@@ -1,0 +1,83 @@
+"""Where something stands, in words: breadcrumb, place in the document, day."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from api.pages.addresses import original, passage_address
+from api.pages.text_runs import Run, runs_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where something stands.
+
+    Attributes:
+        domain: its domain.
+        crumbs: source, path and what follows, outermost first.
+        detail: lines, page or messages, in words; empty where none is known.
+        day: of the document, ``2026-01-20``; empty where unknown.
+        href: permalink of the passage; empty where it is not known.
+        original: where it was read from, if one may go there.
+        revision: short name of the version; empty where there is none.
+        stale: a newer version could not be read.
+    """
+
+    domain: str
+    crumbs: tuple[tuple[Run, ...], ...]
+    detail: str
+    day: str
+    href: str = ""
+    original: str | None = None
+    revision: str = ""
+    stale: bool = False
+
+
+def place_of(citation: Mapping[str, Any], chunk_id: str = "") -> Place:
+    """Return the place that a citation names."""
+    section = citation.get("section") or ""
+    crumbs = [citation["source_id"], citation["source_path"], section]
+    return Place(
+        domain=citation["domain_id"],
+        crumbs=tuple(runs_of(crumb) for crumb in crumbs if crumb),
+        detail=detail_of(citation),
+        day=day_of(citation["timestamp"]),
+        href=passage_address(chunk_id) if chunk_id else "",
+        original=original(citation.get("url")),
+        revision=citation.get("revision") or "",
+        stale=bool(citation.get("stale")),
+    )
+
+
+def detail_of(citation: Mapping[str, Any]) -> str:
+    """Say which part of the document it is: page, lines, messages."""
+    if citation.get("page") is not None:
+        return f"page {citation['page']}"
+    if citation.get("message_ids"):
+        count = len(citation["message_ids"])
+        return f"{count} message{'s' if count != 1 else ''}"
+    if citation.get("line_range"):
+        first, last = citation["line_range"]
+        return f"line {first}" if first == last else f"lines {first}–{last}"
+    return ""
+
+
+def day_of(timestamp: str | None) -> str:
+    """Return the day of an ISO 8601 time; empty for none."""
+    return (timestamp or "")[:10]
+
+
+def age_of(timestamp: str | None, now: datetime) -> str:
+    """Say how long ago a moment was: ``4 minutes ago``; empty for none."""
+    if not timestamp:
+        return ""
+    moment = datetime.fromisoformat(timestamp)
+    seconds = max(0.0, (now - (moment if moment.tzinfo else moment.replace(tzinfo=UTC))).total_seconds())
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {unit}{'s' if count != 1 else ''} ago"
+    return "just now"

@@ -1,0 +1,83 @@
+"""The conflict ledger as its page shows it: filters, entries with their sides, since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from api.pages.addresses import conflict_address, passage_address
+from api.pages.answer_view import Side, certainty, value_of
+from api.pages.citations import Place, day_of, detail_of
+from api.pages.text_runs import Run, runs_of
+from nornweave.views import LedgerEntryDocument, LedgerSideDocument
+
+MAX_SHOWN = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Two facts that disagree."""
+
+    entry_id: str
+    href: str
+    subject: tuple[Run, ...]
+    confidence: str
+    since: str
+    settled: str
+    sides: tuple[Side, ...]
+    also: tuple[Place, ...]
+    suggested: str
+    reason: str
+
+
+def entries_of(documents: Iterable[LedgerEntryDocument]) -> tuple[Entry, ...]:
+    """Return entries as the page shows them, in their order."""
+    return tuple(_entry(document) for document in documents)
+
+
+def find_entry(documents: Sequence[LedgerEntryDocument], entry_id: str) -> LedgerEntryDocument | None:
+    """Return the entry of a permalink; ``None`` where there is no such entry."""
+    return next((document for document in documents if document["entry_id"] == entry_id), None)
+
+
+def _entry(document: LedgerEntryDocument) -> Entry:
+    subject = " · ".join(part for part in (document["entity"], document["attribute"].replace("_", " ")) if part)
+    return Entry(
+        entry_id=document["entry_id"],
+        href=conflict_address(document["entry_id"]),
+        subject=runs_of(subject or "(no name)"),
+        confidence=f"{certainty(document['confidence'])} · confidence {document['confidence']:.2f}",
+        since=day_of(document["first_seen"]),
+        settled=day_of(document["settled"]),
+        sides=tuple(_side(side, document["suggested"]) for side in document["sides"]),
+        also=tuple(_place(side) for side in document["also"]),
+        suggested=document["suggested"] or "",
+        reason=document["reason"],
+    )
+
+
+def _side(side: LedgerSideDocument, suggested: str | None) -> Side:
+    holds = side["domain_id"] == suggested
+    return Side(
+        role="probably holds" if holds else "says",
+        holds=holds,
+        place=_place(side),
+        value=value_of(side["value"], side["unit"]),
+        statement=runs_of(side["statement"]),
+        day=day_of(side["updated_at"]),
+        author=side["author"] or "",
+        revision=side["revision"] or "",
+        authority=side["side"],
+        caveats=(),
+    )
+
+
+def _place(side: LedgerSideDocument) -> Place:
+    return Place(
+        domain=side["domain_id"],
+        crumbs=(runs_of(side["source_id"]), runs_of(side["source_path"])),
+        detail=detail_of({"line_range": side["line_range"]}),
+        day=day_of(side["updated_at"]),
+        href=passage_address(side["chunk_id"]),
+        revision=side["revision"] or "",
+    )

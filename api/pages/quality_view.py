@@ -1,0 +1,145 @@
+"""Measured quality as its page shows it: a picture a set, the last refusal, two generations beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from api.pages.chart import Chart, Measured, chart_of
+from api.pages.citations import day_of
+from nornweave.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
+
+STAGES = ("fused", "merged", "reranked", "expanded", "combined")
+"""The last of these that was measured is what a reader gets."""
+MEASURES = (("Recall@10", "Recall@10"), ("RR@10", "MRR"))
+MAX_COMPARED = 40
+_MEASURED = frozenset({"published", "outdated"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetHistory:
+    """One judged set in one scope, over time."""
+
+    title: str
+    scope: str
+    origin: str
+    queries: int
+    stage: str
+    figures: tuple[tuple[str, str, str], ...]
+    charts: tuple[tuple[str, Chart], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One measure of one set, before and after."""
+
+    title: str
+    measure: str
+    before: str
+    after: str
+    change: str
+    interval: str
+    is_sure: bool
+    direction: str
+    better: int
+    worse: tuple[tuple[str, str, str], ...]
+
+
+def histories_of(evaluations: Sequence[EvaluationDocument]) -> tuple[SetHistory, ...]:
+    """Return every set with its charts: sets over all domains first, then by name."""
+    groups: dict[tuple[str, str, str], list[EvaluationDocument]] = {}
+    for evaluation in reversed(evaluations):  # they come newest first
+        if evaluation["verdict"] in _MEASURED and stage_of(evaluation):
+            groups.setdefault((evaluation["domain"], evaluation["set"], evaluation["scope"]), []).append(evaluation)
+    ordered = sorted(groups, key=lambda key: (key[0] != "all", key))
+    return tuple(_history(groups[key]) for key in ordered)
+
+
+def last_refusal(evaluations: Sequence[EvaluationDocument]) -> EvaluationDocument | None:
+    """Return the newest measurement of a candidate that was not published."""
+    return next((evaluation for evaluation in evaluations if evaluation["verdict"] == "refused"), None)
+
+
+def published_before(evaluations: Sequence[EvaluationDocument], refused: EvaluationDocument) -> str | None:
+    """Return the generation that a refused candidate was held against."""
+    older = (
+        evaluation["generation"]
+        for evaluation in evaluations
+        if evaluation["domain"] == refused["domain"]
+        and evaluation["verdict"] == "published"
+        and evaluation["at"] <= refused["at"]
+    )
+    return next(older, None)
+
+
+def generations_of(evaluations: Sequence[EvaluationDocument]) -> dict[str, tuple[str, ...]]:
+    """Return per domain the generations that were measured, newest first."""
+    found: dict[str, dict[str, None]] = {}
+    for evaluation in evaluations:
+        if evaluation["domain"] != "all":
+            found.setdefault(evaluation["domain"], {})[evaluation["generation"]] = None
+    return {domain: tuple(names) for domain, names in sorted(found.items())}
+
+
+def compared_of(comparison: ComparisonDocument) -> tuple[Compared, ...]:
+    """Return the measures that readers look at, of what readers get, largest losses first."""
+    stages: dict[tuple[str, str], set[str]] = {}
+    for measure in comparison["measures"]:
+        stages.setdefault((measure["set"], measure["scope"]), set()).add(measure["stage"])
+    last = {key: next((stage for stage in STAGES if stage in names), "") for key, names in stages.items()}
+    names = dict(MEASURES)
+    return tuple(
+        Compared(
+            title=f"{set_title(comparison['domain'], measure['set'])}, {measure['scope']}",
+            measure=names[measure["measure"]],
+            before=f"{measure['before']:.3f}",
+            after=f"{measure['after']:.3f}",
+            change=f"{measure['after'] - measure['before']:+.3f}",
+            interval="{:+.3f} to {:+.3f}".format(*measure["interval"]),
+            is_sure=measure["interval"][0] > 0 or measure["interval"][1] < 0,
+            direction=_direction(measure["after"] - measure["before"]),
+            better=measure["better"],
+            worse=tuple((one["query_id"], f"{one['before']:.2f}", f"{one['after']:.2f}") for one in measure["worse"]),
+        )
+        for measure in comparison["measures"]
+        if measure["stage"] == last[measure["set"], measure["scope"]] and measure["measure"] in names
+    )[:MAX_COMPARED]
+
+
+def stage_of(evaluation: EvaluationDocument) -> str:
+    """Return the last stage that was measured; empty where none of those was."""
+    return next((stage for stage in STAGES if stage in evaluation["stages"]), "")
+
+
+def _history(evaluations: Sequence[EvaluationDocument]) -> SetHistory:
+    newest = evaluations[-1]
+    stage = stage_of(newest)
+    figures, charts = [], []
+    for measure, name in MEASURES:
+        series = [
+            Measured(
+                mean=metric["mean"],
+                low=metric["interval"][0],
+                high=metric["interval"][1],
+                day=day_of(evaluation["at"]),
+                generation=evaluation["generation"],
+            )
+            for evaluation in evaluations
+            if (metric := evaluation["stages"].get(stage_of(evaluation), {}).get(measure))
+        ]
+        if series:
+            figures.append((name, f"{series[-1].mean:.3f}", f"{series[-1].low:.3f}–{series[-1].high:.3f}"))
+            charts.append((name, chart_of(series, name)))
+    return SetHistory(
+        title=set_title(newest["domain"], newest["set"]) if newest["domain"] != "all" else newest["set"],
+        scope=newest["scope"],
+        origin=newest["origin"],
+        queries=newest["measured"],
+        stage=stage,
+        figures=tuple(figures),
+        charts=tuple(charts),
+    )
+
+
+def _direction(change: float) -> str:
+    return "same" if abs(change) < 0.0005 else "better" if change > 0 else "worse"

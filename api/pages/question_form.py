@@ -1,0 +1,163 @@
+"""The ask page's form: what stands behind the question mark ⇄ what is asked.
+
+``q`` the question, ``domain`` repeated, ``top_k``, and filters by their names: ``code.language=python``, lists
+repeated, ranges as ``research.date_range.start`` and ``.end``. Blank fields count as left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pydantic import ValidationError
+
+from api.pages.addresses import ask_address
+from api.query_body import QueryBody
+from nornweave.errors import QueryError
+
+TOP_K = 10
+COUNTS = (5, 10, 20, 50)
+ENDS = ("start", "end")
+
+Declared = Mapping[str, Mapping[str, str]]
+"""Domain → filter → type."""
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionForm:
+    """What is asked, as the form has it.
+
+    Attributes:
+        text: the question; empty before one is asked.
+        domains: that are asked; all when empty.
+        filters: names and values behind the question mark, such as ``("code.language", "python")``, in order.
+        top_k: items wanted.
+    """
+
+    text: str = ""
+    domains: tuple[str, ...] = ()
+    filters: tuple[Pair, ...] = ()
+    top_k: int = TOP_K
+    declared: Declared = field(default_factory=dict)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """Return what stands behind the question mark."""
+        pairs = [("q", self.text)] if self.text else []
+        pairs += [("domain", domain) for domain in self.domains]
+        pairs += self.filters
+        return pairs if self.top_k == TOP_K else [*pairs, ("top_k", str(self.top_k))]
+
+    @property
+    def address(self) -> str:
+        """Return the permalink."""
+        return ask_address(self.pairs)
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """Return the values of one filter."""
+        return tuple(value for key, value in self.filters if key == name)
+
+    def with_domain_toggled(self, domain: str) -> QuestionForm:
+        """Return the form with a domain added, or taken out with its filters."""
+        if domain in self.domains:
+            left = tuple(other for other in self.domains if other != domain)
+            kept = tuple(pair for pair in self.filters if not pair[0].startswith(f"{domain}."))
+            return replace(self, domains=left, filters=kept)
+        return replace(self, domains=(*self.domains, domain))
+
+    def with_filter_toggled(self, name: str, value: str, *, several: bool) -> QuestionForm:
+        """Return the form with a value added or taken out; it takes the place of another where only one may stand."""
+        if (name, value) in self.filters:
+            return replace(self, filters=tuple(pair for pair in self.filters if pair != (name, value)))
+        kept = tuple(pair for pair in self.filters if several or pair[0] != name)
+        return replace(self, filters=(*kept, (name, value)))
+
+    def body(self) -> QueryBody:
+        """Return the body of ``POST /query`` that asks the same.
+
+        Raises:
+            QueryError: the question is blank or too long, or ``top_k`` is out of range.
+        """
+        try:
+            return QueryBody(
+                query=self.text,
+                domains=list(self.domains) or None,
+                top_k=self.top_k,
+                filters=_nested(self.filters, self.declared),
+                explain=True,
+            )
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"]) or "query"
+            raise QueryError(where, first["msg"].removeprefix("Value error, ")) from error
+
+
+def read_form(pairs: Iterable[Pair], declared: Declared) -> QuestionForm:
+    """Read the form.
+
+    Args:
+        pairs: what stands behind the question mark.
+        declared: which filters there are.
+
+    Raises:
+        QueryError: an unknown name, a second value where one is allowed, a number that is none.
+    """
+    text, domains, filters, top_k = "", [], [], TOP_K
+    for name, value in pairs:
+        if not value.strip():
+            continue
+        if name == "q":
+            text = value.strip()
+        elif name == "domain":
+            domains.append(value)
+        elif name == "top_k":
+            top_k = _count(value)
+        elif _type_of(name, declared):
+            filters.append((name, value))
+        else:
+            raise QueryError(name[:80], "no such field; there are q, domain, top_k and filters such as code.language")
+    form = QuestionForm(
+        text=text,
+        domains=tuple(dict.fromkeys(domains)),
+        filters=tuple(dict.fromkeys(filters)),
+        top_k=top_k,
+        declared=declared,
+    )
+    _nested(form.filters, declared)
+    return form
+
+
+def _count(value: str) -> int:
+    if value.isascii() and value.isdigit() and 1 <= len(value) <= 3:
+        return int(value)
+    raise QueryError("top_k", f"expected a number from 1 to 100, found {value[:20]!r}")
+
+
+def _type_of(name: str, declared: Declared) -> str | None:
+    """Return the type of the filter that a name belongs to; ``None`` where there is no such filter."""
+    domain, _, rest = name.partition(".")
+    key, _, end = rest.partition(".")
+    kind = declared.get(domain, {}).get(key)
+    if kind == "date_range":
+        return kind if end in ENDS else None
+    return kind if not end else None
+
+
+def _nested(filters: Sequence[Pair], declared: Declared) -> dict[str, Any]:
+    """Return filters as ``POST /query`` takes them."""
+    nested: dict[str, Any] = {}
+    for name, value in filters:
+        domain, key, *end = name.split(".")
+        values = nested.setdefault(domain, {})
+        kind = declared[domain][key]
+        if kind == "date_range":
+            values.setdefault(key, {})[end[0]] = value
+        elif kind == "list":
+            values.setdefault(key, []).append(value)
+        elif key in values:
+            raise QueryError(name, "given twice; it takes one value")
+        else:
+            values[key] = value
+    return nested

@@ -1,0 +1,88 @@
+"""Text as runs that a template prints: matching words marked, characters that nobody sees made visible.
+
+A template escapes every run; nothing here makes markup.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator
+from typing import NamedTuple
+
+from nornweave.text.analyzer import FUNCTION_TERMS, analyze, occurrences
+
+HIT, UNSEEN = "hit", "unseen"
+# Control characters, marks that change the direction of text, zero-width characters, tag characters. The joiners
+# U+200C and U+200D stay: Persian and emoji need them.
+_UNSEEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
+)
+
+
+class Run(NamedTuple):
+    """A piece of text and what it is: ``hit``, ``unseen``, a kind of token, or nothing special."""
+
+    text: str
+    kind: str = ""
+
+
+class Mark(NamedTuple):
+    """A part of a text that is of one kind."""
+
+    start: int
+    end: int
+    kind: str
+
+
+def query_terms_of(text: str) -> frozenset[str]:
+    """Return the terms of a question that a result is marked for: function words only where there is nothing else."""
+    terms = frozenset(analyze(text))
+    return (terms - FUNCTION_TERMS) or terms
+
+
+def hits(text: str, terms: Collection[str]) -> list[Mark]:
+    """Return where the terms stand in a text, in order and apart from each other, as the analyzer stems its words."""
+    found: list[Mark] = []
+    for term, start, end in occurrences(text) if terms else ():
+        if term in terms and (not found or start >= found[-1].end):
+            found.append(Mark(start, end, HIT))
+    return found
+
+
+def runs_of(text: str, marks: Iterable[Mark] = ()) -> tuple[Run, ...]:
+    """Split a text at its marks, which are in order and apart; unseen characters are named, such as ``U+202E``."""
+    return tuple(_runs(text, marks))
+
+
+def highlighted(text: str, terms: Collection[str]) -> tuple[Run, ...]:
+    """Split a text into runs, with the words of a question marked."""
+    return runs_of(text, hits(text, terms))
+
+
+def plain(text: str) -> str:
+    """Return text for an attribute or a title: unseen characters named in brackets."""
+    return _UNSEEN.sub(lambda found: f"⟨{_named(found[0])}⟩", text)
+
+
+def _runs(text: str, marks: Iterable[Mark]) -> Iterator[Run]:
+    at = 0
+    for mark in marks:
+        yield from _visible(text[at : mark.start], "")
+        yield from _visible(text[mark.start : mark.end], mark.kind)
+        at = mark.end
+    yield from _visible(text[at:], "")
+
+
+def _visible(text: str, kind: str) -> Iterator[Run]:
+    at = 0
+    for found in _UNSEEN.finditer(text):
+        if found.start() > at:
+            yield Run(text[at : found.start()], kind)
+        yield Run(_named(found[0]), UNSEEN)
+        at = found.end()
+    if at < len(text):
+        yield Run(text[at:], kind)
+
+
+def _named(character: str) -> str:
+    return f"U+{ord(character):04X}"

@@ -1,0 +1,142 @@
+"""``/login`` and ``/logout``: a session for people, where a token is set. ``/web/…``: style sheet and script."""
+
+from __future__ import annotations
+
+import hmac
+from urllib.parse import parse_qs, urlencode
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from api.errors import ProblemError
+from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, local
+from api.pages.negotiation import prefers_html
+from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
+from api.pages.shell import shell_of
+from api.sessions import COOKIE, CSRF_FIELD, LASTS_S, is_csrf_token, new_session, session_of
+from api.state import Serving
+
+OPEN_PATHS = frozenset({LOGIN, *FILES})
+FORMS = frozenset({LOGIN, LOGOUT, JUDGE})
+# Of a wrong token; guessing costs a connection for as long.
+PAUSE_S = 0.5
+MAX_FORM_BYTES = 8192
+_PAGES = ("/conflicts", "/quality", "/status")
+
+
+async def login(request: Request) -> Response:
+    """Show the form; go on where the browser has a session already, or where none is needed."""
+    serving: Serving = request.app.state.serving
+    target = local(request.query_params.get("next", ASK))
+    if serving.token is None or session_of(request.scope, serving.token):
+        return _redirect(target)
+    return html_response("login.html", {**shell_of(request, ""), "next": target, "error": ""})
+
+
+async def enter(request: Request) -> Response:
+    """Compare the token and start a session."""
+    serving: Serving = request.app.state.serving
+    fields = await form_of(request)
+    target = local(fields.get("next", ASK))
+    if serving.token is None:
+        return _redirect(target)
+    if not hmac.compare_digest(fields.get("token", "").strip().encode(), serving.token.encode()):
+        await anyio.sleep(PAUSE_S)
+        context = {**shell_of(request, ""), "next": target, "error": "This is not the token of this service."}
+        return html_response("login.html", context, 401)
+    response = _redirect(target)
+    response.set_cookie(
+        COOKIE,
+        new_session(serving.token),
+        max_age=LASTS_S,
+        httponly=True,
+        samesite="strict",
+        secure=request.url.scheme == "https",
+    )
+    return response
+
+
+async def leave(request: Request) -> Response:
+    """Take the session from the browser."""
+    await checked_form(request)
+    response = _redirect(LOGIN)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return response
+
+
+async def part(request: Request) -> Response:
+    """Return what the pages are made of."""
+    return file_response(request.url.path)
+
+
+def redirect_to_login(scope: Scope) -> Response | None:
+    """Send a browser that asks for a page to the form; whoever asks for anything else gets the 401."""
+    path: str = scope["path"]
+    is_page = path == ASK or path in _PAGES or path.startswith(("/passages/", "/conflicts/"))
+    accept = Headers(scope=scope).get("accept", "")
+    if scope["method"] != "GET" or not is_page or not prefers_html(accept, otherwise=False):
+        return None
+    query = scope["query_string"].decode("latin-1")
+    return _redirect(f"{LOGIN}?{urlencode({'next': path + ('?' + query if query else '')})}")
+
+
+async def checked_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form that one of our pages sent.
+
+    With a session the form has its CSRF token. Without one, only this machine can ask, and its browsers say which site
+    a request comes from.
+
+    Raises:
+        ProblemError: 403, another site made the browser send it; 413 or 415, it is no small form.
+    """
+    serving: Serving = request.app.state.serving
+    fields = await form_of(request)
+    session = session_of(request.scope, serving.token)
+    if session and serving.token:
+        is_ours = is_csrf_token(fields.get(CSRF_FIELD, ""), session, serving.token)
+    else:
+        is_ours = _is_same_origin(request.headers)
+    if not is_ours:
+        raise ProblemError(403, "this form comes from another site, or from a page of another session; load it anew")
+    return fields
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """Return the fields of a form; of several with one name the last.
+
+    Raises:
+        ProblemError: 413 or 415, it is no small form.
+    """
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/x-www-form-urlencoded":
+        raise ProblemError(415, "send a form: content-type application/x-www-form-urlencoded")
+    body = await request.body()
+    if len(body) > MAX_FORM_BYTES:
+        raise ProblemError(413, f"the form is larger than the {MAX_FORM_BYTES} bytes that are allowed")
+    parsed = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=20)
+    return {name: values[-1] for name, values in parsed.items()}
+
+
+def _is_same_origin(headers: Headers) -> bool:
+    """Tell whether a browser says that a request comes from a page of ours; programs say nothing."""
+    site = headers.get("sec-fetch-site")
+    if site:
+        return site in {"same-origin", "none"}
+    origin = headers.get("origin")
+    return origin is None or origin.partition("://")[2] == headers.get("host")
+
+
+def _redirect(target: str) -> RedirectResponse:
+    return RedirectResponse(target, status_code=303, headers=PAGE_HEADERS)
+
+
+routes = [
+    Route(LOGIN, login, methods=["GET"]),
+    Route(LOGIN, enter, methods=["POST"]),
+    Route(LOGOUT, leave, methods=["POST"]),
+    *(Route(path, part, methods=["GET"]) for path in FILES),
+]

@@ -1,0 +1,343 @@
+"""The pages for people: ask, passages, conflicts, quality, status; each also as JSON, by ``.json`` or ``Accept``.
+
+Plain routes, no operations: ``/openapi.json`` describes what programs rely on, and these show the same documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
+
+from api.arrival import Arrival, arrive
+from api.errors import ProblemError
+from api.feedback_body import FeedbackBody
+from api.ledger_query import LedgerQuery
+from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, STATUS, ask_address, local, passage_address
+from api.pages.answer_view import answer_view
+from api.pages.catalogue import (
+    DomainChoice,
+    ages,
+    catalogue_of,
+    declared_in,
+    domain_chips,
+    filter_groups,
+)
+from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
+from api.pages.negotiation import prefers_html
+from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
+from api.pages.quality_view import compared_of, generations_of, histories_of, last_refusal, published_before
+from api.pages.question_form import COUNTS, QuestionForm, read_form
+from api.pages.rendering import html_response
+from api.pages.shell import shell_of
+from api.pages.status_view import status_view
+from api.routes.login import checked_form
+from api.schemas import json_response
+from api.starting import wait_for_start
+from api.state import Serving
+from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
+from nornweave.types import Domain, present
+from nornweave.views import ChunkDocument, DocumentDocument, FormerDocument, FusionResult, LedgerDocument
+from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+
+MAX_EVALUATIONS = 500
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class HtmlRoute(Route):
+    """A route for whoever prefers HTML; for all others there is an operation at the same path."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match a request for HTML."""
+        match, child = super().matches(scope)
+        if match is not Match.NONE and not prefers_html(_accept(scope), otherwise=False):
+            return Match.NONE, {}
+        return match, child
+
+
+async def ask(request: Request) -> Response:
+    """Answer the question of the form, as ``POST /query`` does; without a question show what can be asked."""
+    serving: Serving = request.app.state.serving
+    arrival = arrive(serving.timeout_ms)
+    catalogue = await serving.lookups.run(lambda: catalogue_of(serving.agents))
+    form = QuestionForm(text=request.query_params.get("q", "").strip())
+    try:
+        form = read_form(request.query_params.multi_items(), declared_in(catalogue))
+        if not form.text:
+            return _blank(request, catalogue, form)
+        return await _answered(request, catalogue, form, arrival)
+    except QueryError as error:
+        if _wants_json(request):
+            raise
+        context = {"answer": None, "error": f"{error.field}: {error.problem}"}
+        return html_response("ask.html", {**_ask_context(request, catalogue, form), **context}, 422)
+
+
+async def passage(request: Request) -> Response:
+    """Show a passage in its document; say where it stood when it is not there any more."""
+    serving: Serving = request.app.state.serving
+    chunk_id = request.path_params["chunk_id"]
+    if "\0" in chunk_id:
+        raise ProblemError(404, "no name holds the character NUL")
+    chunk, document, former = await serving.lookups.run(partial(_found, serving, chunk_id))
+    if chunk is None:
+        if _wants_json(request):
+            raise ProblemError(404, "this passage is not in what is served; it was changed or removed since")
+        return html_response("gone.html", _gone(request, former, document), 404)
+    if _wants_json(request):
+        return json_response({"passage": chunk, "document": document})
+    context = MORE_LINES if request.query_params.get("context") == str(MORE_LINES) else CONTEXT_LINES
+    view = await serving.lookups.run(lambda: passage_view(chunk, document, context))
+    frame = shell_of(request, "", f"{passage_address(chunk_id)}.json")
+    return html_response("passage.html", {**frame, "passage": view})
+
+
+async def conflicts(request: Request) -> Response:
+    """Show the ledger, filtered like ``GET /conflicts``."""
+    serving: Serving = request.app.state.serving
+    asked = _ledger_query(request)
+    ledger = asked.chosen(await serving.lookups.run(serving.engine.conflicts))
+    if _wants_json(request):
+        return json_response(ledger)
+    address = f"{CONFLICTS}.json" + (f"?{request.url.query}" if request.url.query else "")
+    context = {**shell_of(request, CONFLICTS, address), **_ledger_context(ledger, asked), "domains": serving.domains}
+    return html_response("conflicts.html", context)
+
+
+async def conflict(request: Request) -> Response:
+    """Show one entry of the ledger."""
+    serving: Serving = request.app.state.serving
+    entry_id = request.path_params["entry_id"]
+    ledger = await serving.lookups.run(serving.engine.conflicts)
+    found = find_entry([*ledger["open"], *ledger["settled"]], entry_id)
+    if found is None:
+        raise ProblemError(404, "no such entry in the ledger; it may have been settled long ago")
+    if _wants_json(request):
+        return json_response(found)
+    (entry,) = entries_of([found])
+    context = {**shell_of(request, CONFLICTS, f"{entry.href}.json"), "entry": entry}
+    return html_response("conflict.html", context)
+
+
+async def quality(request: Request) -> Response:
+    """Show what was measured: over time, the last refusal, two generations beside each other."""
+    serving: Serving = request.app.state.serving
+    chosen = {name: request.query_params.get(name, "") for name in ("domain", "before", "after")}
+    documents = await serving.lookups.run(lambda: _measured(serving, chosen))
+    if _wants_json(request):
+        return json_response(documents)
+    query = f"?{request.url.query}" if request.url.query else ""
+    frame = shell_of(request, QUALITY, f"{QUALITY}.json{query}")
+    return html_response("quality.html", {**frame, **_quality_context(documents), "chosen": chosen})
+
+
+async def status(request: Request) -> Response:
+    """Show generations, freshness, failed documents and held deletions, each with what to do."""
+    serving: Serving = request.app.state.serving
+    documents, catalogue = await serving.lookups.run(
+        lambda: (serving.engine.status(), catalogue_of(serving.agents)),
+    )
+    served = {domain: document for domain, document in documents.items() if domain in serving.domains}
+    if _wants_json(request):
+        return json_response(served)
+    health = await serving.lookups.run(lambda: {agent.domain.value: agent.health() for agent in serving.agents})
+    frame = shell_of(request, STATUS, f"{STATUS}.json")
+    domains = [status_view(domain, served[domain], health[domain], present()) for domain in served]
+    return html_response("status.html", {**frame, "domains": domains, "catalogue": catalogue})
+
+
+async def judge(request: Request) -> Response:
+    """Store a judgment that was given without a script, and go back to the answer."""
+    serving: Serving = request.app.state.serving
+    fields = await checked_form(request)
+    try:
+        body = FeedbackBody(
+            query_id=fields.get("query_id", ""),
+            chunk_id=fields.get("chunk_id", ""),
+            useful=fields.get("useful") == "true",
+        )
+    except ValidationError as error:
+        raise ProblemError(422, "query_id and chunk_id are needed") from error
+    stored = await serving.judging.run(lambda: serving.engine.feedback(body.query_id, body.chunk_id, body.useful))
+    if stored is None:
+        raise ProblemError(404, "this answer is not remembered any more; ask again and judge then")
+    return RedirectResponse(local(fields.get("next", ASK)), status_code=303)
+
+
+def _shown(endpoint: Endpoint) -> Endpoint:
+    """Show what goes wrong as a page to whoever reads pages; programs get a problem document."""
+
+    async def show(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except (ProblemError, QueryError, StoreError, EncoderError) as error:
+            if _wants_json(request):
+                raise
+            status_code, title = _titled(error)
+            context = {**shell_of(request, ""), "title": title, "detail": _detail(error)}
+            response = html_response("error.html", context, status_code)
+            response.headers.update(getattr(error, "headers", None) or {})
+            return response
+
+    return show
+
+
+def _titled(error: Exception) -> tuple[int, str]:
+    if isinstance(error, ProblemError):
+        names = {404: "Not here", 403: "Refused", 503: "Not now"}
+        return error.status_code, names.get(error.status_code, "That did not work")
+    if isinstance(error, QueryError):
+        return 422, "That cannot be asked"
+    return 503, "Nothing is published yet" if isinstance(error, NoGenerationError) else "Not now"
+
+
+def _detail(error: Exception) -> str:
+    return str(error.detail) if isinstance(error, ProblemError) else str(error)
+
+
+def _accept(scope: Scope) -> str:
+    return b",".join(value for name, value in scope["headers"] if name == b"accept").decode("latin-1")
+
+
+def _wants_json(request: Request) -> bool:
+    return request.url.path.endswith(".json") or not prefers_html(_accept(request.scope), otherwise=True)
+
+
+def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> dict[str, Any]:
+    return {
+        **shell_of(request, ASK, ask_address(form.pairs, ".json")),
+        "form": form,
+        "catalogue": catalogue,
+        "chips": domain_chips(catalogue, form),
+        "groups": filter_groups(catalogue, form),
+        "ages": ages(catalogue, present()),
+        "counts": COUNTS,
+        "error": "",
+    }
+
+
+def _blank(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> Response:
+    if _wants_json(request):
+        return json_response({"domains": [asdict(choice) for choice in catalogue]})
+    return html_response("ask.html", {**_ask_context(request, catalogue, form), "answer": None})
+
+
+async def _answered(
+    request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm, arrival: Arrival
+) -> Response:
+    serving: Serving = request.app.state.serving
+    question = form.body().question(serving.domains, arrival)
+    agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
+    await wait_for_start(agents, arrival.deadline)
+
+    def answer() -> Response:
+        document: FusionResult = serving.engine.query(question)
+        serving.engine.remember(question, document)
+        if _wants_json(request):
+            return json_response(document)
+        context = {**_ask_context(request, catalogue, form), "answer": answer_view(document, catalogue)}
+        return html_response("ask.html", context)
+
+    return await serving.questions.run(answer, arrival.left_s)
+
+
+def _found(
+    serving: Serving, chunk_id: str
+) -> tuple[ChunkDocument | None, DocumentDocument | None, FormerDocument | None]:
+    """Return a chunk with its document; of one that is gone the document that held it."""
+    chunk = serving.engine.chunk(chunk_id)
+    served = {domain.value: domain for domain in serving.domains}
+    if chunk and chunk["domain_id"] in served:
+        citation = chunk["citation"]
+        place = (served[chunk["domain_id"]], citation["source_id"], citation["source_path"])
+        document = serving.engine.document(*place)
+        # Published anew between the two look-ups: the offsets would be those of another text.
+        is_same = document is not None and document["generation"] == chunk["generation"]
+        return chunk, document if is_same else None, None
+    former = serving.engine.former_document(chunk_id)
+    if former is None or former["domain_id"] not in served:
+        return None, None, None
+    document = serving.engine.document(served[former["domain_id"]], former["source_id"], former["source_path"])
+    return None, document, former
+
+
+def _gone(request: Request, former: FormerDocument | None, document: DocumentDocument | None) -> dict[str, Any]:
+    chunks = document["chunks"] if document else []
+    return {
+        **shell_of(request, ""),
+        "former": former,
+        "is_there": document is not None,
+        "now": passage_address(chunks[0]) if chunks else "",
+    }
+
+
+def _ledger_query(request: Request) -> LedgerQuery:
+    given = {name: value for name, value in request.query_params.items() if value.strip()}
+    try:
+        return LedgerQuery.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise QueryError(".".join(map(str, first["loc"])) or "query", first["msg"]) from error
+
+
+def _ledger_context(ledger: LedgerDocument, asked: LedgerQuery) -> dict[str, Any]:
+    return {
+        "ledger": ledger,
+        "asked": asked,
+        "open": entries_of(ledger["open"][:MAX_SHOWN]),
+        "settled": entries_of(ledger["settled"][:MAX_SHOWN]),
+        "hidden": max(0, len(ledger["open"]) - MAX_SHOWN) + max(0, len(ledger["settled"]) - MAX_SHOWN),
+    }
+
+
+def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
+    """Return the history, the refusal with its comparison, and the comparison that was asked for."""
+    history: EvaluationsDocument = serving.engine.evaluations(EvaluationsQuery(limit=MAX_EVALUATIONS))
+    refused = last_refusal(history["evaluations"])
+    before = published_before(history["evaluations"], refused) if refused else None
+    domains = {domain.value: domain for domain in Domain}
+    refusal: ComparisonDocument | None = None
+    if refused and before and refused["domain"] in domains:
+        refusal = serving.engine.compare(domains[refused["domain"]], before, refused["generation"], refused["set"])
+    comparison: ComparisonDocument | None = None
+    if all(chosen.values()):
+        if chosen["domain"] not in domains:
+            raise QueryError("domain", f"no such domain; there are: {', '.join(domains)}")
+        comparison = serving.engine.compare(domains[chosen["domain"]], chosen["before"], chosen["after"])
+    return {**history, "refused": refused, "refusal": refusal, "comparison": comparison}
+
+
+def _quality_context(documents: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "histories": histories_of(documents["evaluations"]),
+        "generations": generations_of(documents["evaluations"]),
+        "refused": documents["refused"],
+        "refusal": compared_of(documents["refusal"]) if documents["refusal"] else (),
+        "comparison": documents["comparison"],
+        "compared": compared_of(documents["comparison"]) if documents["comparison"] else (),
+    }
+
+
+routes = [
+    Route(ASK, _shown(ask), methods=["GET"]),
+    Route(f"{ASK}.json", _shown(ask), methods=["GET"]),
+    Route("/passages/{chunk_id}.json", _shown(passage), methods=["GET"]),
+    Route("/passages/{chunk_id}", _shown(passage), methods=["GET"]),
+    HtmlRoute(CONFLICTS, _shown(conflicts), methods=["GET"]),
+    Route(f"{CONFLICTS}.json", _shown(conflicts), methods=["GET"]),
+    Route(f"{CONFLICTS}/{{entry_id}}.json", _shown(conflict), methods=["GET"]),
+    Route(f"{CONFLICTS}/{{entry_id}}", _shown(conflict), methods=["GET"]),
+    Route(QUALITY, _shown(quality), methods=["GET"]),
+    Route(f"{QUALITY}.json", _shown(quality), methods=["GET"]),
+    Route(STATUS, _shown(status), methods=["GET"]),
+    Route(f"{STATUS}.json", _shown(status), methods=["GET"]),
+    Route(JUDGE, _shown(judge), methods=["POST"]),
+]

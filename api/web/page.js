@@ -1,0 +1,147 @@
+// What the pages do beyond links and forms: keys, passages beside the answer, judgments without a reload, answers as
+// they are written. Every page works without it.
+
+const $ = (selector, root = document) => root.querySelector(selector);
+const csrf = () => $('meta[name="csrf-token"]').content;
+const announce = (text) => { $("#announce").textContent = text; };
+
+// ---- the passage beside the answer
+
+const panel = $("#panel");
+// Where the panel covers everything, nothing behind it may take the focus.
+const covers = matchMedia("(max-width: 67.99rem)");
+const behind = [...document.querySelectorAll(".skip, .top, .ask, .row, .headline, .found")];
+const hideBehind = () => { for (const part of behind) part.inert = covers.matches && !panel.hidden; };
+covers.addEventListener("change", () => panel && hideBehind());
+let opener = null;
+let loading = null;
+
+async function openPassage(href, from) {
+  if (!panel) { location.href = href; return; }
+  loading?.abort();
+  loading = new AbortController();
+  let text;
+  try {
+    const response = await fetch(href, { headers: { Accept: "text/html" }, signal: loading.signal });
+    // A session that ended, or a server that is busy: the page itself says so.
+    if (response.redirected || (!response.ok && response.status !== 404)) { location.href = href; return; }
+    text = await response.text();
+  } catch (error) {
+    if (error.name !== "AbortError") location.href = href;
+    return;
+  }
+  const passage = new DOMParser().parseFromString(text, "text/html").getElementById("passage");
+  if (!passage) { location.href = href; return; }
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "close second";
+  close.textContent = "Close";
+  close.addEventListener("click", closePassage);
+  panel.replaceChildren(close, document.adoptNode(passage));
+  if (from && !panel.contains(from)) opener = from;
+  panel.hidden = false;
+  hideBehind();
+  const lines = $(".lines", panel);
+  const cited = $(".line.cited", panel);
+  if (cited) lines.scrollTop = Math.max(0, cited.offsetTop - lines.offsetTop - lines.clientHeight / 4);
+  for (const item of document.querySelectorAll(".is-open")) item.classList.remove("is-open");
+  opener?.closest("li")?.classList.add("is-open");
+  $("h1", panel)?.focus({ preventScroll: true });
+  history.replaceState(null, "", `#passage=${new URL(href, location.href).pathname.split("/").pop()}`);
+}
+
+function closePassage() {
+  if (!panel || panel.hidden) return false;
+  loading?.abort();
+  panel.hidden = true;
+  hideBehind();
+  panel.replaceChildren();
+  for (const item of document.querySelectorAll(".is-open")) item.classList.remove("is-open");
+  history.replaceState(null, "", location.pathname + location.search);
+  opener?.focus();
+  return true;
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest("a[data-passage]");
+  if (!link || !panel || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+  event.preventDefault();
+  openPassage(link.href, link);
+});
+
+// ---- keys
+
+const dialog = $("#keys");
+const keysOn = $("#keys-on");
+try { keysOn.checked = localStorage.getItem("keys") !== "off"; } catch { /* storage may be refused */ }
+keysOn.addEventListener("change", () => {
+  try { localStorage.setItem("keys", keysOn.checked ? "on" : "off"); } catch { /* then until the page is left */ }
+});
+const help = $("[data-keys]");
+help.hidden = false;
+help.addEventListener("click", () => dialog.showModal());
+
+function move(step) {
+  const items = [...document.querySelectorAll("[data-item]")];
+  if (!items.length) return;
+  const at = items.findIndex((item) => item.closest("li").contains(document.activeElement) || item === opener);
+  const next = items[Math.min(Math.max(at + step, 0), items.length - 1)];
+  if (panel && !panel.hidden) openPassage(next.href, next);
+  else next.focus();
+  next.scrollIntoView({ block: "nearest" });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || dialog.open) return;
+  const field = event.target.closest?.("input, select, textarea");
+  if (event.key === "Escape") {
+    if (!closePassage()) field?.blur();
+    return;
+  }
+  if (field || !keysOn.checked) return;
+  const act = {
+    "/": () => { const box = $("#q"); if (box) { box.focus(); box.select(); } else location.href = "/"; },
+    "?": () => dialog.showModal(),
+    j: () => move(1),
+    k: () => move(-1),
+  }[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+});
+
+// ---- judgments
+
+document.addEventListener("submit", async (event) => {
+  const form = event.target.closest("form.judge");
+  if (!form) return;
+  event.preventDefault();
+  const fields = new FormData(form);
+  const useful = event.submitter.value === "true";
+  const body = { query_id: fields.get("query_id"), chunk_id: fields.get("chunk_id"), useful };
+  try {
+    const headers = { "Content-Type": "application/json", "X-CSRF-Token": csrf() };
+    const response = await fetch("/feedback", { method: "POST", headers, body: JSON.stringify(body) });
+    if (!response.ok) throw new Error((await response.json()).detail);
+    for (const thumb of form.querySelectorAll(".thumb")) thumb.setAttribute("aria-pressed", thumb === event.submitter);
+    announce(useful ? "Marked as useful." : "Marked as not useful.");
+  } catch (error) {
+    announce(`Not stored: ${error.message}`);
+    event.submitter.title = `Not stored: ${error.message}`;
+  }
+});
+
+// ---- on arrival
+
+const headline = $("[data-announce]");
+// A live region says what changes: it has to be there, and empty, before.
+if (headline) setTimeout(() => announce(headline.dataset.announce), 100);
+const named = location.hash.match(/^#passage=([\w.%-]+)$/);
+if (named && panel) openPassage(`/passages/${named[1]}`, null);
+// Whoever follows a link from another site comes without the cookie, which is strict. A request of our own has it.
+const login = $("form.login");
+if (login && location.pathname === "/login") {
+  fetch(location.href, { redirect: "manual" }).then((response) => {
+    if (response.type === "opaqueredirect") location.replace(login.dataset.next);
+  }, () => {});
+}

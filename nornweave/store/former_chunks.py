@@ -1,0 +1,65 @@
+"""Where a chunk stood that no published generation has any more, out of the older generations that are kept.
+
+Only the place is told, never the text: what was deleted stays deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+
+import duckdb
+
+from nornweave.errors import StoreError
+from nornweave.store.connection import connect_reader
+from nornweave.store.publish import GenerationFiles
+from nornweave.types import GenerationId
+
+_CHUNK_ID = re.compile(r"[0-9a-f]{32}")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FormerPlace:
+    """The document that held a chunk, and the last generation in which it did."""
+
+    source_id: str
+    path: str
+    generation: GenerationId
+
+
+def former_place(files: GenerationFiles, chunk_id: str) -> FormerPlace | None:
+    """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
+    current = files.current()
+    if not _CHUNK_ID.fullmatch(chunk_id):
+        return None
+    for generation in reversed(files.all()):
+        if generation == current:
+            continue
+        try:
+            found = _look_up(files, generation, chunk_id)
+        except (StoreError, duckdb.Error) as error:  # removed meanwhile, or damaged: an older one may know
+            log.info("%s: %s", generation, error)
+            continue
+        if found:
+            return FormerPlace(*found, generation)
+    return None
+
+
+def _look_up(files: GenerationFiles, generation: GenerationId, chunk_id: str) -> tuple[str, str] | None:
+    connection = connect_reader(files.path(generation))
+    try:
+        row: tuple[str, str] | None = connection.execute(
+            """
+            select source_id, path
+            from chunks
+            join documents using (document_no)
+            where chunk_id = ?
+            """,
+            [chunk_id],
+        ).fetchone()
+        return row
+    finally:
+        connection.close()

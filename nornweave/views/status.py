@@ -1,0 +1,52 @@
+"""The status of a domain as ``nornweave status`` and the page show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from nornweave.settings import Settings
+from nornweave.store.status_file import read_status
+from nornweave.types import Domain
+from nornweave.wiring import domain_folder, store_of
+
+
+class StatusDocument(TypedDict):
+    """The generations of a domain, and what its last syncs reported."""
+
+    generation: str | None
+    generations: list[str]
+    checked_at: str | None
+    documents: int
+    chunks: int
+    failed: list[dict[str, Any]]
+    held: list[dict[str, Any]]
+    unavailable: dict[str, str]
+    skipped: list[dict[str, Any]]
+    skip_reasons: dict[str, int]
+    runs: list[dict[str, Any]]
+
+
+def status_document(settings: Settings, domain: Domain) -> StatusDocument:
+    """Return the status of one domain.
+
+    Raises:
+        StoreError: the pointer to the published generation cannot be read.
+    """
+    store = store_of(settings, domain)
+    recorded = read_status(domain_folder(settings, domain))
+    latest = recorded.get("latest", {})
+    return {
+        "generation": store.current(),
+        "generations": list(store.generations()),
+        "checked_at": recorded.get("checked_at"),
+        "documents": latest.get("documents", 0),
+        "chunks": latest.get("chunks", 0),
+        "failed": latest.get("failed", []),
+        "held": latest.get("held", []),
+        "unavailable": latest.get("unavailable", {}),
+        "skipped": latest.get("skipped", []),
+        "skip_reasons": latest.get("skip_reasons", {}),
+        "runs": recorded.get("runs", []),
+    }

@@ -1,0 +1,175 @@
+"""Sessions: a form instead of a header, a cookie that holds no token, forms that only our pages can send."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from api_support import Ask, MemoryEngine, client_of, is_problem
+
+from api.sessions import COOKIE, LASTS_S, csrf_token, is_csrf_token, is_valid, new_session
+from nornweave.settings import Settings
+
+TOKEN = "s3cret"
+LOCKED = {"environment": {"NORNWEAVE_SERVICE_TOKEN": TOKEN}}
+BROWSER = {"accept": "text/html,*/*;q=0.8"}
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+JUDGED = {"query_id": "q1", "chunk_id": "chunk-0", "useful": True}
+
+
+def drive(settings: Settings, engine: MemoryEngine, test: Callable[[httpx.AsyncClient], Awaitable[None]]) -> None:
+    async def main() -> None:
+        async with client_of(settings, engine, **LOCKED) as client:
+            await test(client)
+
+    asyncio.run(main())
+
+
+async def log_in(client: httpx.AsyncClient, token: str = TOKEN, target: str = "/?q=pay") -> httpx.Response:
+    return await client.post("/login", content=urlencode({"token": token, "next": target}), headers=FORM)
+
+
+def test_a_session_is_made_from_the_token_and_ends_with_it() -> None:
+    session = new_session(TOKEN, now=1000.0)
+    assert TOKEN not in session
+    assert is_valid(session, TOKEN, now=1001.0)
+    assert not is_valid(session, TOKEN, now=1001.0 + LASTS_S)
+    assert not is_valid(session, "another", now=1001.0)
+    assert new_session(TOKEN) != new_session(TOKEN)
+    longer = "9" + session
+    for broken in ("", ".", "..", "x", longer, session + "0", session[:-1], session.upper()):
+        assert not is_valid(broken, TOKEN, now=1001.0), broken
+
+
+def test_a_form_knows_its_session() -> None:
+    session = new_session(TOKEN)
+    sent = csrf_token(session, TOKEN)
+    assert is_csrf_token(sent, session, TOKEN)
+    assert not is_csrf_token(sent, new_session(TOKEN), TOKEN)
+    assert not is_csrf_token("", session, TOKEN)
+    assert sent not in session and session not in sent
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/?q=a+b&domain=code", "/passages/x", "/conflicts", "/conflicts/x", "/quality", "/status"]
+)
+def test_a_page_without_a_session_leads_to_the_login_and_back(ask: Ask, path: str) -> None:
+    answer = ask("GET", path, app=LOCKED, headers=BROWSER)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/login?" + urlencode({"next": path})
+    is_problem(ask("GET", path, app=LOCKED, headers={"accept": "application/json"}), 401)
+    page = ask("GET", answer.headers["location"], app=LOCKED, headers=BROWSER)
+    assert page.status_code == 200
+    assert "conflicts" not in page.text.lower() or "/conflicts" in path, "nothing of what is behind it"
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/agents", "/nothing", "/docs/x"])
+def test_everything_else_is_a_401_also_to_browsers(ask: Ask, path: str) -> None:
+    is_problem(ask("GET", path, app=LOCKED, headers=BROWSER), 401)
+
+
+def test_the_token_opens_a_session(settings: Settings, engine: MemoryEngine) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        answer = await log_in(client)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/?q=pay")
+        cookie = answer.headers["set-cookie"]
+        assert all(word in cookie for word in ("HttpOnly", "SameSite=strict", "Path=/", "Max-Age="))
+        assert TOKEN not in cookie
+        page = await client.get("/?q=pay", headers=BROWSER)
+        assert page.status_code == 200
+        assert "Log out" in page.text
+        assert (await client.get("/agents")).status_code == 200, "what the page's script asks for"
+        again = await client.get("/login", params={"next": "/status"})
+        assert (again.status_code, again.headers["location"]) == (303, "/status")
+
+    drive(settings, engine, test)
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "S3CRET", "s3cret\0"])
+def test_another_token_opens_none(
+    settings: Settings, engine: MemoryEngine, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("api.routes.login.PAUSE_S", 0.0)
+
+    async def test(client: httpx.AsyncClient) -> None:
+        answer = await log_in(client, token)
+        assert answer.status_code == 401
+        assert "not the token" in answer.text
+        assert "set-cookie" not in answer.headers
+
+    drive(settings, engine, test)
+
+
+@pytest.mark.parametrize("target", ["//evil", "https://evil", "/\\evil", "javascript:x"])
+def test_a_login_leads_nowhere_else(settings: Settings, engine: MemoryEngine, target: str) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        assert (await log_in(client, target=target)).headers["location"] == "/"
+
+    drive(settings, engine, test)
+
+
+def test_a_script_sends_the_token_of_its_page(settings: Settings, engine: MemoryEngine) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        is_problem(await client.post("/feedback", json=JUDGED), 403)
+        is_problem(await client.post("/query", json={"query": "pay"}, headers={"x-csrf-token": "guessed"}), 403)
+        page = await client.get("/", headers=BROWSER)
+        (sent,) = re.findall(r'<meta name="csrf-token" content="([0-9a-f]+)">', page.text)
+        judged = await client.post("/feedback", json=JUDGED, headers={"x-csrf-token": sent})
+        assert judged.status_code == 200
+        assert engine.judged == [("q1", "chunk-0", True)]
+
+    drive(settings, engine, test)
+
+
+def test_a_form_sends_the_token_of_its_page(settings: Settings, engine: MemoryEngine) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        session = client.cookies[COOKIE]
+        fields = {"query_id": "q1", "chunk_id": "chunk-0", "useful": "true"}
+        # `same-origin`: with a session what a browser says of itself is not enough.
+        headers = {**FORM, "sec-fetch-site": "same-origin"}
+        for csrf in ({}, {"csrf": ""}, {"csrf": csrf_token(new_session(TOKEN), TOKEN)}):
+            answer = await client.post("/feedback/form", content=urlencode({**fields, **csrf}), headers=headers)
+            assert answer.status_code == 403
+        sent = urlencode({**fields, "csrf": csrf_token(session, TOKEN)})
+        assert (await client.post("/feedback/form", content=sent, headers=headers)).status_code == 303
+        assert len(engine.judged) == 1
+
+    drive(settings, engine, test)
+
+
+def test_logging_out_takes_the_session(settings: Settings, engine: MemoryEngine) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        assert (await client.post("/logout", headers=FORM)).status_code == 403, "not by another site"
+        sent = urlencode({"csrf": csrf_token(client.cookies[COOKIE], TOKEN)})
+        answer = await client.post("/logout", content=sent, headers=FORM)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/login")
+        assert COOKIE not in client.cookies
+        assert (await client.get("/", headers=BROWSER)).status_code == 303
+
+    drive(settings, engine, test)
+
+
+def test_the_header_needs_no_session_and_no_form(ask: Ask, engine: MemoryEngine) -> None:
+    header = {"authorization": f"Bearer {TOKEN}"}
+    assert ask("GET", "/", app=LOCKED, headers={**BROWSER, **header}).status_code == 200
+    assert ask("POST", "/feedback", app=LOCKED, json=JUDGED, headers=header).status_code == 200
+    fields = urlencode({"query_id": "q1", "chunk_id": "chunk-0", "useful": "true"})
+    assert ask("POST", "/feedback/form", app=LOCKED, content=fields, headers={**FORM, **header}).status_code == 303
+
+
+def test_a_form_without_a_session_is_refused(ask: Ask, engine: MemoryEngine) -> None:
+    fields = urlencode({"query_id": "q1", "chunk_id": "chunk-0", "useful": "true"})
+    assert ask("POST", "/feedback/form", app=LOCKED, content=fields, headers=FORM).status_code == 401
+    assert engine.judged == []
+
+
+def test_without_a_token_there_is_nothing_to_log_in_to(ask: Ask) -> None:
+    assert ask("GET", "/login", headers=BROWSER).headers["location"] == "/"
+    assert ask("POST", "/login", content="token=x", headers=FORM).headers["location"] == "/"

@@ -1,0 +1,235 @@
+"""The pages for people, as a browser without scripts sees them, and their data as JSON."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import pytest
+from api_support import Ask, MemoryAgent, MemoryEngine, conforms, is_problem
+
+from nornweave.types import Domain
+from nornweave.views import FusionResult, LedgerDocument
+
+BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+PAGES = ["/", "/?q=pay", "/passages/chunk-0", "/conflicts", "/conflicts/Retry%20limit", "/quality", "/status"]
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+
+
+def text_of(response: httpx.Response) -> str:
+    """Return what a page says, without its markup."""
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", response.text)))
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_pages_ask_nobody_else_and_run_nothing_of_their_own(ask: Ask, path: str) -> None:
+    page = ask("GET", path, headers=BROWSER)
+    assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy and "form-action 'self'" in policy and "unsafe" not in policy
+    assert page.headers["x-content-type-options"] == "nosniff"
+    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["cache-control"] == "no-store"
+    assert page.text.startswith("<!doctype html>")
+    assert re.findall(r'(?:src|href|action)="(?:https?:)?//', page.text) == []
+    assert re.findall(r"<script(?![^>]* src=)|<style|\sstyle=|\son\w+=", page.text) == []
+    assert len(re.findall(r"<h1\b", page.text)) == 1
+    for part in re.findall(r'(?:src|href)="(/web/[^"]+)"', page.text):
+        answer = ask("GET", part)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
+
+
+def test_the_own_bytes_of_a_page_are_few(ask: Ask) -> None:
+    page = ask("GET", "/", headers=BROWSER)
+    parts = [ask("GET", path) for path in re.findall(r'(?:src|href)="(/web/[^"]+)"', page.text)]
+    assert len(parts) == 2
+    assert sum(len(part.content) for part in (page, *parts)) < 150_000
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_every_page_has_its_data_as_json(ask: Ask, path: str) -> None:
+    page = ask("GET", path, headers=BROWSER)
+    (address,) = set(re.findall(r'<link rel="alternate" type="application/json" href="([^"]+)">', page.text))
+    by_suffix = ask("GET", unescape(address))
+    assert (by_suffix.status_code, by_suffix.headers["content-type"]) == (200, "application/json")
+    by_accept = ask("GET", path, headers={"accept": "application/json"})
+    assert by_accept.headers["content-type"] == "application/json"
+    assert by_accept.json().keys() == by_suffix.json().keys()
+
+
+def test_pages_are_no_operations(ask: Ask) -> None:
+    paths: dict[str, Any] = ask("GET", "/openapi.json").json()["paths"]
+    assert not {"/", "/.json", "/quality", "/status", "/login", "/logout"} & paths.keys()
+    assert not [path for path in paths if path.startswith(("/passages", "/web", "/conflicts/", "/conflicts."))]
+
+
+def test_the_ledger_stays_json_for_programs(ask: Ask) -> None:
+    for headers in ({}, {"accept": "*/*"}, {"accept": "application/json"}):
+        answer = ask("GET", "/conflicts", headers=headers)
+        conforms(LedgerDocument, answer.json())
+    is_problem(ask("GET", "/conflicts?limit=0"), 422)
+    is_problem(ask("POST", "/conflicts", headers=BROWSER), 405)
+
+
+def test_a_question_of_the_page_is_a_question_of_the_api(ask: Ask, engine: MemoryEngine) -> None:
+    query = urlencode([("q", "pay now"), ("domain", "code"), ("code.language", "python"), ("top_k", "5")])
+    answer = ask("GET", f"/.json?{query}")
+    conforms(FusionResult, answer.json())
+    filters = {"code": {"language": "python"}}
+    body = {"query": "pay now", "domains": ["code"], "filters": filters, "top_k": 5, "explain": True}
+    ask("POST", "/query", json=body)
+    page, program = engine.questions
+    names = ("text", "domains", "filters", "top_k", "explain", "expand", "rerank", "strategy")
+    assert [getattr(page, name) for name in names] == [getattr(program, name) for name in names]
+    assert page.query_id and page.deadline
+
+
+def test_a_question_is_answered_with_where_and_why(ask: Ask) -> None:
+    said = text_of(ask("GET", "/?q=pay", headers=BROWSER))
+    for words in ("def pay (): ...", "src/größe/0.py", "lines 1–2", "2026-01-20", "meaning (dense)", "of 2 shown",
+                  "words: found nothing", "names: failed", "structured: not built"):  # fmt: skip
+        assert words in said, words
+
+
+def test_a_domain_that_was_not_searched_is_named_above(ask: Ask, code: MemoryAgent) -> None:
+    code.generation = None
+    said = text_of(ask("GET", "/?q=pay", headers=BROWSER))
+    assert "code was not searched : code: nothing is published yet" in said
+    assert "1 of 2 domains searched" in said
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("q=x&colour=red", "colour: no such field"),
+        ("q=x&code.language=a&code.language=b", "given twice"),
+        ("q=x&top_k=500", "top_k"),
+        ("q=x&domain=poetry", "'poetry' is not served"),
+        ("q=wrong+text", "no words in it"),
+        ("q=" + "x" * 5000, "at most 4096"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_beside_the_question(ask: Ask, query: str, words: str) -> None:
+    page = ask("GET", f"/?{query}", headers=BROWSER)
+    assert page.status_code == 422
+    assert words in text_of(page)
+    assert 'name="q"' in page.text
+    is_problem(ask("GET", f"/.json?{query}"), 422)
+
+
+def test_what_is_broken_is_a_page_to_people_and_a_problem_to_programs(ask: Ask) -> None:
+    page = ask("GET", "/passages/unreadable", headers=BROWSER)
+    assert page.status_code == 503
+    assert "cannot be read, roll back or sync again" in text_of(page)
+    is_problem(ask("GET", "/passages/unreadable", headers={"accept": "application/json"}), 503)
+    is_problem(ask("GET", "/?q=defect", headers=BROWSER), 500)
+
+
+@pytest.mark.parametrize(
+    ("chunk_id", "words"),
+    [
+        ("nothing", "No such passage"),
+        ("changed", "This text has changed"),
+        ("a%00b", "NUL"),
+        ("<script>", "No such passage"),
+    ],
+)
+def test_a_passage_that_is_gone_says_so(ask: Ask, chunk_id: str, words: str) -> None:
+    page = ask("GET", f"/passages/{chunk_id}", headers=BROWSER)
+    assert page.status_code == 404
+    assert words in text_of(page)
+    is_problem(ask("GET", f"/passages/{chunk_id}.json"), 404)
+
+
+def test_a_passage_that_changed_leads_to_its_document(ask: Ask) -> None:
+    page = ask("GET", "/passages/changed", headers=BROWSER)
+    assert "until gen-000000" in text_of(page)
+    assert 'href="/passages/chunk-0"' in page.text
+
+
+def test_a_domain_that_is_not_served_shows_nothing(ask: Ask) -> None:
+    alone = {"agent": Domain.DOCUMENTATION}
+    assert ask("GET", "/passages/chunk-0", app=alone, headers=BROWSER).status_code == 404
+    assert ask("GET", "/status.json", app=alone).json().keys() == {"documentation"}
+    said = text_of(ask("GET", "/", app=alone, headers=BROWSER))
+    assert "NornWeave documentation" in said
+    assert " code " not in said
+
+
+def test_the_ledger_is_filtered_by_a_form_with_blank_fields(ask: Ask) -> None:
+    said = text_of(ask("GET", "/conflicts?entity=RETRY&domain=&settled=", headers=BROWSER))
+    assert "1 open · 1 settled" in said
+    assert "Retry limit · timeout" in said and "webhook" not in said
+    page = ask("GET", "/conflicts?settled=maybe", headers=BROWSER)
+    assert page.status_code == 422
+    assert "settled" in text_of(page)
+
+
+def test_an_entry_of_the_ledger_has_a_permalink(ask: Ask) -> None:
+    said = text_of(ask("GET", "/conflicts/Retry%20limit", headers=BROWSER))
+    assert "probably holds" in said and "since 2026-01-19" in said and "newer" in said
+    assert ask("GET", "/conflicts/Retry%20limit.json").json()["entry_id"] == "Retry limit"
+    assert ask("GET", "/conflicts/none", headers=BROWSER).status_code == 404
+
+
+def test_the_status_says_what_needs_somebody_and_what_to_type(ask: Ask) -> None:
+    said = text_of(ask("GET", "/status", headers=BROWSER))
+    for words in ("payments/a.pdf : the PDF is encrypted", "its last readable version answers", "2 removals held",
+                  "9 of 10 documents are gone", "nornweave sync --domain code --confirm-deletes",
+                  "no such folder: /srv/wiki", "nornweave rollback code", "failed: the encoder cannot be loaded",
+                  "3: ignored by .gitignore"):  # fmt: skip
+        assert words in said, words
+
+
+@pytest.mark.parametrize("query", ["domain=poetry&before=a&after=b", "domain=code&before=gen-000001&after=gen-000002"])
+def test_quality_before_anything_was_measured(ask: Ask, query: str) -> None:
+    assert "Nothing was measured yet" in text_of(ask("GET", "/quality", headers=BROWSER))
+    page = ask("GET", f"/quality?{query}", headers=BROWSER)
+    assert page.status_code == (422 if "poetry" in query else 200)
+
+
+def test_a_judgment_is_stored_without_a_script(ask: Ask, engine: MemoryEngine) -> None:
+    fields = urlencode({"query_id": "q1", "chunk_id": "chunk-0", "useful": "true", "next": "/?q=pay#r1"})
+    answer = ask("POST", "/feedback/form", content=fields, headers=FORM)
+    assert (answer.status_code, answer.headers["location"]) == (303, "/?q=pay#r1")
+    assert engine.judged == [("q1", "chunk-0", True)]
+    gone = ask("POST", "/feedback/form", content=fields.replace("q1", "gone"), headers={**FORM, **BROWSER})
+    assert (gone.status_code, "not remembered" in text_of(gone)) == (404, True)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"sec-fetch-site": "same-origin"}, 303),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"origin": "http://nornweave"}, 303),
+        ({"origin": "http://evil"}, 403),
+        ({"origin": "null"}, 403),
+        ({"content-type": "text/plain"}, 415),
+        ({}, 303),
+    ],
+)
+def test_another_site_cannot_make_a_browser_judge(
+    ask: Ask, engine: MemoryEngine, headers: dict[str, str], status: int
+) -> None:
+    fields = urlencode({"query_id": "q1", "chunk_id": "chunk-0", "useful": "false"})
+    assert ask("POST", "/feedback/form", content=fields, headers={**FORM, **headers}).status_code == status
+    assert bool(engine.judged) is (status == 303)
+
+
+def test_a_form_is_small(ask: Ask) -> None:
+    assert ask("POST", "/feedback/form", content="x=" + "y" * 10_000, headers=FORM).status_code == 413
+    assert ask("POST", "/feedback/form", content="query_id=", headers=FORM).status_code == 422
+
+
+def test_many_questions_of_pages_wait_at_the_same_gate(ask: Ask, engine: MemoryEngine) -> None:
+    """The page asks through the gate of ``/query``, with the deadline of the service."""
+    ask("GET", "/?q=pay", headers=BROWSER)
+    (question,) = engine.questions
+    assert question.deadline is not None
+    assert question.deadline.timeout_ms == 5000

@@ -1,0 +1,187 @@
+"""An answer as a page shows it: nothing found is not the same as not searched, and every side says where it stands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from api.pages.answer_view import AnswerView, Merged, answer_view, value_of, without_headings
+from api.pages.catalogue import DomainChoice
+
+CATALOGUE = tuple(
+    DomainChoice(
+        domain=domain,
+        name=domain,
+        description="",
+        state="READY",
+        generation="gen-000001",
+        indexed_at=None,
+        documents=1,
+        passages=10,
+        filters=(),
+    )
+    for domain in ("code", "documentation", "research")
+)
+FOUND = {"searched": True, "total_searched": 10, "retrieval": {"dense": "ok", "sparse": "timeout"}}
+EMPTY = {"searched": True, "total_searched": 10, "retrieval": {"dense": "empty"}}
+CITATION = {
+    "domain_id": "code",
+    "source_id": "shop",
+    "source_path": "src/a.py",
+    "timestamp": "2026-01-20T10:00:00Z",
+    "line_range": [4, 6],
+    "char_range": [0, 9],
+    "page": None,
+    "section": None,
+    "message_ids": None,
+    "url": "javascript:alert(1)",
+    "title": "pay",
+    "revision": "abc1234",
+    "stale": True,
+}
+ITEM = {
+    "chunk_id": "one",
+    "content": "def pay():\n    return error",
+    "score": {"value": 0.5, "signals": {"score": 0.4, "recency": 0.1}},
+    "citation": CITATION,
+    "sources": {"dense": {"rank": 1, "score": 0.7}},
+    "rerank_score": 0.9,
+    "metadata": {},
+    "explanation": {
+        "weights": {"dense": 0.6, "sparse": 0.4},
+        "contributions": {"dense": 0.42, "sparse": 0.0},
+        "combined": 0.42,
+        "bonuses": {"symbol_match": 0.15},
+        "model_score": None,
+    },
+    "corroborated_by": [{**CITATION, "domain_id": "documentation"}],
+    "conflict": {"index": 0, "role": "holds"},
+    "shortened": False,
+}
+SIDE = {
+    "chunk_id": "one",
+    "domain_id": "code",
+    "source_path": "src/a.py",
+    "timestamp": None,
+    "kind": "number",
+    "name": "retention",
+    "owner": "",
+    "attribute": "value",
+    "value": "604800",
+    "unit": "s",
+    "qualifiers": [],
+    "statement": "RETENTION = 604800",
+    "char_range": [0, 3],
+    "role": "holds",
+    "updated_at": "2026-01-20T10:00:00Z",
+    "revision": "abc1234",
+    "author": "Dana",
+}
+
+
+def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> AnswerView:
+    document: Any = {
+        "query_id": "q",
+        "query": "pay errors",
+        "items": list(items),
+        "conflicts": [],
+        "coverage": coverage,
+        "merged": [],
+        "duplicates_removed": 0,
+        "total_latency_ms": 12.4,
+        **fields,
+    }
+    return answer_view(document, CATALOGUE)
+
+
+def test_every_served_domain_says_how_it_was_searched() -> None:
+    late = {"searched": False, "reason": "timeout after 5000ms"}
+    answer = shown(ITEM, coverage={"code": FOUND, "documentation": late})
+    states = {one.domain: (one.state, one.summary) for one in answer.coverage}
+    assert states == {
+        "code": ("found", "1 passage of 10 shown"),
+        "documentation": ("late", "timeout after 5000ms"),
+        "research": ("left out", "not asked"),
+    }
+    assert answer.coverage[0].retrievers == (("meaning", "ok", "found"), ("words", "timeout", "late"))
+    assert [one.domain for one in answer.not_searched] == ["documentation"]
+    assert answer.summary == "1 of 2 domains searched · 12 ms"
+
+
+@pytest.mark.parametrize(
+    ("coverage", "words"),
+    [
+        ({"code": EMPTY, "research": EMPTY}, "Every domain that was asked was searched, 20 passages in all"),
+        ({"code": EMPTY, "research": {"searched": False, "reason": "timeout after 1ms"}}, "research: not searched"),
+        ({"code": {"searched": False, "reason": "nothing is published yet"}}, "No domain was searched"),
+    ],
+)
+def test_nothing_found_is_not_nothing_searched(coverage: dict[str, Any], words: str) -> None:
+    answer = shown(coverage=coverage)
+    assert words in answer.nothing
+    assert answer.headline == "Nothing found"
+
+
+def test_a_result_says_where_it_stands_and_why_it_is_there() -> None:
+    merged = [{"kept": "one", "dropped": "two", "reason": "same_text", "similarity": 1.0}]
+    (result,) = shown(ITEM, coverage={"code": FOUND}, merged=merged).results
+    assert result.place.original is None, "no link that runs a script"
+    assert (result.place.detail, result.place.day, result.place.stale) == ("lines 4–6", "2026-01-20", True)
+    assert [line.number for line in result.excerpt.lines] == [4, 5]
+    notes = {step.name: (step.note, step.value) for step in result.steps}
+    assert notes["meaning (dense)"] == ("rank 1, 0.70 × weight 0.60", "0.420")
+    assert notes["words (sparse)"] == ("did not find it", "0.000")
+    assert notes["symbol match"] == ("bonus", "+0.150")
+    assert notes["cross-encoder"][1] == "0.900"
+    assert result.merged == (Merged("the same text, 100% alike", "/passages/two"),)
+    assert [place.domain for place in result.corroborated_by] == ["documentation"]
+    assert (result.conflict, result.role) == (1, "holds")
+
+
+def test_a_conflict_shows_both_sides_and_which_holds() -> None:
+    other = {**SIDE, "chunk_id": "two", "domain_id": "documentation", "role": "differs", "value": "30", "author": None}
+    conflict = {
+        "items": ["one", "two"],
+        "detector": "same_entity_divergence",
+        "entity": "retention",
+        "attribute": "http_status",
+        "claims": [SIDE, other],
+        "resolution": "RECENCY",
+        "resolved_to": "one",
+        "reason": "newer",
+        "explanation": "",
+        "confidence": 0.9,
+    }
+    (shown_conflict,) = shown(ITEM, coverage={"code": FOUND}, conflicts=[conflict]).conflicts
+    assert shown_conflict.subject == "retention · http status"
+    assert shown_conflict.verdict == "Code probably holds."
+    assert shown_conflict.confidence == "probably disagree · confidence 0.90"
+    first, second = shown_conflict.sides
+    assert (first.holds, first.value, first.author, first.day) == (True, "7 days", "Dana", "2026-01-20")
+    assert (second.holds, second.place.href) == (False, "/passages/two")
+    flagged = {**conflict, "resolved_to": None, "reason": "may disagree", "confidence": 0.6}
+    (open_conflict,) = shown(ITEM, coverage={"code": FOUND}, conflicts=[flagged]).conflicts
+    assert (open_conflict.verdict, open_conflict.reason) == ("", "May disagree")
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "words"),
+    [
+        ("60", "s", "1 minute"),
+        ("61", "s", "61 s"),
+        ("86400", "s", "1 day"),
+        ("0", "s", "0 s"),
+        ("400", None, "400"),
+        (None, "s", ""),
+    ],
+)
+def test_values_read_as_people_write_them(value: str | None, unit: str | None, words: str) -> None:
+    assert value_of(value, unit) == words
+
+
+def test_headings_are_not_said_twice() -> None:
+    assert without_headings("# API\n\n## Errors\n\nText", "Errors") == "\nText"
+    assert without_headings("Errors\n======\nText", "Errors") == "======\nText", "an underline is no paragraph"
+    assert without_headings("## Errors", "Errors") == "## Errors"
+    assert without_headings("#hashtag\nText", "Errors") == "#hashtag\nText"

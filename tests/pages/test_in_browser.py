@@ -1,0 +1,225 @@
+"""The pages in a real browser, over a real engine: keys, no script, hostile documents, the login, accessibility."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from urllib.parse import quote_plus
+
+import httpx
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from page_server import HOSTILE_NAME, Opened, serving
+from playwright.sync_api import Page, expect
+
+from nornweave.settings import Settings
+
+TOKEN = "s3cret"
+QUESTION = "what is the webhook timeout"
+ASKED = f"/?q={quote_plus(QUESTION)}"
+
+
+@pytest.fixture(scope="module")
+def passage(url: str) -> str:
+    """The permalink of a passage of code."""
+    answer = httpx.get(f"{url}/.json?q=handle_payment_error&domain=code").json()
+    return f"/passages/{answer['items'][0]['chunk_id']}"
+
+
+@pytest.fixture(scope="module")
+def locked(corpus: Settings) -> Iterator[str]:
+    with serving(corpus, NORNWEAVE_SERVICE_TOKEN=TOKEN) as address:
+        yield address
+
+
+def focused(page: Page) -> str:
+    return str(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
+
+
+def test_from_a_question_to_both_sides_and_the_lines_without_a_mouse(url: str, open_page: Opened) -> None:
+    page = open_page(url)
+    assert focused(page) == "q"
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/?q=*")
+    expect(page.locator("#announce")).to_have_text(re.compile("passages.*conflict"))
+    sides = page.locator(".conflict .side")
+    expect(sides).to_have_count(2)
+    assert {"10 seconds", "30 seconds", "10 s", "30 s"} >= set(page.locator(".side .value").all_inner_texts())
+    assert page.locator(".conflicts").bounding_box()["y"] < page.locator(".results").bounding_box()["y"]  # type: ignore[index]
+
+    page.keyboard.press("j")
+    first = focused(page)
+    page.keyboard.press("j")
+    second = focused(page)
+    assert first != second
+    page.keyboard.press("k")
+    assert focused(page) == first
+    page.keyboard.press("Enter")
+    panel = page.locator("#panel")
+    expect(panel.locator(".line.cited").first).to_be_visible()
+    assert page.url.startswith(url + ASKED[:4]) and "#passage=" in page.url
+    assert page.evaluate("document.activeElement.closest('#panel') !== null"), "a reader is taken there"
+    page.reload()
+    expect(panel.locator(".line.cited").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+    assert "#" not in page.url
+
+    page.keyboard.press("/")
+    assert focused(page) == "q"
+    page.keyboard.press("Escape")
+    assert focused(page) != "q"
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_be_visible()
+    page.get_by_label("Use keys of one letter").uncheck()
+    page.keyboard.press("Escape")
+    page.keyboard.press("j")
+    assert focused(page) != first, "letters are not for everybody"
+
+
+def test_what_is_opened_beside_the_answer_keeps_the_answer_in_its_place(url: str, open_page: Opened) -> None:
+    page = open_page(url + ASKED)
+    before = page.locator("#r2").bounding_box()
+    page.locator("#r1 [data-passage]").click()
+    expect(page.locator("#panel .passage")).to_be_visible()
+    assert page.locator("#r2").bounding_box() == before
+    page.locator("#panel .close").click()
+    expect(page.locator("#panel")).to_be_hidden()
+    assert page.evaluate("document.activeElement.closest('li').id") == "r1"
+
+
+def test_a_judgment_is_stored_and_said(url: str, open_page: Opened) -> None:
+    page = open_page(url + ASKED)
+    page.get_by_role("button", name="Result 1 is useful").click()
+    expect(page.locator("#announce")).to_have_text("Marked as useful.")
+    expect(page.get_by_role("button", name="Result 1 is useful")).to_have_attribute("aria-pressed", "true")
+
+
+def test_without_scripts_questions_filters_passages_and_judgments_work(url: str, open_page: Opened) -> None:
+    page = open_page(url, java_script_enabled=False)
+    page.fill("#q", "payment")
+    page.click(".box button")
+    expect(page.locator(".result").first).to_be_visible()
+    page.click(".scope .chip.d-code")
+    assert "domain=code" in page.url
+    assert {text.split()[0] for text in page.locator(".result .domain").all_inner_texts()} == {"code"}
+    page.click(".filters summary")
+    page.click(".chip.small:has-text('typescript')")
+    assert "code.language=typescript" in page.url
+    expect(page.locator(".result .place").first).to_contain_text("checkout.ts")
+    asked = page.url
+    page.locator("#r1 .thumb").first.click()
+    assert page.url == f"{asked}#r1"
+    page.click("#r1 [data-passage]")
+    assert "/passages/" in page.url
+    expect(page.locator(".line.cited").first).to_be_visible()
+
+
+def test_hostile_documents_are_text(url: str, open_page: Opened) -> None:
+    page = open_page(url + "/?q=refund+policy+chargeback&domain=documentation&domain=research")
+    said = page.locator(".results").inner_text()
+    for words in (HOSTILE_NAME, "<script>window.hacked=1</script>", "{{ 7 * 7 }}", "U+202E", "U+200B"):
+        assert words in said, words
+    places = [place for place in page.locator(".result").all() if "hacked" in place.inner_text()]
+    assert len(places) >= 2
+    for place in places:
+        place.locator("[data-passage]").first.click()
+        expect(page.locator("#panel .line.cited").first).to_be_visible()
+        harmless(page)
+    for path in page.locator(".result [data-passage]").evaluate_all("all => all.map(link => link.href)"):
+        page.goto(path)
+        harmless(page)
+    page.goto(url + "/?q=" + quote_plus("\"><script>window.hacked=1</script>'{{7*7}}"))
+    assert page.locator("#q").input_value() == "\"><script>window.hacked=1</script>'{{7*7}}"
+    harmless(page)
+    page.goto(url + "/conflicts?entity=" + quote_plus('"><img src=x onerror=window.hacked=1>'))
+    harmless(page)
+
+
+def harmless(page: Page) -> None:
+    page.mouse.move(200, 400)
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("main :is(img, iframe, script, object, embed, style)").count() == 0
+    links = page.locator("a").evaluate_all("all => all.map(link => link.protocol)")
+    assert set(links) <= {"http:", "https:"}
+
+
+def test_the_login_leads_to_what_was_asked_for(locked: str, open_page: Opened) -> None:
+    page = open_page(locked + ASKED)
+    assert page.url.startswith(f"{locked}/login?next=")
+    page.get_by_label("Token").fill("wrong")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_be_visible()
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    page.wait_for_url(locked + ASKED)
+    cookies = page.context.cookies()
+    assert [(cookie["httpOnly"], cookie["sameSite"]) for cookie in cookies] == [(True, "Strict")]
+    page.get_by_role("button", name="Result 1 is useful").click()
+    expect(page.locator("#announce")).to_have_text("Marked as useful.")
+    page.locator("#r1 [data-passage]").click()
+    expect(page.locator("#panel .passage")).to_be_visible()
+    page.get_by_role("button", name="Log out").click()
+    page.wait_for_url(locked + "/login")
+    page.goto(locked + "/status")
+    assert page.url.startswith(f"{locked}/login")
+
+
+def test_a_link_from_another_site_finds_the_session(locked: str, url: str, open_page: Opened) -> None:
+    """A strict cookie does not come along with such a link; the login page asks again, by itself."""
+    page = open_page(locked + "/login")
+    page.get_by_label("Token").fill(TOKEN)
+    page.keyboard.press("Enter")
+    page.wait_for_url(locked + "/")
+    elsewhere = locked.replace("127.0.0.1", "localhost")
+    page.context.route(f"{elsewhere}/elsewhere", lambda route: route.fulfill(
+        content_type="text/html", body=f'<a href="{locked}/status">status</a>'))  # fmt: skip
+    other = page.context.new_page()
+    other.goto(f"{elsewhere}/elsewhere")
+    other.click("a")
+    other.wait_for_url(locked + "/status")
+
+
+# Axe is a script of ours in the page, which the page's own policy forbids.
+WITH_AXE = {"bypass_csp": True}
+STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+# What may change with theme and width alone.
+LOOKS = ["color-contrast", "target-size", "scrollable-region-focusable", "link-in-text-block"]
+
+
+def test_every_page_is_accessible_in_both_themes_and_at_both_widths(
+    url: str, locked: str, passage: str, open_page: Opened
+) -> None:
+    """WCAG 2.2 AA as far as axe-core can tell; and nothing is wider than the window."""
+    page = open_page(url, **WITH_AXE)
+    for path in ("/", f"{ASKED}&domain=code&code.language=python", f"{ASKED}&top_k=0", passage, "/passages/gone",
+                 "/conflicts", "/quality", "/status", f"{locked}/login"):  # fmt: skip
+        page.goto(path if path.startswith("http") else url + path)
+        check(page, path)
+
+
+def test_what_opens_on_a_page_is_accessible_too(url: str, open_page: Opened) -> None:
+    page = open_page(url + ASKED, **WITH_AXE)
+    for summary in page.locator("summary").all():
+        summary.click()
+    page.locator("#r1 [data-passage]").click()
+    expect(page.locator("#panel .passage")).to_be_visible()
+    check(page, "with a passage beside it")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    check(page, "with the keys")
+
+
+def check(page: Page, name: str) -> None:
+    """Look at a page by all rules once, and in every theme and width by those that these can change."""
+    rules = STANDARDS
+    for theme, width in product(("light", "dark"), (360, 1920)):
+        page.emulate_media(color_scheme=theme)
+        page.set_viewport_size({"width": width, "height": 900})
+        results = Axe().run(page, options={"runOnly": rules})
+        assert results.violations_count == 0, f"{name}, {theme}, {width}: {results.generate_report()}"
+        is_wider = page.evaluate("document.documentElement.scrollWidth > document.documentElement.clientWidth")
+        assert not is_wider, f"{name} at {width}"
+        rules = LOOKS

@@ -1,0 +1,96 @@
+"""Charts and comparisons: the stage that readers get, an axis from 0 to 1, what is sure and what is not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from api.pages.chart import HEIGHT, WIDTH, Measured, chart_of
+from api.pages.quality_view import compared_of, generations_of, histories_of, last_refusal, published_before
+
+
+def evaluation(at: str, *, generation: str = "gen-000001", verdict: str = "published", **fields: Any) -> Any:
+    measures = {"Recall@10": {"mean": 0.7, "interval": [0.6, 0.8]}, "RR@10": {"mean": 0.5, "interval": [0.4, 0.6]}}
+    return {
+        "at": at,
+        "domain": "code",
+        "set": "code",
+        "scope": "domain",
+        "origin": "people",
+        "generation": generation,
+        "verdict": verdict,
+        "measured": 25,
+        "stages": {"dense": {"Recall@10": {"mean": 0.1, "interval": [0.0, 0.2]}}, "fused": measures},
+        **fields,
+    }
+
+
+def test_a_chart_goes_from_old_to_new_within_its_frame() -> None:
+    series = [Measured(mean, mean - 0.1, mean + 0.1, f"2026-01-0{day}", "gen") for day, mean in ((1, 0.2), (2, 0.9))]
+    chart = chart_of(series, "Recall@10")
+    first, last = chart.points
+    assert first.x < last.x <= WIDTH
+    assert first.y > last.y, "higher is better, and higher up"
+    assert 0 <= last.high <= last.y <= last.low <= HEIGHT
+    assert chart.description.startswith("Recall@10: 2 measurements, the last 0.900 (95 % interval 0.800 to 1.000)")
+    alone = chart_of(series[:1], "MRR")
+    assert alone.band == ""
+    assert WIDTH / 3 < alone.points[0].x < WIDTH * 2 / 3
+
+
+def test_what_readers_get_is_shown_set_by_set() -> None:
+    newest_first = [
+        evaluation("2026-01-02", generation="gen-000002"),
+        evaluation("2026-01-01", domain="all", set="answers", scope="all domains"),
+        evaluation("2026-01-01"),
+        evaluation("2026-01-01", verdict="refused"),
+    ]
+    over_all, code = histories_of(newest_first)
+    assert (over_all.title, over_all.scope) == ("answers", "all domains")
+    assert (code.title, code.stage, code.queries) == ("code", "fused", 25)
+    assert code.figures == (("Recall@10", "0.700", "0.600–0.800"), ("MRR", "0.500", "0.400–0.600"))
+    assert len(code.charts[0][1].points) == 2, "what was refused never answered"
+    assert generations_of(newest_first) == {"code": ("gen-000002", "gen-000001")}
+
+
+def test_the_last_refusal_is_held_against_what_was_published_then() -> None:
+    refused = evaluation("2026-01-03", generation="gen-000003", verdict="refused")
+    newest_first = [
+        evaluation("2026-01-04", generation="gen-000004"),
+        refused,
+        evaluation("2026-01-02", generation="gen-000002"),
+        evaluation("2026-01-01"),
+    ]
+    assert last_refusal(newest_first) is refused
+    assert published_before(newest_first, refused) == "gen-000002"
+    assert last_refusal(newest_first[:1]) is None
+    assert published_before([refused], refused) is None
+
+
+def test_a_comparison_says_what_is_sure() -> None:
+    def measure(stage: str, after: float, interval: list[float]) -> dict[str, Any]:
+        return {
+            "set": "code",
+            "scope": "domain",
+            "stage": stage,
+            "measure": "Recall@10",
+            "queries": 25,
+            "before": 0.8,
+            "after": after,
+            "interval": interval,
+            "p_value": 0.01,
+            "better": 1,
+            "worse": [{"query_id": "q7", "before": 1.0, "after": 0.0}],
+        }
+
+    comparison: Any = {
+        "domain": "code",
+        "before": "gen-000001",
+        "after": "gen-000002",
+        "measures": [measure("fused", 0.6, [-0.3, -0.1]), measure("dense", 0.2, [-0.9, -0.1])],
+        "notices": [],
+    }
+    (worse,) = compared_of(comparison)
+    assert (worse.change, worse.direction, worse.is_sure) == ("-0.200", "worse", True)
+    assert worse.worse == (("q7", "1.00", "0.00"),)
+    comparison["measures"] = [measure("fused", 0.79, [-0.1, 0.08])]
+    assert not compared_of(comparison)[0].is_sure

@@ -1,0 +1,90 @@
+"""The form of a question: an address holds all of it, and what is wrong is named."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, urlsplit
+
+import pytest
+
+from api.pages.question_form import QuestionForm, read_form
+from nornweave.errors import QueryError
+
+DECLARED = {
+    "code": {"language": "string", "since": "datetime"},
+    "research": {"authors": "list", "date_range": "date_range"},
+}
+PAIRS = [
+    ("q", "what about errors & <b>?"),
+    ("domain", "code"),
+    ("domain", "research"),
+    ("code.language", "python"),
+    ("research.authors", "Halvorsen"),
+    ("research.authors", "Boateng"),
+    ("research.date_range.start", "2025-01-01"),
+    ("top_k", "20"),
+]
+
+
+def form(*pairs: tuple[str, str]) -> QuestionForm:
+    return read_form(pairs, DECLARED)
+
+
+def test_an_address_holds_the_whole_question() -> None:
+    read = form(*PAIRS)
+    assert read_form(parse_qsl(urlsplit(read.address).query), DECLARED) == read
+    assert form().address == "/"
+
+
+def test_it_asks_what_the_api_is_asked() -> None:
+    body = form(*PAIRS).body()
+    assert body.query == "what about errors & <b>?"
+    assert body.domains == ["code", "research"]
+    assert body.filters == {
+        "code": {"language": "python"},
+        "research": {"authors": ["Halvorsen", "Boateng"], "date_range": {"start": "2025-01-01"}},
+    }
+    assert (body.top_k, body.explain) == (20, True)
+
+
+def test_blank_fields_are_left_out() -> None:
+    assert form(("q", " x "), ("code.language", " "), ("domain", ""), ("top_k", "")) == form(("q", "x"))
+
+
+@pytest.mark.parametrize(
+    ("pairs", "field"),
+    [
+        ([("colour", "red")], "colour"),
+        ([("code.colour", "red")], "code.colour"),
+        ([("code.language.start", "x")], "code.language.start"),
+        ([("research.date_range", "x")], "research.date_range"),
+        ([("research.date_range.middle", "x")], "research.date_range.middle"),
+        ([("code.language", "go"), ("code.language", "rust")], "code.language"),
+        ([("top_k", "many")], "top_k"),
+        ([("top_k", "²")], "top_k"),
+    ],
+)
+def test_what_cannot_be_is_named(pairs: list[tuple[str, str]], field: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        form(*pairs)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("pairs", [[("q", "x" * 4097)], [("q", "x"), ("top_k", "0")], [("q", "a\0b")]])
+def test_limits_are_those_of_the_api(pairs: list[tuple[str, str]]) -> None:
+    with pytest.raises(QueryError):
+        form(*pairs).body()
+
+
+def test_chips_turn_domains_and_values_on_and_off() -> None:
+    start = form(("q", "x"))
+    asked = start.with_domain_toggled("code").with_domain_toggled("research")
+    assert asked.domains == ("code", "research")
+    filtered = asked.with_filter_toggled("code.language", "go", several=False)
+    other = filtered.with_filter_toggled("code.language", "rust", several=False)
+    assert other.filters == (("code.language", "rust"),), "one value at a time"
+    assert other.with_filter_toggled("code.language", "rust", several=False) == asked
+    both = asked.with_filter_toggled("research.authors", "a", several=True).with_filter_toggled(
+        "research.authors", "b", several=True
+    )
+    assert both.values("research.authors") == ("a", "b")
+    assert other.with_domain_toggled("code").filters == (), "a domain goes with its filters"
