@@ -116,12 +116,12 @@ STRANGE = {
 def test_strange_queries_are_answered(engine: Engine, name: str) -> None:
     everything: dict[str, Any] = {"expand": "on", "rerank": "on", "explain": True, "top_k": 100}
     for options in ({}, everything):
-        started = time.monotonic()
+        started = time.process_time()
         result = engine.query(question_of(STRANGE[name], **options))
-        seconds = time.monotonic() - started
+        seconds = time.process_time() - started
         is_accounted_for(result)
         assert result["coverage_gaps"] == []
-        assert seconds < 10, "whatever was pasted: what grows with the square of it would take longer"
+        assert seconds < 20, "0.2 s here; an expression that backtracks over what was pasted takes minutes"
 
 
 @pytest.mark.parametrize("name", ["emoji", "punctuation", "zero width", "Chinese", "one mark", "empty quotes"])
