@@ -236,7 +236,7 @@ def test_html(html: str, text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["<!--", "<a ", "<![", "<pre>", "&", "<p>", "</", "-->", "<a b='"])
 def test_hostile_html_takes_linear_time(piece: str) -> None:
-    assert_subquadratic(text_of_html, lambda size: piece * (size // len(piece)), 1_000_000)
+    assert_subquadratic(text_of_html, lambda size: piece * (size // len(piece)), 160_000)
 
 
 FIELDS = st.sampled_from(
