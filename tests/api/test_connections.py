@@ -51,7 +51,7 @@ with listen("127.0.0.1", 0) as listener:
 """
 DESCRIPTORS = 256
 MOST = DESCRIPTORS // 2 - RESERVED_CONNECTIONS
-PATIENT_S, IMPATIENT_S, WITHIN_S = 600, 0.5, 60.0
+PATIENT_S, IMPATIENT_S, WITHIN_S = 600, 0.5, 120.0
 
 Served = tuple[psutil.Process, tuple[str, int]]
 
