@@ -28,8 +28,10 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRe
 STUBBORN = "import signal\nfor s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)\n" + SERVER
 SUPERVISOR = """
 import sys
+from nornweave import supervisor
 from nornweave.supervisor import Child, supervise
-program, port = sys.argv[1:]
+program, port, *patience = sys.argv[1:]
+supervisor.STOP_WITHIN_S = float(patience[0]) if patience else supervisor.STOP_WITHIN_S
 child = Child(name="server", command=(sys.executable, "-c", program, port), host="127.0.0.1", port=int(port))
 sys.exit(supervise([child], lambda line: print(line, flush=True)))
 """
@@ -113,7 +115,7 @@ def test_a_signal_stops_the_child_and_its_children(
 @pytest.mark.slow
 def test_a_child_that_ignores_signals_is_ended(started: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
     port = free_port()
-    supervisor = started(SUPERVISOR, STUBBORN, port, ready=port)
+    supervisor = started(SUPERVISOR, STUBBORN, port, 1.0, ready=port)
     processes = family(supervisor)
 
     supervisor.terminate()
