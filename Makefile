@@ -14,9 +14,10 @@ PROJECT := install --quiet --no-deps --no-build-isolation --editable .
 demo: $(RUNTIME)
 	$(BIN)/python -m examples.demo
 
+# The longest files come first (tests/conftest.py); xdist would sort them by their number of tests.
 # Many tests start processes: each would compile torch and Dagster anew where Python may not keep bytecode (30 s against 13).
 test: $(DEVELOPMENT)
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile --max-worker-restart 0
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 check: $(DEVELOPMENT) bill
 	$(BIN)/ruff format --check .

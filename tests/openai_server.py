@@ -33,12 +33,14 @@ class Behaviour:
             breaks off in mid answer.
         text: of the answer; ``None`` answers with a message that has no content.
         delay_s: before anything is sent.
+        after: a model; nothing is sent before it was asked twice.
         status, message: of a failure.
     """
 
     kind: Kind = "answers"
     text: str | None = "Yes."
     delay_s: float = 0.0
+    after: str = ""
     status: int = 500
     message: str = "the model fell over"
     finish_reason: str = "stop"
@@ -124,6 +126,8 @@ def _handler(server: ModelServer) -> type[BaseHTTPRequestHandler]:
 
         def _behave(self, behaviour: Behaviour, asked: dict[str, Any]) -> None:
             server.pause(behaviour.delay_s)
+            while behaviour.after and server.asked(behaviour.after) < 2 and not server._released.is_set():
+                server.pause(PACE_S)
             shape = _shape(behaviour, asked, ollama="/api/" in self.path)
             if behaviour.kind == "fails":
                 failure = json.dumps({"error": {"message": behaviour.message, "type": "server_error"}}).encode()

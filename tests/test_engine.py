@@ -7,14 +7,14 @@ import os
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from questions import question_of
 from recall_workspace import configure, current_file, publish, write_workspace
+from waiting import WITHIN_S, until
 
 from nornweave.engine import DOMAIN_THREADS, Engine
 from nornweave.errors import NornWeaveError, QueryError, StoreError
@@ -36,13 +36,6 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def engine(settings: Settings) -> Iterator[Engine]:
     with Engine(settings) as engine:
         yield engine
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.01)
 
 
 def states(engine: Engine) -> set[AgentState]:
@@ -169,7 +162,7 @@ def test_closing_ends_what_is_running_and_waiting(settings: Settings) -> None:
         asked = [pool.submit(ask, number) for number in range(clients)]
         until(lambda: any(one.done() for one in asked))
         engine.close()
-        assert all(one.result(30) for one in asked)
+        assert all(one.result(WITHIN_S) for one in asked)
     assert states(engine) == {AgentState.OFFLINE}
 
 
@@ -180,7 +173,7 @@ def test_many_clients_get_what_one_gets(engine: Engine) -> None:
     with ThreadPoolExecutor(24) as pool:
         asked = [(text, pool.submit(engine.query, questions[text])) for text in QUERIES * 10]
         for text, one in asked:
-            assert one.result(60)["items"] == expected[text]
+            assert one.result(WITHIN_S)["items"] == expected[text]
 
 
 def test_what_is_measured_is_what_is_served(engine: Engine) -> None:

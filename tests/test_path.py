@@ -32,7 +32,7 @@ PAGE = """# Webhooks
 The webhook timeout is {seconds} seconds. An endpoint that takes longer is asked again later.
 """
 QUESTION = {"query": "what is the webhook timeout", "domains": ["code", "documentation"]}
-START_S = SWAP_S = 60.0
+START_S = SWAP_S = 120.0
 
 
 def run(workspace: Path, *arguments: str) -> dict[str, Any]:
@@ -72,12 +72,12 @@ def client(workspace: Path) -> Iterator[Callable[[], httpx.Client]]:
         deadline = time.monotonic() + START_S
         while not out.read_text() and time.monotonic() < deadline:
             time.sleep(0.05)
-        return httpx.Client(base_url=json.loads(out.read_text())["url"], timeout=30)
+        return httpx.Client(base_url=json.loads(out.read_text())["url"], timeout=START_S)
 
     yield serve
     for server in servers:
         server.terminate()
-        server.wait(30)
+        server.wait(START_S)
 
 
 def until(client: httpx.Client, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:

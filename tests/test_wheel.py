@@ -162,7 +162,7 @@ def served(installed: Path, folder: Path) -> Iterator[tuple[str, str]]:
     finally:
         family = psutil.Process(process.pid).children(recursive=True)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0, (folder / "up.log").read_text()
+        assert process.wait(START_S) == 0, (folder / "up.log").read_text()
         assert not psutil.wait_procs(family, 60)[1], "it leaves no process"
 
 
@@ -186,7 +186,7 @@ def answer_of(method: str, url: str, deadline: float, **options: Any) -> Any:
     """Ask until there is an answer; ``None`` when there is none in time."""
     while time.monotonic() < deadline:
         try:
-            return httpx.request(method, url, timeout=30, **options).raise_for_status().json()
+            return httpx.request(method, url, timeout=START_S, **options).raise_for_status().json()
         except (httpx.TransportError, httpx.HTTPStatusError):
             time.sleep(0.2)
     return None

@@ -7,11 +7,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from openai_server import LITELLM_WARNINGS, Behaviour, Kind, ModelServer
+from waiting import GENEROUS_MS, HANGS_S, SOON_S, WITHIN_S, until
 
 from nornweave.answer.synthesis.synthesizer import MOST_AT_ONCE, Synthesizer
 from nornweave.fusion.records import CoverageGap, RankedItem, Synthesis, TaggedItem
@@ -22,9 +23,6 @@ from nornweave.types import ChunkId
 KEY = "xk_nornweave_0123456789abcdef"
 CONTENT = "The refund window is fourteen days, said the zebra."
 QUERY = "how long is the refund window?"
-# What a busy machine may take beyond a deadline that it keeps.
-SLACK_S = 3.0
-
 pytestmark = LITELLM_WARNINGS
 
 
@@ -80,13 +78,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         monkeypatch.setenv("OLLAMA_API_BASE", server.address)
         yield server
-
-
-def _until(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
-    ends = time.monotonic() + seconds
-    while not holds() and time.monotonic() < ends:
-        time.sleep(0.01)
-    return holds()
 
 
 def test_an_answer_comes_with_its_citations_checked(server: ModelServer) -> None:
@@ -204,10 +195,10 @@ def test_both_failing_gives_both_reasons(server: ModelServer) -> None:
 
 
 LATE: list[Behaviour] = [
-    Behaviour(delay_s=30),
+    Behaviour(delay_s=HANGS_S),
     Behaviour(kind="hangs"),
     Behaviour(kind="hangs_after_headers"),
-    Behaviour(kind="dribbles", text="Fourteen days [documentation:d-1]. " * 30),
+    Behaviour(kind="dribbles", text="Fourteen days [documentation:d-1]. " * 300),
 ]
 
 
@@ -215,21 +206,21 @@ LATE: list[Behaviour] = [
 def test_the_deadline_holds_and_the_call_is_broken_off(server: ModelServer, behaviour: Behaviour) -> None:
     server.behaviours |= {"first": behaviour, "second": behaviour}
     started = time.monotonic()
-    written = synthesis(settings(synthesis_timeout_ms=400))
-    assert 0.35 < time.monotonic() - started < 0.4 + SLACK_S
+    written = synthesis(settings(synthesis_timeout_ms=1000))
+    assert 0.95 < time.monotonic() - started < SOON_S
     assert written.text is None
     assert "openai/first: " in (written.reason or "")
     assert "openai/second: " in (written.reason or "")
     assert (server.asked("first"), server.asked("second")) == (1, 1)
     if behaviour.kind != "answers":
-        assert _until(lambda: server.broken_off == 2)
+        until(lambda: server.broken_off == 2)
 
 
 def test_the_questions_own_time_limit_holds_as_well(server: ModelServer) -> None:
     server.behaviours["first"] = Behaviour(kind="hangs")
     started = time.monotonic()
     written = synthesis(settings(fallback=""), timeout_ms=300)
-    assert time.monotonic() - started < 0.3 + SLACK_S
+    assert time.monotonic() - started < SOON_S
     assert "openai/first: " in (written.reason or "")
     assert synthesis(settings(), timeout_ms=0).reason == (
         "openai/first: no time left to ask; openai/second: no time left to ask"
@@ -239,19 +230,16 @@ def test_the_questions_own_time_limit_holds_as_well(server: ModelServer) -> None
 
 def test_a_slow_model_leaves_its_fallback_time_and_is_still_listened_to(server: ModelServer) -> None:
     server.behaviours |= {"first": Behaviour(kind="hangs"), "second": CITED}
-    started = time.monotonic()
-    written = synthesis(settings(synthesis_timeout_ms=3000))
-    assert written.model == "openai/second"
-    assert time.monotonic() - started < 3.0
+    assert synthesis(settings(synthesis_timeout_ms=3000)).model == "openai/second"
 
-    server.behaviours |= {"first": Behaviour(delay_s=2.0, text=CITED.text), "second": Behaviour(kind="hangs")}
+    server.behaviours |= {"first": Behaviour(after="second", text=CITED.text), "second": Behaviour(kind="hangs")}
     assert synthesis(settings(synthesis_timeout_ms=3000)).model == "openai/first"
     assert server.asked("second") == 2
 
 
 def test_more_than_a_few_answers_at_a_time_are_refused_until_one_is_ready(server: ModelServer) -> None:
     server.behaviours["first"] = Behaviour(kind="hangs")
-    synthesizer = Synthesizer(settings(fallback="", synthesis_timeout_ms=700))
+    synthesizer = Synthesizer(settings(fallback="", synthesis_timeout_ms=GENEROUS_MS))
 
     def ask(_: int) -> str:
         return synthesizer.synthesize(QUERY, ITEMS, (), ()).reason or ""
@@ -271,8 +259,8 @@ def test_abandoned_calls_do_not_pile_up(server: ModelServer) -> None:
     before = threading.active_count()
     for _ in range(3 * MOST_AT_ONCE):
         assert "busy" not in (synthesizer.synthesize(QUERY, ITEMS, (), ()).reason or "")
-    assert _until(lambda: server.broken_off == server.asked("first"))
-    assert _until(lambda: threading.active_count() <= before + 6)  # the loop's own threads
+    until(lambda: server.broken_off == server.asked("first"))
+    until(lambda: threading.active_count() <= before + 6)  # the loop's own threads
 
 
 def test_without_a_key_nobody_is_asked(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +279,7 @@ def test_without_a_key_the_local_fallback_answers_with_all_the_time_there_is(
     monkeypatch.delenv("OPENAI_API_KEY")
     # Later than what a head start of the first would have left of the time, and early enough for a busy machine.
     server.behaviours["llama3.2"] = Behaviour(text=CITED.text, delay_s=2.5)
-    written = synthesis(FusionSettings(synthesis_timeout_ms=5000))
+    written = synthesis(FusionSettings(synthesis_timeout_ms=6000))
     assert written == Synthesis(text=CITED.text, model="ollama/llama3.2", cited=("d-1",))
     [request] = server.requests
     assert request["options"]["num_ctx"] == 8192
@@ -302,8 +290,8 @@ def test_with_nothing_set_up_both_reasons_are_given_in_time(monkeypatch: pytest.
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("OLLAMA_API_BASE", "http://127.0.0.1:9")
     started = time.monotonic()
-    written = synthesis(FusionSettings())
-    assert time.monotonic() - started < 5
+    written = synthesis(FusionSettings(synthesis_timeout_ms=60_000))
+    assert time.monotonic() - started < SOON_S
     assert written.text is None
     first, _, second = (written.reason or "").partition("; ")
     assert first == "gpt-4o-mini: no key (OPENAI_API_KEY is not set)"
@@ -389,9 +377,7 @@ import os
 with ModelServer({"first": CITED}) as server:
     os.environ |= {"OPENAI_API_BASE": f"{server.address}/v1", "OPENAI_API_KEY": "x", "OLLAMA_API_BASE": server.address}
     synthesizer = Synthesizer(settings())
-    started = time.monotonic()
     early = synthesizer.synthesize(QUERY, ITEMS, (), (), timeout_ms=1)
-    assert time.monotonic() - started < 0.5, "waits for LiteLLM beyond the deadline"
     assert "being loaded" in early.reason, early
     synthesizer.prepare()
     assert synthesizer.synthesize(QUERY, ITEMS, (), ()).text == CITED.text
@@ -411,7 +397,7 @@ with ModelServer({"first": CITED}) as server:
 @pytest.mark.slow
 def test_a_process_of_its_own_loads_late_asks_nobody_else_and_ends_quietly() -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", ALONE], capture_output=True, text=True, timeout=50, check=False
+        [sys.executable, "-W", "ignore", "-c", ALONE], capture_output=True, text=True, timeout=WITHIN_S, check=False
     )
     assert (done.returncode, done.stdout.strip().splitlines()[-1:]) == (0, ["[]"]), done.stderr
     noise = [line for line in done.stderr.splitlines() if "synthesis" not in line]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-START_S, STOP_S = 120.0, 15.0
+START_S, STOP_S = 120.0, 90.0
 Started = Callable[..., tuple[subprocess.Popen[bytes], str]]
 
 

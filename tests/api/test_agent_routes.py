@@ -151,7 +151,7 @@ def test_who_asks_while_the_agent_starts_gets_an_answer_when_it_has(
 
     async def main() -> httpx.Response:
         async with client_of(settings, engine) as client:
-            asked = asyncio.create_task(client.post(RECALL, json={"query_text": "pay"}))
+            asked = asyncio.create_task(client.post(RECALL, json={"query_text": "pay", "timeout_ms": 60_000}))
             await asyncio.sleep(0.1)
             assert not asked.done()
             code.state = AgentState.READY

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import httpx
 import psutil
 import pytest
+from waiting import WITHIN_S, until
 
 from api.connections import MAX_HEADER_BYTES, MAX_HEADERS, RESERVED_CONNECTIONS, network_of
 
@@ -51,7 +52,7 @@ with listen("127.0.0.1", 0) as listener:
 """
 DESCRIPTORS = 256
 MOST = DESCRIPTORS // 2 - RESERVED_CONNECTIONS
-PATIENT_S, IMPATIENT_S, WITHIN_S = 600, 0.5, 60.0
+PATIENT_S, IMPATIENT_S = 600, 0.5
 
 Served = tuple[psutil.Process, tuple[str, int]]
 
@@ -180,13 +181,6 @@ def test_a_client_that_does_not_read_is_cut_off(impatient: Served) -> None:
         port = connection.getsockname()[1]
         until(lambda: any(one.raddr and one.raddr.port == port for one in process.net_connections("inet")))
         until(lambda: all(not one.raddr or one.raddr.port != port for one in process.net_connections("inet")))
-
-
-def until(condition: object) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while not condition():  # type: ignore[operator]
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_one_house_counts_as_one_address() -> None:

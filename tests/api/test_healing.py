@@ -27,7 +27,7 @@ from api.serving import serve
 from nornweave.settings import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, environment={}))
 """
-WITHIN_S = 60.0
+WITHIN_S = 120.0
 # Numbers 0 to 2 are taken: no file can be opened any more, those that are open go on.
 NOTHING_MORE = 3
 

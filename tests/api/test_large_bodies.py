@@ -85,7 +85,7 @@ def test_the_others_are_answered_while_a_large_body_is_read(served: tuple[psutil
         reading = body_process(server)
         reading.suspend()
         try:
-            assert httpx.get(f"{url}/health", trust_env=False).status_code == 200
+            assert httpx.get(f"{url}/health", trust_env=False, timeout=WITHIN_S).status_code == 200
             assert fuse(url, fuse_body(0)).status_code == 200
             assert not any(answer.done() for answer in answers)
         finally:

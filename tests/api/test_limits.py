@@ -9,6 +9,7 @@ import time
 import anyio
 import pytest
 from api_support import MemoryAgent, MemoryEngine, client_of, is_problem
+from waiting import HANGS_S, SOON_S, WITHIN_S, until_async
 
 from api.errors import ProblemError
 from api.limits import MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES, Admission, body_limit, cpu_count
@@ -19,14 +20,14 @@ RECALL = "/agents/code/recall"
 
 def test_no_more_run_at_once_than_have_their_turn() -> None:
     at_once = most = 0
-    lock = threading.Lock()
+    lock, three = threading.Lock(), threading.Barrier(3)
 
     def work() -> None:
         nonlocal at_once, most
         with lock:
             at_once += 1
             most = max(most, at_once)
-        time.sleep(0.005)
+        three.wait(WITHIN_S)
         with lock:
             at_once -= 1
 
@@ -46,14 +47,17 @@ def test_by_default_as_many_run_as_there_are_cpus() -> None:
 
 
 def test_too_many_that_wait_are_told_to_come_back(settings: Settings, engine: MemoryEngine, code: MemoryAgent) -> None:
-    code.seconds = 0.02
+    code.released, code.seconds = threading.Event(), HANGS_S
     beyond = 10
 
     async def main() -> list[int]:
         async with client_of(settings, engine) as client:
             serving = client.app.state.serving  # type: ignore[attr-defined]
             most = serving.admission.running + serving.admission.waiting
-            asked = (client.post(RECALL, json={"query_text": "x"}) for _ in range(most + beyond))
+            body = {"query_text": "x", "timeout_ms": 60_000}
+            asked = [asyncio.create_task(client.post(RECALL, json=body)) for _ in range(most + beyond)]
+            await until_async(lambda: sum(one.done() for one in asked) == beyond)
+            code.released.set()
             answers = await asyncio.gather(*asked)
             for answer in answers:
                 if answer.status_code != 200:
@@ -69,24 +73,28 @@ def test_too_many_that_wait_are_told_to_come_back(settings: Settings, engine: Me
 def test_waiting_for_a_turn_counts_towards_the_deadline(
     settings: Settings, engine: MemoryEngine, code: MemoryAgent
 ) -> None:
-    code.seconds = 0.3
+    code.released, code.seconds = threading.Event(), HANGS_S
     slots = cpu_count()
 
     async def main() -> None:
         async with client_of(settings, engine) as client:
+            admission = client.app.state.serving.admission  # type: ignore[attr-defined]
             slow = [asyncio.create_task(client.post(RECALL, json={"query_text": "x"})) for _ in range(slots)]
-            while code.at_once < slots:
-                await asyncio.sleep(0.005)
+            await until_async(lambda: code.at_once == slots)
             body = {"query_text": "late", "timeout_ms": 20}
             assert "timeout_ms" in is_problem(await client.post(RECALL, json=body), 503)["detail"]
-            body = {"query_text": "patient", "timeout_ms": 5000}
-            assert (await client.post(RECALL, json=body)).status_code == 200
+            body = {"query_text": "patient", "timeout_ms": 60_000}
+            patient = asyncio.create_task(client.post(RECALL, json=body))
+            await until_async(lambda: admission.admitted == slots + 1)
+            await asyncio.sleep(0.1)
+            code.released.set()
+            assert (await patient).status_code == 200
             await asyncio.gather(*slow)
 
     asyncio.run(main())
     assert "late" not in [one.text for one in code.asked]
     left_ms = next(left for question, left in zip(code.asked, code.left_ms, strict=True) if question.text == "patient")
-    assert left_ms is not None and left_ms <= 4990
+    assert left_ms is not None and left_ms <= 59_900
 
 
 def test_a_refused_or_failed_recall_gives_its_place_back() -> None:
@@ -96,7 +104,7 @@ def test_a_refused_or_failed_recall_gives_its_place_back() -> None:
             await admission.run(lambda: 1 / 0)
         release = threading.Event()
         task = asyncio.create_task(admission.run(release.wait))
-        await asyncio.sleep(0.01)
+        await until_async(lambda: admission.admitted)
         with pytest.raises(ProblemError, match="wait already"):
             await admission.run(lambda: None)
         release.set()
@@ -112,9 +120,8 @@ def test_a_recall_whose_request_is_cancelled_does_not_hold_up_the_end() -> None:
 
     async def main() -> float:
         admission = Admission(running=1)
-        task = asyncio.create_task(admission.run(release.wait))
-        while not admission.in_threads:
-            await asyncio.sleep(0.001)
+        task = asyncio.create_task(admission.run(lambda: release.wait(HANGS_S)))
+        await until_async(lambda: admission.in_threads)
         started = time.monotonic()
         task.cancel()
         try:
@@ -125,7 +132,7 @@ def test_a_recall_whose_request_is_cancelled_does_not_hold_up_the_end() -> None:
         finally:
             release.set()
 
-    assert asyncio.run(main()) < 1
+    assert asyncio.run(main()) < SOON_S
 
 
 def test_only_documents_and_answers_may_be_large() -> None:
@@ -143,7 +150,7 @@ def test_whatever_runs_is_counted(settings: Settings, engine: MemoryEngine) -> N
             release, counted = threading.Event(), []
             gates = (serving.admission, serving.questions, serving.fusions, serving.writing, serving.lookups)
             tasks = [asyncio.create_task(gate.run(release.wait)) for gate in gates]
-            await asyncio.sleep(0.1)
+            await until_async(lambda: serving.in_threads == len(gates))
             counted.append(serving.in_threads)
             release.set()
             await asyncio.gather(*tasks)

@@ -12,6 +12,7 @@ import pytest
 from api_support import Ask, client_of, conforms, is_problem
 from memory_agent import MemoryAgent
 from memory_engine import MemoryEngine
+from waiting import GENEROUS_MS, HANGS_S, SOON_S, until_async
 
 from nornweave.retrieval.question import ConflictStrategy, Question
 from nornweave.retrieval.records import AgentState
@@ -184,52 +185,44 @@ def test_an_engine_that_is_closed_is_a_503(ask: Ask) -> None:
 def test_a_domain_that_hangs_does_not_hold_the_answer(
     settings: Settings, engine: MemoryEngine, documentation: MemoryAgent
 ) -> None:
-    documentation.released, documentation.seconds = threading.Event(), 60
+    documentation.released, documentation.seconds = threading.Event(), HANGS_S
 
-    async def main() -> tuple[list[float], list[httpx.Response]]:
-        times, answers = [], []
+    async def main() -> dict[str, Any]:
         async with client_of(settings, engine) as client:
-            await client.post("/query", json={"query": "warm", "domains": ["code"]})
-            for _ in range(5):
-                started = time.monotonic()
-                answers.append(await client.post("/query", json={"query": "pay", "timeout_ms": 500}))
-                times.append(time.monotonic() - started)
-            assert documentation.released
-            documentation.released.set()
-        return times, answers
+            started = time.monotonic()
+            try:
+                answer = await client.post("/query", json={"query": "pay", "timeout_ms": GENEROUS_MS})
+            finally:
+                documentation.released.set()
+            assert time.monotonic() - started < SOON_S
+            return dict(answer.json())
 
-    times, answers = asyncio.run(main())
-    # The bound is 100 ms beyond the deadline; of five the best one, for the machine may be busy with something else.
-    assert min(times) < 0.6, times
-    for answer in answers:
-        document = answer.json()
-        assert {item["citation"]["domain_id"] for item in document["items"]} == {"code"}
-        (gap,) = document["coverage_gaps"]
-        assert gap["domain_id"] == "documentation"
-        assert "timeout after" in gap["reason"]
+    document = asyncio.run(main())
+    assert {item["citation"]["domain_id"] for item in document["items"]} == {"code"}
+    (gap,) = document["coverage_gaps"]
+    assert gap["domain_id"] == "documentation"
+    assert gap["reason"] == f"timeout after {GENEROUS_MS}ms"
 
 
 def test_questions_to_a_domain_that_hangs_do_not_stop_other_questions(
     settings: Settings, engine: MemoryEngine, documentation: MemoryAgent
 ) -> None:
-    documentation.released, documentation.seconds = threading.Event(), 60
+    documentation.released, documentation.seconds = threading.Event(), HANGS_S
     hanging = 6
 
-    async def main() -> float:
+    async def main() -> None:
         async with client_of(settings, engine) as client:
-            body = {"query": "pay", "domains": ["documentation"], "timeout_ms": 30_000}
+            body = {"query": "pay", "domains": ["documentation"], "timeout_ms": 60_000}
             asked = [asyncio.create_task(client.post("/query", json=body)) for _ in range(hanging)]
-            while documentation.at_once < hanging:
-                await asyncio.sleep(0.005)
+            await until_async(lambda: documentation.at_once == hanging)
             started = time.monotonic()
-            assert (await client.post("/query", json={"query": "pay", "domains": ["code"]})).json()["items"]
-            elapsed = time.monotonic() - started
-            assert documentation.released
+            answer = await client.post("/query", json={"query": "pay", "domains": ["code"], "timeout_ms": 60_000})
+            assert answer.json()["items"]
+            assert time.monotonic() - started < SOON_S
             documentation.released.set()
             await asyncio.gather(*asked)
-            return elapsed
 
-    assert asyncio.run(main()) < 20
+    asyncio.run(main())
 
 
 def test_waiting_for_a_turn_counts_towards_the_deadline(settings: Settings, engine: MemoryEngine) -> None:
@@ -238,10 +231,11 @@ def test_waiting_for_a_turn_counts_towards_the_deadline(settings: Settings, engi
             questions = client.app.state.serving.questions  # type: ignore[attr-defined]
             release = threading.Event()
             taken = [asyncio.create_task(questions.run(release.wait)) for _ in range(questions.running)]
-            await asyncio.sleep(0.05)
+            await until_async(lambda: questions.in_threads == questions.running)
             problem = is_problem(await client.post("/query", json={"query": "late", "timeout_ms": 30}), 503)
             assert problem["type"].endswith(":busy")
-            patient = asyncio.create_task(client.post("/query", json={"query": "patient", "timeout_ms": 5000}))
+            patient = asyncio.create_task(client.post("/query", json={"query": "patient", "timeout_ms": 60_000}))
+            await until_async(lambda: questions.admitted == questions.running + 1)
             await asyncio.sleep(0.1)
             release.set()
             assert (await patient).status_code == 200
@@ -250,7 +244,7 @@ def test_waiting_for_a_turn_counts_towards_the_deadline(settings: Settings, engi
     asyncio.run(main())
     (asked,) = engine.questions
     assert asked.text == "patient"
-    assert engine.left_ms[-1] is not None and engine.left_ms[-1] <= 4950
+    assert engine.left_ms[-1] is not None and engine.left_ms[-1] <= 59_900
 
 
 def test_who_asks_while_the_engine_starts_gets_an_answer_when_it_has(
@@ -260,7 +254,7 @@ def test_who_asks_while_the_engine_starts_gets_an_answer_when_it_has(
 
     async def main() -> httpx.Response:
         async with client_of(settings, engine) as client:
-            asked = asyncio.create_task(client.post("/query", json={"query": "pay"}))
+            asked = asyncio.create_task(client.post("/query", json={"query": "pay", "timeout_ms": 60_000}))
             await asyncio.sleep(0.1)
             assert not asked.done()
             code.state = documentation.state = AgentState.READY
@@ -272,8 +266,9 @@ def test_who_asks_while_the_engine_starts_gets_an_answer_when_it_has(
 def test_only_those_that_are_asked_are_waited_for(ask: Ask, documentation: MemoryAgent, engine: MemoryEngine) -> None:
     documentation.state = AgentState.STARTING
     assert ask("POST", "/query", json={"query": "pay", "domains": ["code"], "timeout_ms": 60_000}).status_code == 200
-    assert ask("POST", "/query", json={"query": "pay", "timeout_ms": 200}).json()["items"], "half of the time is left"
-    assert engine.left_ms[-1] is not None and 20 < engine.left_ms[-1] <= 100
+    answer = ask("POST", "/query", json={"query": "pay", "timeout_ms": GENEROUS_MS})
+    assert answer.json()["items"], "half of the time is left"
+    assert engine.left_ms[-1] is not None and 0 < engine.left_ms[-1] <= GENEROUS_MS / 2
 
 
 @pytest.mark.parametrize("state", [AgentState.STARTING, AgentState.DRAINING, AgentState.OFFLINE])

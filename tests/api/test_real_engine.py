@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -17,6 +18,7 @@ from pydantic import TypeAdapter
 from questions import question_of
 from shown_answers import document as answered
 from shown_answers import remembered
+from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
 from nornweave.engine import Engine
 from nornweave.feedback.book import REMEMBERED_DAYS, FeedbackBook
@@ -24,7 +26,7 @@ from nornweave.settings import FeedbackSettings, Settings
 from nornweave.types import Domain
 from nornweave.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
 
-READY_WITHIN_S = 30
+READY_WITHIN_S = 120
 
 
 def drive(settings: Settings, test: Callable[[httpx.AsyncClient], Awaitable[None]], **options: object) -> None:
@@ -45,7 +47,9 @@ async def until_ready(client: httpx.AsyncClient) -> None:
 
 def test_what_was_synced_is_found_at_once(published: Settings) -> None:
     async def test(client: httpx.AsyncClient) -> None:
-        answer = await client.post("/agents/code/recall", json={"query_text": "post_entry", "explain": True})
+        answer = await client.post(
+            "/agents/code/recall", json={"query_text": "post_entry", "explain": True, "timeout_ms": 60_000}
+        )
         assert answer.status_code == 200, "asked while it starts"
         document = answer.json()
         declared = TypeAdapter(RecallDocument)
@@ -147,7 +151,7 @@ def test_a_new_publication_answers_without_a_failed_request(tmp_path: Path) -> N
 
 def test_one_question_is_answered_from_every_domain(published: Settings) -> None:
     async def test(client: httpx.AsyncClient) -> None:
-        answer = await client.post("/query", json={"query": "refund payments"})
+        answer = await client.post("/query", json={"query": "refund payments", "timeout_ms": 60_000})
         assert answer.status_code == 200, "asked while it starts"
         document = answer.json()
         conforms(FusionResult, document)
@@ -313,23 +317,21 @@ def test_the_ledger_is_an_answer_before_and_after_the_first_publication(tmp_path
 
 def test_a_domain_that_hangs_is_a_gap_and_the_answer_is_there(published: Settings) -> None:
     engine = Engine(published)
-    hanging = MemoryAgent(Domain.DOCUMENTATION, seconds=10, released=threading.Event())
-    assert hanging.released
+    released = threading.Event()
+    hanging = MemoryAgent(Domain.DOCUMENTATION, seconds=HANGS_S, released=released)
     engine.agents = {**engine.agents, Domain.DOCUMENTATION: hanging}  # type: ignore[dict-item]
 
-    async def main() -> float:
+    async def main() -> dict[str, Any]:
         async with client_of(published, engine) as client:
             await until_ready(client)
-            times = []
-            for _ in range(3):
-                started = time.monotonic()
-                answer = await client.post("/query", json={"query": "refund payments", "timeout_ms": 500})
-                times.append(time.monotonic() - started)
-                document = answer.json()
-                assert {item["citation"]["domain_id"] for item in document["items"]} == {"code"}
-                assert [gap["domain_id"] for gap in document["coverage_gaps"]] == ["documentation"]
-            assert hanging.released
-            hanging.released.set()
-            return min(times)
+            started = time.monotonic()
+            try:
+                answer = await client.post("/query", json={"query": "refund payments", "timeout_ms": GENEROUS_MS})
+            finally:
+                released.set()
+            assert time.monotonic() - started < SOON_S
+            return dict(answer.json())
 
-    assert asyncio.run(main()) < 0.6
+    document = asyncio.run(main())
+    assert {item["citation"]["domain_id"] for item in document["items"]} == {"code"}
+    assert [gap["domain_id"] for gap in document["coverage_gaps"]] == ["documentation"]

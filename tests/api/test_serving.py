@@ -95,7 +95,7 @@ RECALL = {"query_text": "payment"}
 def until_asked(url: str) -> None:
     """Wait until the agent in memory is at work."""
     deadline = time.monotonic() + START_S
-    while not httpx.get(url + "/agents/code/health", trust_env=False).json()["statistics"]["requests"]:
+    while not httpx.get(url + "/agents/code/health", trust_env=False, timeout=START_S).json()["statistics"]["requests"]:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
@@ -103,7 +103,7 @@ def until_asked(url: str) -> None:
 def until_ready(url: str) -> None:
     """Wait until every domain is loaded."""
     deadline = time.monotonic() + START_S
-    while (answer := httpx.get(url + "/ready", trust_env=False)).status_code != 200:
+    while (answer := httpx.get(url + "/ready", trust_env=False, timeout=START_S)).status_code != 200:
         assert time.monotonic() < deadline, answer.text
         time.sleep(0.02)
 
@@ -114,7 +114,7 @@ def until_refused(url: str) -> None:
     while True:
         assert time.monotonic() < deadline
         try:
-            httpx.get(url + "/health", trust_env=False)
+            httpx.get(url + "/health", trust_env=False, timeout=START_S)
         except httpx.ConnectError:
             return
         except (httpx.RemoteProtocolError, httpx.ReadError):
@@ -131,7 +131,7 @@ def test_it_says_where_answers_and_stops(
 ) -> None:
     server, url = started(SERVE, published.file)
     assert url.startswith("http://127.0.0.1:")
-    with httpx.Client(base_url=url, trust_env=False) as client:
+    with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client:
         assert client.get("/health").json() == {"status": "ok"}
         assert client.post("/agents/code/recall", json=RECALL).json()["items"]
         until_ready(url)
@@ -151,7 +151,7 @@ def test_log_lines_of_a_request_have_its_trace_id(
 ) -> None:
     _, url = started(LOGGING, published.file)
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
-    with httpx.Client(base_url=url, trust_env=False) as client:
+    with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client:
         headers = {"traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
         traced = client.post("/query", json={"query": "payment"}, headers=headers).json()
         untraced = client.post("/query", json={"query": "refund"}).json()
@@ -175,7 +175,7 @@ def test_a_signal_before_the_server_runs_is_not_lost() -> None:
 @pytest.mark.slow
 def test_one_agent_alone(started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings) -> None:
     _, url = started(SERVE, published.file, "documentation", NORNWEAVE_SERVICE_TOKEN="s3cret")
-    with httpx.Client(base_url=url, trust_env=False) as client:
+    with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client:
         assert client.get("/health").json() == {"status": "ok"}
         assert client.post("/recall", json=RECALL).status_code == 401
         client.headers["authorization"] = "Bearer s3cret"
@@ -189,8 +189,8 @@ def test_one_agent_alone(started: Callable[..., tuple[subprocess.Popen[bytes], s
 def test_what_runs_when_it_is_stopped_is_answered(
     started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings
 ) -> None:
-    server, url = started(SLOW, published.file, 1.0, 5)
-    with httpx.Client(base_url=url, trust_env=False) as client, ThreadPoolExecutor() as threads:
+    server, url = started(SLOW, published.file, 1.0, 60)
+    with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client, ThreadPoolExecutor() as threads:
         answer = threads.submit(client.post, "/agents/code/recall", json=RECALL)
         until_asked(url)
         server.terminate()
@@ -204,7 +204,7 @@ def test_what_does_not_end_is_abandoned(
     started: Callable[..., tuple[subprocess.Popen[bytes], str]], published: Settings, tmp_path: Path
 ) -> None:
     server, url = started(SLOW, published.file, 600.0, 1)
-    with httpx.Client(base_url=url, trust_env=False, timeout=60) as client, ThreadPoolExecutor() as threads:
+    with httpx.Client(base_url=url, trust_env=False, timeout=START_S) as client, ThreadPoolExecutor() as threads:
         answer = threads.submit(client.post, "/agents/code/recall", json=RECALL)
         until_asked(url)
         server.terminate()

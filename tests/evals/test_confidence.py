@@ -173,9 +173,9 @@ def test_a_thousand_queries_take_seconds_at_most() -> None:
     queries = top_scores(
         [number * 0.7919 % 1 for number in range(800)], [number * 0.618 % 0.8 for number in range(200)]
     )
-    started = time.process_time()
+    started = time.thread_time()
     assert confidence_of(queries, 0.4) is not None
-    assert time.process_time() - started < 10
+    assert time.thread_time() - started < 10
 
 
 def test_the_document_for_machines() -> None:

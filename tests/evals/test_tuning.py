@@ -6,7 +6,6 @@ import json
 import math
 import os
 import signal
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -377,15 +376,18 @@ def test_an_agent_without_its_encoder_is_not_tuned(settings: Settings) -> None:
 
 
 def test_a_tuning_that_is_killed_leaves_nothing(settings: Settings) -> None:
+    heard, said = os.pipe()
     child = os.fork()
     if not child:  # pragma: no cover - another process
         try:
             with serving(settings) as engine:
-                tune(engine, settings, DOCS, anywhere(questions("docs")), progress=lambda *_: time.sleep(0.01))
+                tune(engine, settings, DOCS, anywhere(questions("docs")), progress=lambda *_: os.write(said, b"."))
         finally:
             os._exit(0)
-    time.sleep(1.0)
+    assert os.read(heard, 1) == b".", "it is at work"
     os.kill(child, signal.SIGKILL)
+    os.close(heard)
+    os.close(said)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     assert plan_files(settings, DOCS).all() == ()
     assert plan_in_force(settings, DOCS).problem is None

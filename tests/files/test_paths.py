@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -191,8 +190,7 @@ def test_carriage_returns_comments_and_a_byte_order_mark_are_not_part_of_a_rule(
     "line", ["*a" * 40 + "b", "/" + "**/a/" * 40 + "b", "x/" + "*a*" * 30 + "/b", "[" * 5000, "[[:" * 500]
 )
 def test_no_rule_explodes(line: str) -> None:
+    """A translation that backtracks takes years."""
     rules = IgnoreFile("\n".join([line] * 20))
-    started = time.thread_time()
     for path in ("a" * 255, "a/" * 500 + "a", "x/" + "a" * 250 + "/c"):
         assert rules.verdict(path, path.rpartition("/")[2], is_directory=False) is None
-    assert time.thread_time() - started < 2.0  # takes milliseconds; a backtracking translation takes years

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from fact_support import fact
+from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
@@ -318,29 +318,27 @@ def test_the_change_from_all_pairs_to_minhash_leaves_nothing_to_merge() -> None:
     assert merged(*outcome.items).duplicates_removed == 0
 
 
-def process_ms(*items: TaggedItem) -> float:
-    """Return the least of some measurements: other work on the machine only adds."""
-    normalized = NormalizedItems(items, "calibrated")
-    times = []
+def test_above_all_pairs_the_cost_grows_with_the_items() -> None:
+    def items(count: int) -> NormalizedItems:
+        return NormalizedItems(many_items(count, count // 20), "calibrated")
+
     with threadpool_limits(1, user_api="blas"):  # as the engine has it
-        for _ in range(7):
-            start = time.process_time_ns()
-            deduplicate(normalized)
-            times.append((time.process_time_ns() - start) / 1e6)
-    return min(times)
-
-
-def test_it_is_fast() -> None:
-    """On a quiet core 1 ms and 25 ms; the bounds leave room for a busy one."""
-    assert process_ms(*many_items(80, 4)) < 12
-    assert process_ms(*many_items(1000, 50)) < 200
+        assert_subquadratic(deduplicate, items, 16 * (ALL_PAIRS + 20))
 
 
 def test_templates_in_great_number_end_in_time() -> None:
-    rows = [f"Row {n} of the table holds {n * 7} units of the article {n % 40} in hall {n % 9}." for n in range(2000)]
-    start = time.process_time()
-    assert merged(*(tagged(f"{n}", row) for n, row in enumerate(rows))).duplicates_removed == 0
-    assert time.process_time() - start < 10
+    """Their words are the same but for a few numbers: almost every pair is a candidate."""
+
+    def rows(count: int) -> list[TaggedItem]:
+        texts = [
+            f"Row {n} of the table holds {n * 7} units of the article {n % 40} in hall {n % 9}." for n in range(count)
+        ]
+        return [tagged(f"{n}", text) for n, text in enumerate(texts)]
+
+    def merge(rows: list[TaggedItem]) -> None:
+        assert merged(*rows).duplicates_removed == 0
+
+    assert_subquadratic(merge, rows, 2000, times=8)
 
 
 @pytest.mark.parametrize(
@@ -350,10 +348,12 @@ def test_templates_in_great_number_end_in_time() -> None:
 )  # fmt: skip
 @pytest.mark.parametrize("domain", ["documentation", "code", "conversations"])
 def test_hostile_texts_end_in_time(text: str, domain: str) -> None:
-    start = time.process_time()
-    outcome = merged(tagged("a", text, domain=domain), tagged("b", f"{text} {text}", domain=domain))
-    assert len(outcome.items) in {1, 2}
-    assert time.process_time() - start < 3
+    def merge(text: str) -> None:
+        outcome = merged(tagged("a", text, domain=domain), tagged("b", f"{text} {text}", domain=domain))
+        assert len(outcome.items) in {1, 2}
+
+    merge(text)  # more than is read of it
+    assert_subquadratic(merge, lambda size: (text * 3)[:size], LONGEST_READ // 2 - 1)
 
 
 def test_long_texts_merge_only_if_they_are_equal() -> None:

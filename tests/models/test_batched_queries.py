@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from waiting import WITHIN_S, until
 
 from nornweave.errors import EncoderError
 from nornweave.models.encoders.batching import MOST_TOGETHER, BatchedQueries
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors
-
-WITHIN_S = 30
 
 
 class SlowEncoder(HashEncoder):
@@ -41,13 +39,6 @@ class SlowEncoder(HashEncoder):
         return super().encode_query(text)
 
 
-def waiting(queries: BatchedQueries, count: int) -> None:
-    deadline = time.monotonic() + WITHIN_S
-    while len(queries._waiting) < count:
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-
-
 @pytest.mark.parametrize("count", [1, 2, MOST_TOGETHER + 3])
 def test_those_that_come_meanwhile_are_encoded_together(count: int) -> None:
     encoder = SlowEncoder()
@@ -57,7 +48,7 @@ def test_those_that_come_meanwhile_are_encoded_together(count: int) -> None:
         first = pool.submit(queries.encode_query, "first")
         assert encoder.started.wait(WITHIN_S)
         others = [pool.submit(queries.encode_query, text) for text in texts]
-        waiting(queries, count)
+        until(lambda: len(queries._waiting) >= count)
         encoder.may_go_on.set()
         found = {text: future.result(WITHIN_S) for text, future in zip(texts, others, strict=True)}
         assert np.array_equal(first.result(WITHIN_S), HashEncoder(64).encode_query("first"))
@@ -81,7 +72,7 @@ def test_an_error_reaches_everybody_of_its_batch_and_nobody_else() -> None:
         first = pool.submit(queries.encode_query, "broken")
         assert encoder.started.wait(WITHIN_S)
         others = [pool.submit(queries.encode_query, text) for text in ("broken", "a", "b")]
-        waiting(queries, 3)
+        until(lambda: len(queries._waiting) >= 3)
         encoder.may_go_on.set()
         for future in (first, *others):
             with pytest.raises(EncoderError, match="broken"):

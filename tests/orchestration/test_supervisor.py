@@ -7,18 +7,18 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from waiting import until
 
 from nornweave.settings import Settings
 from nornweave.supervisor import Child, PortInUseError, children_of, supervise
 
 # Generous: CI machines are slow. What matters is that it ends by itself.
-START_S, STOP_S = 90.0, 15.0
+STOP_S = 90.0
 
 SERVER = """
 import http.server, subprocess, sys
@@ -28,8 +28,10 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRe
 STUBBORN = "import signal\nfor s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)\n" + SERVER
 SUPERVISOR = """
 import sys
+from nornweave import supervisor
 from nornweave.supervisor import Child, supervise
-program, port = sys.argv[1:]
+program, port, *patience = sys.argv[1:]
+supervisor.STOP_WITHIN_S = float(patience[0]) if patience else supervisor.STOP_WITHIN_S
 child = Child(name="server", command=(sys.executable, "-c", program, port), host="127.0.0.1", port=int(port))
 sys.exit(supervise([child], lambda line: print(line, flush=True)))
 """
@@ -47,15 +49,6 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-def until(condition: Callable[[], bool], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.1)
-    return condition()
 
 
 def answers(port: int) -> bool:
@@ -81,7 +74,7 @@ def started(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         supervisor = subprocess.Popen(command, stdout=log, stderr=log, text=True, cwd=tmp_path)
         log.close()
         supervisors.append(supervisor)
-        assert until(lambda: answers(ready), START_S), (tmp_path / "log").read_text()
+        until(lambda: answers(ready), (tmp_path / "log").read_text)
         families.extend(psutil.Process(supervisor.pid).children(recursive=True))
         return supervisor
 
@@ -110,7 +103,7 @@ def test_a_signal_stops_the_child_and_its_children(
     supervisor = started(SUPERVISOR, SERVER, port, ready=port)
     processes = family(supervisor)
     assert len(processes) == 2
-    assert until(lambda: f"http://127.0.0.1:{port}" in (tmp_path / "log").read_text(), 5)
+    until(lambda: f"http://127.0.0.1:{port}" in (tmp_path / "log").read_text())
 
     supervisor.send_signal(number)
 
@@ -122,7 +115,7 @@ def test_a_signal_stops_the_child_and_its_children(
 @pytest.mark.slow
 def test_a_child_that_ignores_signals_is_ended(started: Callable[..., subprocess.Popen[str]], tmp_path: Path) -> None:
     port = free_port()
-    supervisor = started(SUPERVISOR, STUBBORN, port, ready=port)
+    supervisor = started(SUPERVISOR, STUBBORN, port, 1.0, ready=port)
     processes = family(supervisor)
 
     supervisor.terminate()
@@ -141,7 +134,7 @@ def test_a_killed_supervisor_takes_its_child_along(started: Callable[..., subpro
     supervisor.kill()
     supervisor.wait()
 
-    assert until(lambda: all_gone(child), STOP_S)
+    until(lambda: all_gone(child))
 
 
 def test_a_child_that_ends_by_itself_stops_everything(tmp_path: Path) -> None:
@@ -201,10 +194,10 @@ def test_the_dagster_ui_starts_and_ends_with_a_killed_supervisor(
     supervisor = started(UP, settings.file, port, api_port, ready=port)
     processes = family(supervisor)
     assert len(processes) >= 5, "the API; dagster dev, webserver, daemon, code server"
-    assert until(lambda: f"API: http://127.0.0.1:{api_port}" in (tmp_path / "log").read_text(), STOP_S)
-    assert until(lambda: f"Dagster UI: http://127.0.0.1:{port}" in (tmp_path / "log").read_text(), STOP_S)
+    until(lambda: f"API: http://127.0.0.1:{api_port}" in (tmp_path / "log").read_text())
+    until(lambda: f"Dagster UI: http://127.0.0.1:{port}" in (tmp_path / "log").read_text())
 
     supervisor.kill()
 
     supervisor.wait(STOP_S)
-    assert until(lambda: all_gone(processes), STOP_S), [one.cmdline() for one in processes if one.is_running()]
+    until(lambda: all_gone(processes), lambda: [one.cmdline() for one in processes if one.is_running()])

@@ -118,7 +118,7 @@ def wait_for(address: str, log: Path) -> None:
     deadline = time.monotonic() + START_S
     while time.monotonic() < deadline:
         try:
-            httpx.get(f"{address}/server_info", headers=OPENED)
+            httpx.get(f"{address}/server_info", headers=OPENED, timeout=START_S)
         except httpx.TransportError:
             time.sleep(0.2)
         else:
@@ -148,7 +148,7 @@ def wait_until_idle(ui: str) -> None:
 def graphql(ui: str, query: str, variables: dict[str, object] | None = None) -> dict[str, Any]:
     """Ask as the UI itself does."""
     own = {**OPENED, "Origin": ui, "Sec-Fetch-Site": "same-origin"}
-    answer = httpx.post(f"{ui}/graphql", json={"query": query, "variables": variables}, headers=own, timeout=60)
+    answer = httpx.post(f"{ui}/graphql", json={"query": query, "variables": variables}, headers=own, timeout=START_S)
     data: dict[str, Any] = answer.raise_for_status().json()["data"]
     return data
 
@@ -171,11 +171,11 @@ def is_alive(ui: str) -> bool:
 
 
 def test_the_ui_and_its_queries_work(ui: str) -> None:
-    page = httpx.get(f"{ui}/runs", headers=OPENED)
+    page = httpx.get(f"{ui}/runs", headers=OPENED, timeout=START_S)
     assert (page.status_code, page.headers["content-type"]) == (200, "text/html; charset=utf-8")
     assert page.headers["x-frame-options"] == "SAMEORIGIN"
     script = page.text.partition('src="')[2].partition('"')[0]
-    assert httpx.get(urllib.parse.urljoin(ui, script), headers=OPENED).status_code == 200
+    assert httpx.get(urllib.parse.urljoin(ui, script), headers=OPENED, timeout=START_S).status_code == 200
     (entry,) = graphql(ui, LOCATIONS)["workspaceOrError"]["locationEntries"]
     jobs = {job["name"] for job in entry["locationOrLoadError"]["repositories"][0]["jobs"]}
     assert {"sync", "evaluation", "tuning"} <= jobs
@@ -196,14 +196,14 @@ def test_the_ui_gets_events_by_websocket(ui: str) -> None:
 def test_other_sites_drive_nothing(ui: str) -> None:
     body = json.dumps({"query": LAUNCH, "variables": launch(full=True)})
     json_type, text_type = {"Content-Type": "application/json"}, {"Content-Type": "text/plain"}
-    with httpx.Client(base_url=ui, headers=OPENED) as client:
+    with httpx.Client(base_url=ui, headers=OPENED, timeout=START_S) as client:
         assert client.post("/graphql", content=body, headers={**FOREIGN, **json_type}).status_code == 403
         assert client.post("/graphql", content=body, headers={"Host": "evil.example", **json_type}).status_code == 421
         assert client.post("/graphql", content=body, headers=text_type).status_code == 415
         assert client.post("/graphql", params={"query": SHUT_DOWN}, headers=text_type).status_code == 415
         assert client.get("/graphql", params={"query": SHUT_DOWN}).status_code == 405
         assert client.post("/report_asset_materialization/documentation/index", json={}).status_code == 405
-    without_token = httpx.post(f"{ui}/graphql", content=body, headers=json_type)
+    without_token = httpx.post(f"{ui}/graphql", content=body, headers=json_type, timeout=START_S)
     assert without_token.status_code == 401
     assert is_alive(ui)
 

@@ -18,7 +18,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from questions import question_of
 from recall_workspace import agent_of, current_file, publish, write_workspace
+from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
+from nornweave.answer import fan_out
 from nornweave.answer import pipeline as recipe
 from nornweave.answer.fan_out import choose_agents, merge_items
 from nornweave.answer.text_renderer import render_answer
@@ -74,8 +76,21 @@ class Held(HashEncoder):
         self.go = threading.Event()
 
     def encode_query(self, text: str) -> Any:
-        assert self.go.wait(30)
+        assert self.go.wait(HANGS_S)
         return super().encode_query(text)
+
+
+@pytest.fixture
+def held() -> Iterator[Held]:
+    encoder = Held()
+    yield encoder
+    encoder.go.set()
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give late answers all the time they need to hand over what they have; usually it is 20 ms."""
+    monkeypatch.setattr(fan_out, "GRACE_S", SOON_S)
 
 
 @pytest.fixture(scope="module")
@@ -325,38 +340,39 @@ def test_a_compound_question_is_asked_by_its_clauses_too(everybody: dict[Domain,
 # Who fails, fails alone
 
 
-def test_a_slow_domain_loses_nobody_elses_items(agents: Agents, questions: Executors) -> None:
+@pytest.mark.usefixtures("patient")
+def test_a_domain_that_hangs_loses_nobody_elses_items(agents: Agents, questions: Executors, held: Held) -> None:
     """Its own other sources answer as well; what is missing is named."""
     started = time.monotonic()
     result = answer(
-        question_of("retry a card that is declined on shard 4", top_k=100, timeout_ms=500),
-        agents.of(conversations=Slow(2)),
+        question_of("retry a card that is declined on shard 4", top_k=100, timeout_ms=GENEROUS_MS),
+        agents.of(conversations=held),
         questions,
     )
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < SOON_S
     assert {where for where, _ in places(result)} == {"code", "documentation", "conversations", "research"}
     states = {name: covered["retrieval"]["dense"] for name, covered in result["coverage"].items()}
     assert states == {"code": "ok", "documentation": "ok", "conversations": "timeout", "research": "ok"}
     assert any("dense" in notice for notice in result["coverage"]["conversations"]["notices"])
 
 
-def test_a_slow_domain_costs_the_next_questions_nothing(agents: Agents, questions: Executors) -> None:
+@pytest.mark.usefixtures("patient")
+def test_a_domain_that_hangs_costs_the_next_questions_nothing(agents: Agents, questions: Executors, held: Held) -> None:
     """Each question leaves a call behind that hangs; twenty of them hold more threads than there are for sources."""
-    domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=Slow(1))
+    domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=held)
     for number in range(20):
-        answer(question_of(f"rate limit {number}", timeout_ms=40), domains, questions)
-    result = answer(question_of("rate limit", timeout_ms=1500), domains, questions)
+        answer(question_of(f"rate limit {number}", timeout_ms=20), domains, questions)
+    result = answer(question_of("rate limit", timeout_ms=GENEROUS_MS), domains, questions)
     assert set(result["coverage"]["documentation"]["retrieval"].values()) <= {"ok", "empty"}
     assert result["coverage"]["code"]["retrieval"]["sparse"] == "ok"
     assert places(result)[0] == ("documentation", "api.md")
 
 
-def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents) -> None:
+def test_a_domain_that_gives_nothing_by_the_deadline_is_a_gap(agents: Agents, held: Held) -> None:
     """One thread for two domains: the second is never asked."""
-    held = Held()
     domains = agents.of(Domain.CODE, Domain.DOCUMENTATION, code=held)
     with ThreadPoolExecutor(1) as one_by_one:
-        blocker = one_by_one.submit(held.go.wait, 30)
+        blocker = one_by_one.submit(held.go.wait, HANGS_S)
         result = answer(question_of("payment", timeout_ms=50), domains, one_pool(one_by_one))
         held.go.set()
         blocker.result(30)
@@ -403,27 +419,20 @@ def test_a_closed_agent_is_a_gap(agents: Agents, questions: Executors) -> None:
     assert result["items"]
 
 
+@pytest.mark.usefixtures("patient")
 def test_the_clauses_share_the_deadline_of_the_question(agents: Agents, questions: Executors) -> None:
-    """The question and two clauses, 0.2 s each to encode, in 0.3 s: what the question itself found is not lost."""
-    domains = agents.of(Domain.CODE, code=Slow(0.2))
-    asked = [
-        COMPOUND.replace("payments", f"{word}s").replace("ledger", word) for word in ("payment", "refund", "payout")
-    ]
-    assert all(len(split_clauses(text)) == 2 for text in asked)
-    results = [answer(question_of(text, timeout_ms=300), domains, questions) for text in asked]
-    # A busy machine may need more than the grace that late answers have; not every time.
-    in_time = [result for result in results if not result["coverage_gaps"]]
-    assert in_time
-    for result in in_time:
-        assert result["items"]
-        assert result["coverage"]["code"]["notices"], "what was cut short is named"
+    """The question and two clauses, 1 s each to encode, in 1.5 s: what the question itself found is not lost."""
+    domains = agents.of(Domain.CODE, code=Slow(1))
+    assert len(split_clauses(COMPOUND)) == 2
+    result = answer(question_of(COMPOUND, timeout_ms=1500), domains, questions)
+    assert result["coverage_gaps"] == []
+    assert result["items"]
+    assert result["coverage"]["code"]["notices"], "what was cut short is named"
 
 
 def test_a_millisecond_is_no_error_and_no_silence(everybody: dict[Domain, Agent], questions: Executors) -> None:
     for number in range(15):
-        started = time.monotonic()
         result = answer(question_of(f"payment error {number}", timeout_ms=1), everybody, questions)
-        assert time.monotonic() - started < 1
         gaps = {gap["domain_id"] for gap in result["coverage_gaps"]}
         for name, covered in result["coverage"].items():
             assert (name in gaps) is (not covered["searched"])
@@ -450,12 +459,12 @@ def test_a_question_is_not_changed_by_answering_it(everybody: dict[Domain, Agent
 
 
 class Hanging(Agent):
-    """An agent that does not answer for a minute, or until it is let go."""
+    """An agent that does not answer for minutes, or until it is let go."""
 
     go = threading.Event()
 
     def recall(self, question: Question) -> RecallResponse:
-        self.go.wait(60)
+        self.go.wait(HANGS_S)
         return super().recall(question)
 
 
@@ -472,22 +481,18 @@ def test_trap_a_mixed_speed_question_keeps_what_is_fast(agents: Agents, hanging:
     domains = {**agents.of(Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS), Domain.RESEARCH: hanging}
     with ExitStack() as stack:
         own = {domain: stack.enter_context(ThreadPoolExecutor(2)) for domain in Domain}
-        answer(question_of("warm up", timeout_ms=200), domains, own)
-        times = []
+        stack.callback(Hanging.go.set)
         # Twice as often as the domain that hangs has threads: it must not take those of the others.
         for number in range(4):
-            started = time.monotonic()
-            result = answer(question_of(f"payment error {number}", timeout_ms=1000), domains, own)
-            times.append(time.monotonic() - started)
-            assert result["items"]
-            assert {where for where, _ in places(result)} <= {"code", "documentation", "conversations"}
-            assert result["coverage_gaps"] == [
-                {"domain_id": "research", "agent_id": "research-memory", "reason": "timeout after 1000ms"}
-            ]
-        # 100 ms beyond the deadline; of four the best one, for the machine may be busy with something else.
-        assert min(times) < 1.1, times
-        assert max(times) < 10, times
-        Hanging.go.set()
+            answer(question_of(f"rate limit {number}", timeout_ms=20), domains, own)
+        started = time.monotonic()
+        result = answer(question_of("payment error", timeout_ms=GENEROUS_MS), domains, own)
+        assert time.monotonic() - started < SOON_S
+    assert result["items"]
+    assert {where for where, _ in places(result)} <= {"code", "documentation", "conversations"}
+    assert result["coverage_gaps"] == [
+        {"domain_id": "research", "agent_id": "research-memory", "reason": f"timeout after {GENEROUS_MS}ms"}
+    ]
 
 
 def test_trap_what_two_clauses_find_stands_there_once(everybody: dict[Domain, Agent], questions: Executors) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import HANGS_S, SOON_S
 
 from nornweave.errors import (
     ConfigError,
@@ -221,7 +222,7 @@ def github() -> Iterator[Github]:
 @pytest.fixture
 def api(github: Github) -> Iterator[GithubApiSource]:
     source = GithubApiSource(
-        SourceId("gh"), "acme/payments", api_url=github.url, token=TOKEN, max_wait_s=2, timeout_s=0.3, backoff_s=0.01
+        SourceId("gh"), "acme/payments", api_url=github.url, token=TOKEN, max_wait_s=5, timeout_s=60, backoff_s=0.01
     )
     yield source
     source.close()
@@ -307,10 +308,8 @@ def test_a_pull_request_comes_with_reviews_and_review_comments(github: Github, a
 )
 def test_a_rate_limit_that_ends_soon_is_waited_for(github: Github, api: GithubApiSource, limit: Any) -> None:
     github.answers[LISTING] = [limit, (200, {}, [ISSUE])]
-    began = time.monotonic()
     assert len(api.list().entries) == 1
     assert len(github.asked) == 2
-    assert time.monotonic() - began < 2
 
 
 def test_a_rate_limit_that_ends_late_is_told_with_its_end(github: Github, api: GithubApiSource) -> None:
@@ -350,19 +349,25 @@ def test_server_errors_are_tried_again_and_then_told(github: Github, api: Github
     assert len(github.asked) == 4
 
 
-def test_a_server_that_hangs_or_is_gone_ends_in_time(github: Github, api: GithubApiSource) -> None:
+def test_a_server_that_hangs_or_is_gone_ends_in_time(github: Github) -> None:
     release = threading.Event()
 
     def hang() -> Answer:
-        release.wait(10)
+        release.wait(HANGS_S)
         return 200, {}, []
 
     github.answers[LISTING] = [hang]
+    hanging = GithubApiSource(
+        SourceId("gh"), "acme/payments", api_url=github.url, token=TOKEN, timeout_s=0.3, backoff_s=0.01
+    )
     began = time.monotonic()
-    with pytest.raises(SourceUnavailableError, match="no answer"):
-        api.list()
-    release.set()
-    assert time.monotonic() - began < 5
+    try:
+        with pytest.raises(SourceUnavailableError, match="no answer"):
+            hanging.list()
+    finally:
+        release.set()
+        hanging.close()
+    assert time.monotonic() - began < SOON_S
     gone = GithubApiSource(SourceId("gh"), "a/b", api_url="http://127.0.0.1:9", backoff_s=0.01, timeout_s=0.5)
     with pytest.raises(SourceUnavailableError, match="no answer"):
         gone.list()

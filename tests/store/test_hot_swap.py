@@ -6,8 +6,7 @@ import gc
 import os
 import shutil
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import duckdb
 import numpy as np
 import pytest
 from support import MemorySource, memory_parts, sync
+from waiting import until
 
 from nornweave.errors import NoGenerationError, StoreError
 from nornweave.store.publish import GenerationFiles
@@ -100,13 +100,6 @@ def open_files(folder: Path) -> set[str]:
     generations = {name for name in names if name.endswith(".duckdb")}
     assert len(names) == 2 * len(generations), names
     return generations
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.005)
 
 
 def test_readers_never_fail_across_publications(

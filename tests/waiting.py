@@ -1,0 +1,40 @@
+"""Waiting for what another thread, task or process does: as short as possible, and long enough for a busy machine."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+# Nothing takes so long but what never comes. A test that hangs is ended by its time limit, which is longer.
+WITHIN_S = 120.0
+PACE_S = 0.01
+# A deadline that whatever is healthy meets on a busy machine. Where something hangs, a test takes that long.
+GENEROUS_MS = 2_500
+# The answer came without what hangs: that hangs until it is let go, or for much longer.
+SOON_S = 30.0
+HANGS_S = 240.0
+
+
+def until(holds: Callable[[], object], message: Callable[[], object] = lambda: "waited in vain") -> None:
+    """Return as soon as something holds.
+
+    Raises:
+        AssertionError: it does not hold within two minutes.
+    """
+    deadline = time.monotonic() + WITHIN_S
+    while not holds():
+        assert time.monotonic() < deadline, message()
+        time.sleep(PACE_S)
+
+
+async def until_async(holds: Callable[[], object]) -> None:
+    """Let other tasks run until something holds.
+
+    Raises:
+        AssertionError: it does not hold within two minutes.
+    """
+    deadline = time.monotonic() + WITHIN_S
+    while not holds():
+        assert time.monotonic() < deadline, "waited in vain"
+        await asyncio.sleep(PACE_S)
