@@ -20,6 +20,7 @@ from api.large_bodies import BodyProcess, LargeBodies
 from api.limits import BodyLimit
 from api.links import configured_url
 from api.mcp.endpoint import tool_endpoint
+from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
 from api.ports import EnginePort
 from api.routes import agents, chat, documentation, evaluations, feedback, health, inbox, login, pages, query, texts
@@ -75,6 +76,8 @@ def create_app(
         timeout_ms=settings.fusion.timeout_ms,
         public_url=configured_url(environment),
     )
+    metrics = app.state.metrics = Metrics(app.state.serving.engine)
+    app.state.serving.engine.on_answer = metrics.observe_answer
     app.state.body_process = body_process
     app.state.tools = tool_endpoint(app.state.serving)
     add_handlers(app)
@@ -91,6 +94,7 @@ def create_app(
     app.add_middleware(HostGuard, names=names)
     app.add_middleware(Unexpected)
     app.add_middleware(Tracing)
+    app.add_middleware(Measured, metrics=metrics)
     for part in (query, chat, feedback, evaluations, agents, inbox, texts, health, documentation):
         app.include_router(part.router)
     app.router.routes.append(app.state.tools.route())

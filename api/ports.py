@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.feedback.book import FeedbackDocument
 from nornweave.fusion.records import Answer, Recalled
+from nornweave.models.encoders.memo import EncoderLoad
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState, RecallResponse
 from nornweave.types import Domain, JsonValue
@@ -59,7 +60,13 @@ class AgentPort(Protocol):
 
 
 class EnginePort(Protocol):
-    """All agents of one process; its methods block and may be called from several threads."""
+    """All agents of one process; its methods block and may be called from several threads.
+
+    Attributes:
+        on_answer: told of every answer, in the thread that made it.
+    """
+
+    on_answer: Callable[[Answer], None] | None
 
     @property
     def agents(self) -> Mapping[Domain, AgentPort]:
@@ -87,6 +94,9 @@ class EnginePort(Protocol):
 
     def query_streamed(self, question: Question) -> StreamedAnswer:
         """Answer a question, its text apart; raises as ``query`` does."""
+
+    def encoder_load(self) -> EncoderLoad:
+        """Return what the encoders of this process have done and have to do."""
 
     def remember(self, question: Question, document: FusionResult) -> None:
         """Keep what an answer showed, so that it can be judged; never fails or waits."""

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from prometheus_client.multiprocess import mark_process_dead
 
 from api.auth import check_listening, service_token
 from api.listening import default_port, listen, url_of
@@ -55,9 +60,9 @@ def serve(
     with listen(host, default_port(agent, environment) if port is None else port) as listener:
         url = url_of(listener)
         if workers is not None:
-            with signals_received() as received:
-                start = starting(settings.file, host, listener, agent)
-                return supervise(start, workers, lambda: say(url), received)
+            with signals_received() as received, tempfile.TemporaryDirectory(prefix="nornweave-metrics-") as metrics:
+                start = starting(settings.file, host, listener, agent, Path(metrics))
+                return supervise(start, workers, lambda: say(url), received, partial(mark_process_dead, path=metrics))
         from api.process import serve_on  # not needed by who watches over others
 
         return serve_on(

@@ -53,14 +53,23 @@ def _published_bytes(settings: Settings, domain: Domain) -> int:
     return file.stat().st_size if file and file.is_file() else 0
 
 
-def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None) -> Start:
-    """Return what starts a serving process that accepts from ``listener``."""
+def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:
+    """Return what starts a serving process that accepts from ``listener`` and keeps its metrics in a shared folder."""
     shared = listener.fileno()
     command = [sys.executable, "-m", "api.worker", str(config), host, str(shared), *([agent.value] if agent else [])]
-    return lambda: subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[shared])
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(metrics)}
+    return lambda: subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[shared], env=environment
+    )
 
 
-def supervise(start: Start, count: int, announce: Callable[[], None], received: Sequence[int]) -> int:
+def supervise(
+    start: Start,
+    count: int,
+    announce: Callable[[], None],
+    received: Sequence[int],
+    forget: Callable[[int], None] = lambda _: None,
+) -> int:
     """Keep ``count`` serving processes running until a signal comes, then let them end.
 
     Args:
@@ -68,6 +77,7 @@ def supervise(start: Start, count: int, announce: Callable[[], None], received: 
         count: of processes.
         announce: called when the first of them serves.
         received: the signals so far.
+        forget: told the number of each process that died.
 
     Returns:
         The exit code: 1 when a process failed while it ended or before any of them served, otherwise 0.
@@ -85,6 +95,8 @@ def supervise(start: Start, count: int, announce: Callable[[], None], received: 
             if not is_serving and any(place.has_failed for place in died):  # it has said why
                 break
             for place in died:
+                if place.process:
+                    forget(place.process.pid)
                 place.take_note()
     finally:
         _stop(places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -27,7 +27,7 @@ from nornweave.fusion.records import Answer, Recalled
 from nornweave.inbox.deposits import deposit
 from nornweave.ledger.file import LineBook, load_ledger, published
 from nornweave.models.encoders.batching import BatchedQueries
-from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.encoders.memo import EncoderLoad, QueryMemo
 from nornweave.models.encoders.openvino import OpenVinoEncoder
 from nornweave.models.rerankers import RerankerSlot
 from nornweave.plans.active import plan_in_force, ranking_in_force
@@ -93,6 +93,7 @@ class Engine:
             candidates: domains that answer from a generation which is built but not published, to measure it.
             watch: whether entering it as a context swaps to new generations as they are published.
         """
+        self.on_answer: Callable[[Answer], None] | None = None
         self._settings = settings
         self._candidates = candidates
         self._watches = watch
@@ -171,11 +172,14 @@ class Engine:
             StoreError: the engine is closed.
         """
         try:
-            return answer(question, self.agents, self._domains, self.fusion, self._synthesizer, self._lines.origins())
+            made = answer(question, self.agents, self._domains, self.fusion, self._synthesizer, self._lines.origins())
         except RuntimeError as error:  # of the pools, once they are closed
             if not self._stopping.is_set():
                 raise
             raise StoreError("is shutting down; ask again later") from error
+        if self.on_answer:
+            self.on_answer(made)
+        return made
 
     def query(self, question: Question) -> FusionResult:
         """Answer a question as JSON; raises what ``answer`` raises."""
@@ -227,6 +231,11 @@ class Engine:
     def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
         """Fuse any agents' answers to a question; nothing is searched."""
         return answer_document(answer_from(question, recalled, self.fusion, self._synthesizer, self._lines.origins()))
+
+    def encoder_load(self) -> EncoderLoad:
+        """Return what the encoders of this process have done and have to do, together."""
+        loads = [memo.load for memo in list(self._memos.values())]
+        return EncoderLoad(*(sum(values) for values in zip(*loads, strict=True))) if loads else EncoderLoad(0, 0, 0)
 
     def chunk(self, chunk_id: str) -> ChunkDocument | None:
         """Return the text behind a citation, from whichever served domain has it."""

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from api.auth import is_authorised
 from api.errors import RETRY_SOON_S, problem_response
+from api.metrics import CONTENT_TYPE
 from api.openapi import OPEN_OPERATION, problem_responses
 from api.ports import AgentPort
 from api.schemas import DomainReadiness, LivenessDocument, ReadinessDocument, json_response
 from api.state import Served
 from nornweave.retrieval.records import AgentState
 from nornweave.types import JsonValue
+
+EXPOSITION: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "One sample a line."}
+}
 
 router = APIRouter(tags=["health"], responses=problem_responses(421, 500))
 
@@ -41,6 +47,13 @@ def ready(serving: Served) -> Response:
         headers={"Retry-After": str(RETRY_SOON_S)},
         extensions={"ready": False, "domains": domains},
     )
+
+
+@router.get("/metrics", response_class=Response, responses={**EXPOSITION, **problem_responses(401, 503)})
+async def metrics(request: Request, serving: Served) -> Response:
+    """Return requests, stages, retrievers, gaps, and the state of index and quality, in Prometheus' text format."""
+    exposition = await serving.lookups.run(request.app.state.metrics.exposition)
+    return Response(exposition, media_type=CONTENT_TYPE)
 
 
 def _readiness(agent: AgentPort) -> DomainReadiness:

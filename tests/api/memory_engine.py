@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,8 @@ from nornweave.answer.synthesis.synthesizer import Synthesizer
 from nornweave.answer.text_renderer import render_answer
 from nornweave.errors import QueryError, SourceUnavailableError, StoreError
 from nornweave.feedback.book import FeedbackBook, FeedbackDocument
-from nornweave.fusion.records import Recalled
+from nornweave.fusion.records import Answer, Recalled
+from nornweave.models.encoders.memo import EncoderLoad
 from nornweave.retrieval.question import Question
 from nornweave.settings.fusion import FusionSettings
 from nornweave.store.history import EvaluationHistory
@@ -51,6 +52,7 @@ class MemoryEngine:
     def __init__(self, *agents: MemoryAgent, book: FeedbackBook | None = None, history: Path = Path("none")) -> None:
         self.agents: Mapping[Domain, MemoryAgent] = {agent.domain: agent for agent in agents}
         self.calls: list[str] = []
+        self.on_answer: Callable[[Answer], None] | None = None
         self.questions: list[Question] = []
         self.judged: list[tuple[str, str, bool]] = []
         self.book = book
@@ -78,6 +80,9 @@ class MemoryEngine:
     def query_streamed(self, question: Question) -> StreamedAnswer:
         answered = self.answer(replace(question, synthesize=False))
         return to_streamed(answered, Synthesizer(self.settings), self.settings.fusion_max_chars_per_source)
+
+    def encoder_load(self) -> EncoderLoad:
+        return EncoderLoad(0, 0, 0)
 
     def query_text(self, question: Question) -> str:
         return render_answer(self.answer(question), self.settings.fusion_max_chars_per_source)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import httpx
@@ -13,6 +12,7 @@ from api_support import Ask, is_problem
 from live_server import live
 from memory_engine import MemoryEngine
 from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
+from waiting import until
 
 from api.app import create_app
 from api.event_streams import StreamSlots, prefers_events
@@ -60,13 +60,6 @@ def streamed(url: str, body: dict[str, Any]) -> list[tuple[str, Any]]:
         return list(events(answer.iter_lines()))
 
 
-def until(holds: Callable[[], bool]) -> bool:
-    ends = time.monotonic() + WITHIN_S
-    while not holds() and time.monotonic() < ends:
-        time.sleep(0.01)
-    return holds()
-
-
 def test_items_tokens_citations_done(url: str, model: ModelServer) -> None:
     first = streamed(url, {"query": "pay", "domains": ["code"]})[0][1]["items"][0]["chunk_id"]
     model.behaviours["first"] = Behaviour(
@@ -90,7 +83,7 @@ def test_the_items_do_not_wait_for_the_model(url: str, model: ModelServer) -> No
         name, document = next(events(answer.iter_lines()))
         assert name == "items" and document["items"]
     # Whoever goes ends the model's call as well, before anything was written.
-    assert until(lambda: model.broken_off == model.asked("first"))
+    until(lambda: model.broken_off == model.asked("first"))
 
 
 def test_a_client_that_goes_while_the_text_is_written_ends_the_models_call(url: str, model: ModelServer) -> None:
@@ -99,7 +92,7 @@ def test_a_client_that_goes_while_the_text_is_written_ends_the_models_call(url: 
         names = (name for name, _ in events(answer.iter_lines()))
         assert next(names) == "items"
         assert next(names) == "token"
-    assert until(lambda: model.broken_off == 1)
+    until(lambda: model.broken_off == 1)
 
 
 def test_a_model_that_fails_costs_the_text_alone(url: str, model: ModelServer) -> None:
@@ -164,7 +157,7 @@ def test_one_address_opens_so_many_streams_and_gets_each_slot_back(
             assert next(coming)[0] == "items"
             refused = client.post(f"{url}/query", json=ASKED, headers=ACCEPT)
             assert "event streams" in is_problem(refused, 429)["detail"] and refused.headers["retry-after"]
-        assert until(lambda: slots._open.total() == most - 1), "a stream that ended kept its slot"
+        until(lambda: slots._open.total() == most - 1, lambda: "a stream that ended kept its slot")
         is_problem(client.post(f"{url}/query", json={"query": "closed"}, headers=ACCEPT), 503)
         assert slots._open.total() == most - 1, "a question that failed kept its slot"
 

@@ -27,7 +27,7 @@ from api.app import create_app
 from nornweave.types import Domain
 
 EXAMPLES = 60
-OPERATIONS = 19
+OPERATIONS = 20
 CHECKS: list[Any] = [
     not_a_server_error,
     status_code_conformance,

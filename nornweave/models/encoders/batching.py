@@ -41,6 +41,11 @@ class BatchedQueries:
         self._waiting: list[_Query] = []
 
     @property
+    def waiting(self) -> int:
+        """Return how many queries wait for the batch that is being encoded."""
+        return len(self._waiting)
+
+    @property
     def version(self) -> str:
         """Return that of the encoder."""
         return self._encoder.version
