@@ -34,7 +34,7 @@ from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
 from api.pages.negotiation import prefers_html
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
 from api.pages.quality_view import compared_of, generations_of, histories_of, last_refusal, published_before
-from api.pages.question_form import COUNTS, QuestionForm, read_form
+from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.status_view import status_view
@@ -234,7 +234,8 @@ async def _answered(
     request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm, arrival: Arrival
 ) -> Response:
     serving: Serving = request.app.state.serving
-    question = form.body().question(serving.domains, arrival)
+    body = form.body()
+    question = body.question(serving.domains, arrival)
     agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
     await wait_for_start(agents, arrival.deadline)
 
@@ -243,7 +244,11 @@ async def _answered(
         serving.engine.remember(question, document)
         if _wants_json(request):
             return json_response(document)
-        context = {**_ask_context(request, catalogue, form), "answer": answer_view(document, catalogue)}
+        context = {
+            **_ask_context(request, catalogue, form),
+            "answer": answer_view(document, catalogue),
+            "writing": writing_body(body) if serving.engine.writes_answers and document["items"] else "",
+        }
         return html_response("ask.html", context)
 
     return await serving.questions.run(answer, arrival.left_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from typing import Any
@@ -11,6 +12,7 @@ import httpx
 import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, conforms, is_problem
 
+from nornweave.settings.fusion import FusionSettings
 from nornweave.types import Domain
 from nornweave.views import FusionResult, LedgerDocument
 
@@ -93,6 +95,19 @@ def test_a_question_is_answered_with_where_and_why(ask: Ask) -> None:
     for words in ("def pay (): ...", "src/größe/0.py", "lines 1–2", "2026-01-20", "meaning (dense)", "of 2 shown",
                   "words: found nothing", "names: failed", "structured: not built"):  # fmt: skip
         assert words in said, words
+
+
+def test_a_model_writes_only_where_one_was_chosen(ask: Ask, engine: MemoryEngine) -> None:
+    assert "Write an answer" not in ask("GET", "/?q=pay", headers=BROWSER).text
+    engine.settings = FusionSettings(synthesis_model="ollama/x")
+    page = ask("GET", "/?q=pay&domain=code&code.language=python", headers=BROWSER).text
+    (body,) = re.findall(r'data-write="([^"]+)"', page)
+    assert json.loads(unescape(body)) == {
+        "query": "pay",
+        "domains": ["code"],
+        "filters": {"code": {"language": "python"}},
+        "synthesize": True,
+    }
 
 
 def test_a_domain_that_was_not_searched_is_named_above(ask: Ask, code: MemoryAgent) -> None:
