@@ -72,6 +72,10 @@ class EnginePort(Protocol):
     def agents(self) -> Mapping[Domain, AgentPort]:
         """The served domains, in the order of the enumeration."""
 
+    @property
+    def writes_answers(self) -> bool:
+        """Whether a model was chosen that writes answers."""
+
     def start(self, *, wait: bool = True) -> None:
         """Load models and generations, in the background unless ``wait``."""
 

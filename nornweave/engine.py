@@ -269,6 +269,11 @@ class Engine:
                     return former_document(domain, place)
         return None
 
+    @property
+    def writes_answers(self) -> bool:
+        """Tell whether a model was chosen that writes answers."""
+        return self._settings.fusion.names_a_model
+
     def status(self) -> dict[str, StatusDocument]:
         """Return the status of every served domain.
 

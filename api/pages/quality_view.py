@@ -65,7 +65,7 @@ def published_before(evaluations: Sequence[EvaluationDocument], refused: Evaluat
     older = (
         evaluation["generation"]
         for evaluation in evaluations
-        if evaluation["domain"] == refused["domain"]
+        if (evaluation["domain"], evaluation["set"]) == (refused["domain"], refused["set"])
         and evaluation["verdict"] == "published"
         and evaluation["at"] <= refused["at"]
     )

@@ -94,6 +94,11 @@ class QuestionForm:
             raise QueryError(where, first["msg"].removeprefix("Value error, ")) from error
 
 
+def writing_body(body: QueryBody) -> str:
+    """Return the body that asks the same once more, with a text that a model writes."""
+    return body.model_copy(update={"synthesize": True, "explain": False}).model_dump_json(exclude_defaults=True)
+
+
 def read_form(pairs: Iterable[Pair], declared: Declared) -> QuestionForm:
     """Read the form.
 

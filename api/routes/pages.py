@@ -5,12 +5,12 @@ Plain routes, no operations: ``/openapi.json`` describes what programs rely on, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match, Route
@@ -18,6 +18,7 @@ from starlette.types import Scope
 
 from api.arrival import Arrival, arrive
 from api.errors import ProblemError
+from api.evaluations_query import ComparisonQuery
 from api.feedback_body import FeedbackBody
 from api.ledger_query import LedgerQuery
 from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, STATUS, ask_address, local, passage_address
@@ -34,7 +35,7 @@ from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
 from api.pages.negotiation import prefers_html
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
 from api.pages.quality_view import compared_of, generations_of, histories_of, last_refusal, published_before
-from api.pages.question_form import COUNTS, QuestionForm, read_form
+from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.status_view import status_view
@@ -49,6 +50,7 @@ from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument,
 
 MAX_EVALUATIONS = 500
 
+Asked = TypeVar("Asked", bound=BaseModel)
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -103,7 +105,7 @@ async def passage(request: Request) -> Response:
 async def conflicts(request: Request) -> Response:
     """Show the ledger, filtered like ``GET /conflicts``."""
     serving: Serving = request.app.state.serving
-    asked = _ledger_query(request)
+    asked = _validated(LedgerQuery, request.query_params)
     ledger = asked.chosen(await serving.lookups.run(serving.engine.conflicts))
     if _wants_json(request):
         return json_response(ledger)
@@ -172,11 +174,17 @@ async def judge(request: Request) -> Response:
     return RedirectResponse(local(fields.get("next", ASK)), status_code=303)
 
 
-def _shown(endpoint: Endpoint) -> Endpoint:
-    """Show what goes wrong as a page to whoever reads pages; programs get a problem document."""
+def _shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
+    """Show what goes wrong as a page to whoever reads pages; programs get a problem document.
+
+    Args:
+        endpoint: makes the page.
+        fields: that may stand behind the question mark; ``None`` leaves it to the endpoint.
+    """
 
     async def show(request: Request) -> Response:
         try:
+            _refuse_unknown(request.query_params, fields)
             return await endpoint(request)
         except (ProblemError, QueryError, StoreError, EncoderError) as error:
             if _wants_json(request):
@@ -188,6 +196,12 @@ def _shown(endpoint: Endpoint) -> Endpoint:
             return response
 
     return show
+
+
+def _refuse_unknown(given: Collection[str], fields: Collection[str] | None) -> None:
+    unknown = None if fields is None else next((name for name in given if name not in fields), None)
+    if unknown is not None:
+        raise QueryError(unknown[:80], f"unknown field; allowed: {', '.join(sorted(fields or ())) or 'none'}")
 
 
 def _titled(error: Exception) -> tuple[int, str]:
@@ -234,7 +248,8 @@ async def _answered(
     request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm, arrival: Arrival
 ) -> Response:
     serving: Serving = request.app.state.serving
-    question = form.body().question(serving.domains, arrival)
+    body = form.body()
+    question = body.question(serving.domains, arrival)
     agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
     await wait_for_start(agents, arrival.deadline)
 
@@ -243,7 +258,11 @@ async def _answered(
         serving.engine.remember(question, document)
         if _wants_json(request):
             return json_response(document)
-        context = {**_ask_context(request, catalogue, form), "answer": answer_view(document, catalogue)}
+        context = {
+            **_ask_context(request, catalogue, form),
+            "answer": answer_view(document, catalogue),
+            "writing": writing_body(body) if serving.engine.writes_answers and document["items"] else "",
+        }
         return html_response("ask.html", context)
 
     return await serving.questions.run(answer, arrival.left_s)
@@ -279,13 +298,17 @@ def _gone(request: Request, former: FormerDocument | None, document: DocumentDoc
     }
 
 
-def _ledger_query(request: Request) -> LedgerQuery:
-    given = {name: value for name, value in request.query_params.items() if value.strip()}
+def _validated(kind: type[Asked], given: Mapping[str, str]) -> Asked:
+    """Read what stands behind the question mark as an operation reads it; fields of a form that are blank are left out.
+
+    Raises:
+        QueryError: a field is unknown or wrong.
+    """
     try:
-        return LedgerQuery.model_validate(given)
+        return kind.model_validate({name: value for name, value in given.items() if value.strip()})
     except ValidationError as error:
         first = error.errors()[0]
-        raise QueryError(".".join(map(str, first["loc"])) or "query", first["msg"]) from error
+        raise QueryError(".".join(map(str, first["loc"]))[:80], first["msg"]) from error
 
 
 def _ledger_context(ledger: LedgerDocument, asked: LedgerQuery) -> dict[str, Any]:
@@ -309,9 +332,8 @@ def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
         refusal = serving.engine.compare(domains[refused["domain"]], before, refused["generation"], refused["set"])
     comparison: ComparisonDocument | None = None
     if all(chosen.values()):
-        if chosen["domain"] not in domains:
-            raise QueryError("domain", f"no such domain; there are: {', '.join(domains)}")
-        comparison = serving.engine.compare(domains[chosen["domain"]], chosen["before"], chosen["after"])
+        asked = _validated(ComparisonQuery, chosen)
+        comparison = serving.engine.compare(asked.domain, asked.before, asked.after)
     return {**history, "refused": refused, "refusal": refusal, "comparison": comparison}
 
 
@@ -326,18 +348,19 @@ def _quality_context(documents: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _both(path: str, endpoint: Endpoint) -> list[Route]:
+    """Return the routes of a page and of its data; the suffix first, because a name may hold it."""
+    return [Route(f"{path}.json", endpoint, methods=["GET"]), Route(path, endpoint, methods=["GET"])]
+
+
+_ledger = _shown(conflicts, None)
 routes = [
-    Route(ASK, _shown(ask), methods=["GET"]),
-    Route(f"{ASK}.json", _shown(ask), methods=["GET"]),
-    Route("/passages/{chunk_id}.json", _shown(passage), methods=["GET"]),
-    Route("/passages/{chunk_id}", _shown(passage), methods=["GET"]),
-    HtmlRoute(CONFLICTS, _shown(conflicts), methods=["GET"]),
-    Route(f"{CONFLICTS}.json", _shown(conflicts), methods=["GET"]),
-    Route(f"{CONFLICTS}/{{entry_id}}.json", _shown(conflict), methods=["GET"]),
-    Route(f"{CONFLICTS}/{{entry_id}}", _shown(conflict), methods=["GET"]),
-    Route(QUALITY, _shown(quality), methods=["GET"]),
-    Route(f"{QUALITY}.json", _shown(quality), methods=["GET"]),
-    Route(STATUS, _shown(status), methods=["GET"]),
-    Route(f"{STATUS}.json", _shown(status), methods=["GET"]),
+    *_both(ASK, _shown(ask, None)),
+    *_both("/passages/{chunk_id}", _shown(passage, {"context"})),
+    Route(f"{CONFLICTS}.json", _ledger, methods=["GET"]),
+    HtmlRoute(CONFLICTS, _ledger, methods=["GET"]),
+    *_both(f"{CONFLICTS}/{{entry_id}}", _shown(conflict)),
+    *_both(QUALITY, _shown(quality, {"domain", "before", "after"})),
+    *_both(STATUS, _shown(status)),
     Route(JUDGE, _shown(judge), methods=["POST"]),
 ]

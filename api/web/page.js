@@ -131,6 +131,76 @@ document.addEventListener("submit", async (event) => {
   }
 });
 
+// ---- an answer that a model writes out of the passages
+
+const CITED = /\[([a-z]+):([^\]\s]+)\]/g;
+
+// A citation becomes a link to its passage, by the number that this has on the page.
+function printed(text) {
+  const parts = [];
+  let at = 0;
+  for (const cited of text.matchAll(CITED)) {
+    const chunk = decodeURIComponent(cited[2]);
+    const result = $(`.result[data-chunk="${CSS.escape(chunk)}"]`);
+    const link = document.createElement("a");
+    link.href = `/passages/${encodeURIComponent(chunk)}`;
+    link.dataset.passage = "";
+    link.textContent = result ? `[${result.id.slice(1)}]` : `[${cited[1]}]`;
+    parts.push(text.slice(at, cited.index), link);
+    at = cited.index + cited[0].length;
+  }
+  return [...parts, text.slice(at)];
+}
+
+async function* eventsOf(response) {
+  let rest = "";
+  for await (const piece of response.body.pipeThrough(new TextDecoderStream())) {
+    const blocks = (rest + piece).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      const name = block.match(/^event: (.*)$/m)?.[1];
+      const data = block.match(/^data: (.*)$/m)?.[1];
+      if (name && data) yield [name, JSON.parse(data)];
+    }
+  }
+}
+
+const write = $("[data-write]");
+if (write) write.hidden = false;
+let writing = null;
+
+write?.addEventListener("click", async () => {
+  if (writing) { writing.abort(); return; }
+  const section = $("#written");
+  const said = (text) => { $(".source", section).textContent = text; announce(text); };
+  writing = new AbortController();
+  write.textContent = "Stop";
+  section.hidden = false;
+  section.ariaBusy = "true";
+  $(".source", section).textContent = "A model reads the passages …";
+  let text = "";
+  const print = (whole) => $(".text", section).replaceChildren(...printed(whole));
+  try {
+    const headers = { "Content-Type": "application/json", "X-CSRF-Token": csrf(), Accept: "text/event-stream" };
+    const options = { method: "POST", headers, body: write.dataset.write, signal: writing.signal };
+    const response = await fetch("/query", options);
+    if (!response.ok) throw new Error((await response.json()).detail);
+    for await (const [name, data] of eventsOf(response)) {
+      if (name === "token") print(text += data.text);
+      if (name === "error") throw new Error(data.detail);
+      if (name !== "done") continue;
+      print(data.synthesis ?? "");
+      const { reason, model } = data.synthesis_details ?? {};
+      said([data.synthesis && `Written by ${model} out of the passages below.`, reason && `${reason}.`].filter(Boolean).join(" "));
+    }
+  } catch (error) {
+    said(error.name === "AbortError" ? "Stopped." : `No answer was written: ${error.message}`);
+  }
+  section.ariaBusy = "false";
+  writing = null;
+  write.textContent = "Write it anew";
+});
+
 // ---- on arrival
 
 const headline = $("[data-announce]");

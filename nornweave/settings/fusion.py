@@ -74,6 +74,11 @@ class FusionSettings(BaseModel):
         """Return ``fusion_timeout_seconds`` in milliseconds, at least 1."""
         return max(1, round(self.fusion_timeout_seconds * 1000))
 
+    @property
+    def names_a_model(self) -> bool:
+        """Tell whether somebody chose a model to write answers; the default is only tried when one is asked for."""
+        return not self.model_fields_set.isdisjoint({"synthesis_model", "synthesis_fallback"})
+
     def rank_weights(self, normalization: str) -> RankWeights:
         """Return the weights for scores that were normalised like this."""
         calibrated = self._tuned_weights or CALIBRATED_WEIGHTS

@@ -65,6 +65,10 @@ class MemoryEngine:
         self._lock = threading.Lock()
         self._executors: dict[Domain, ThreadPoolExecutor] = {}
 
+    @property
+    def writes_answers(self) -> bool:
+        return self.settings.names_a_model
+
     def start(self, *, wait: bool = True) -> None:
         self.calls.append(f"start wait={wait}")
         self._executors = {domain: ThreadPoolExecutor(THREADS) for domain in self.agents}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,26 @@ def test_two_generations_are_compared_query_by_query(get: Any) -> None:
     assert measure["worse"] == [{"query_id": "q2", "before": 1.0, "after": 0.5}]
     # Two differing queries, -.5 and +.25: all four ways to flip their signs move the sum by .25 or more.
     assert measure["p_value"] == 1.0
+
+
+def test_the_page_shows_series_the_last_refusal_and_a_comparison(tmp_path: Path, settings: Settings) -> None:
+    refused = replace(evaluation("gen-000002", "other")[0], verdict=Verdict.REFUSED, generation="gen-000003")
+    values = [replace(value, value=0.0) for value in evaluation("gen-000002", "other")[1]]
+    history = EvaluationHistory(tmp_path / "history")
+    history.record([evaluation("gen-000001", "other"), evaluation("gen-000001"), evaluation("gen-000002")])
+    history.record([(replace(refused, evaluation_id="refused", at=datetime(2026, 1, 3, tzinfo=UTC)), values)])
+    engine = MemoryEngine(MemoryAgent(Domain.CODE), history=tmp_path / "history")
+
+    async def run() -> str:
+        async with client_of(settings, engine) as client:
+            return (await client.get("/quality?domain=code&before=gen-000001&after=gen-000002")).text
+
+    page = asyncio.run(run())
+    assert 'aria-label="MRR: 2 measurements, the last 0.583 (95 % interval 0.000 to 1.000) on 2026-01-02"' in page
+    assert "The last candidate that was refused" in page
+    assert "code gen-000003, 2026-01-03" in page
+    assert "<code>q1</code></bdi> 1.00 → 0.00" in page, "the queries of the refusal"
+    assert "<code>q2</code></bdi> 1.00 → 0.50" in page, "those of the comparison"
 
 
 def test_a_generation_that_was_never_measured_is_said(get: Any) -> None:

@@ -1,0 +1,74 @@
+"""An answer that a model writes: its pieces appear as they come, and its citations are links to the passages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
+from page_server import Opened, serving
+from playwright.sync_api import expect
+
+from nornweave.settings import Settings
+from nornweave.settings.fusion import FusionSettings
+
+pytestmark = LITELLM_WARNINGS
+ASKED = "/?q=what+is+the+webhook+timeout"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[ModelServer]:
+    with ModelServer() as server, pytest.MonkeyPatch.context() as environment:
+        environment.setenv("OPENAI_API_BASE", f"{server.address}/v1")
+        environment.setenv("OPENAI_API_KEY", "xk_nornweave_0123456789abcdef")
+        yield server
+
+
+@pytest.fixture(scope="module")
+def url(corpus: Settings, model: ModelServer) -> Iterator[str]:
+    fusion = FusionSettings(synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=60_000)
+    with serving(corpus.model_copy(update={"fusion": fusion})) as address:
+        yield address
+
+
+def test_the_defaults_are_no_choice() -> None:
+    assert not FusionSettings().names_a_model
+    assert not FusionSettings(synthesis_top_k=3).names_a_model
+    assert FusionSettings(synthesis_model="gpt-4o-mini").names_a_model
+    assert FusionSettings(synthesis_fallback="ollama/x").with_ranking(None).names_a_model
+
+
+def test_citations_of_a_written_answer_open_the_passages(url: str, model: ModelServer, open_page: Opened) -> None:
+    item = httpx.get(f"{url}/.json{ASKED[1:]}").json()["items"][0]
+    cited = f"[{item['citation']['domain_id']}:{item['chunk_id']}]"
+    text = f"Ten seconds {cited}, says <b>the code</b>."
+    model.behaviours["first"] = Behaviour(kind="dribbles", text=text)
+    page = open_page(url + ASKED)
+    page.get_by_role("button", name="Write an answer").click()
+    written = page.locator("#written")
+    expect(written.locator(".source")).to_have_text("Written by openai/first out of the passages below.")
+    expect(written.locator(".text")).to_have_text("Ten seconds [1], says <b>the code</b>.")
+    written.get_by_role("link", name="[1]").click()
+    expect(page.locator("#panel .passage")).to_have_attribute("data-chunk", item["chunk_id"])
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        (Behaviour(kind="fails"), "openai/first"),
+        (Behaviour(kind="dribbles", text="word " * 5000), "Stopped."),
+    ],
+)
+def test_a_text_that_is_not_written_says_why(
+    url: str, model: ModelServer, open_page: Opened, behaviour: Behaviour, words: str
+) -> None:
+    model.behaviours["first"] = behaviour
+    page = open_page(url + ASKED)
+    page.get_by_role("button", name="Write an answer").click()
+    if behaviour.kind == "dribbles":
+        expect(page.locator("#written .text")).to_contain_text("word word")
+        page.get_by_role("button", name="Stop").click()
+    expect(page.locator("#written .source")).to_contain_text(re.compile(re.escape(words)))
+    expect(page.get_by_role("button", name="Write it anew")).to_be_visible()
