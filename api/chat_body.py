@@ -100,7 +100,7 @@ class ChatBody(BaseModel):
     tool_choice: Ignored = None
     user: Ignored = None
 
-    def question(self, served: tuple[Domain, ...], arrival: Arrival) -> Question:
+    def question(self, served: tuple[Domain, ...], arrival: Arrival, *, synthesize: bool) -> Question:
         """Return the question as the query path takes it.
 
         Raises:
@@ -116,7 +116,7 @@ class ChatBody(BaseModel):
             trace_id=arrival.trace_id,
             domains=models[self.model],
             deadline=arrival.deadline,
-            synthesize=True,
+            synthesize=synthesize,
         )
 
     def _asked(self) -> str:

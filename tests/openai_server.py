@@ -20,6 +20,9 @@ LITELLM_WARNINGS = [
     # LiteLLM and what it imports, at import and while it parses answers; which come depends on what is loaded already.
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
+    # A call that is cancelled while LiteLLM prepares it in a thread leaves the coroutine that the thread made.
+    pytest.mark.filterwarnings("ignore:coroutine 'OpenAIChatCompletion.*' was never awaited:RuntimeWarning"),
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <coroutine object OpenAIChatCompletion"),
     pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class:UserWarning"),
 ]
 

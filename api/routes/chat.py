@@ -54,14 +54,15 @@ def models(serving: Served) -> Response:
 async def chat_completions(body: ChatBody, serving: Served, request: Request) -> Response:
     """Answer the last message of the user, in the shape that OpenAI's clients know.
 
-    The configured language model writes the answer; without one the answer is the text of `/query` with `format: text`.
+    The language model that the configuration names writes the answer; without one it is what `/query` returns as text.
     `citations` and a list of links at the end lead to the passages.
     """
     arrival = arrive(serving.timeout_ms)
-    question = body.question(serving.domains, arrival)
+    writes = serving.engine.writes_answers
+    question = body.question(serving.domains, arrival, synthesize=writes)
     agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
     await wait_for_start(agents, arrival.deadline)
-    chat = _Chat(question, body.model, int(arrival.now.timestamp()), page_links(serving.public_url, request))
+    chat = _Chat(question, body.model, int(arrival.now.timestamp()), page_links(serving.public_url, request), writes)
 
     async def answer() -> StreamedAnswer:
         return await serving.questions.run(lambda: answer_streamed(serving.engine, question), arrival.left_s)
@@ -73,20 +74,23 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
 
 @dataclass(frozen=True, slots=True)
 class _Chat:
-    """One answer in the shape of a completion."""
+    """One answer in the shape of a completion; ``writes`` if a model was chosen that writes it."""
 
     question: Question
     model: str
     created: int
     link: Link
+    writes: bool
 
     async def whole(self, streamed: StreamedAnswer) -> CompletionDocument:
         """Return the answer once its text is written."""
-        async with Writing(streamed.write) as writing:
-            async for _ in writing.pieces():
-                pass
-            synthesis = writing.synthesis
-        text, cited = (synthesis.text, synthesis.cited) if synthesis.text else (streamed.rendered(), None)
+        text, cited = streamed.rendered(), None
+        if self.writes:
+            async with Writing(streamed.write) as writing:
+                async for _ in writing.pieces():
+                    pass
+                written = writing.synthesis
+            text, cited = (written.text, written.cited) if written.text else (text, None)
         citations = citations_of(streamed.document, cited, self.link)
         text += sources_list(citations)
         return completion(self.question.query_id, self.model, self.created, self.question.text, text, citations)
@@ -94,17 +98,20 @@ class _Chat:
     async def events(self, streamed: StreamedAnswer) -> AsyncIterator[bytes]:
         """Send the text piece by piece, then what it cites."""
         yield self._piece({"role": "assistant", "content": ""})
-        try:
-            async with Writing(streamed.write) as writing:
-                async for sent in text_events(writing, lambda text: self._piece({"content": text})):
-                    yield sent
-                synthesis = writing.synthesis
-        except Exception as error:
-            yield event(None, {"error": unexpected_problem(error, "the text of a chat completion")})
-            return
-        if not synthesis.text:
+        cited: tuple[str, ...] | None = None
+        if self.writes:
+            try:
+                async with Writing(streamed.write) as writing:
+                    async for sent in text_events(writing, lambda text: self._piece({"content": text})):
+                        yield sent
+                    written = writing.synthesis
+            except Exception as error:
+                yield event(None, {"error": unexpected_problem(error, "the text of a chat completion")})
+                return
+            cited = written.cited if written.text else None
+        if cited is None:
             yield self._piece({"content": streamed.rendered()})
-        citations = citations_of(streamed.document, synthesis.cited if synthesis.text else None, self.link)
+        citations = citations_of(streamed.document, cited, self.link)
         yield self._piece({"content": sources_list(citations)})
         last = chunk(self.question.query_id, self.model, self.created, {}, "stop")
         last["citations"] = citations

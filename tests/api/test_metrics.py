@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,6 +15,7 @@ from pathlib import Path
 import httpx
 import psutil
 import pytest
+import yaml
 from api_support import client_of
 from memory_engine import MemoryEngine
 from prometheus_client.parser import text_string_to_metric_families
@@ -29,6 +32,8 @@ from api.serving import serve
 from nornweave.settings import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
 """
+
+MONITORING = Path(__file__).parents[2] / "docs" / "monitoring"
 
 Sample = tuple[str, frozenset[tuple[str, str]]]
 
@@ -102,6 +107,22 @@ def test_metrics_need_the_token_where_there_is_one(settings: Settings, engine: M
             assert allowed.status_code in {200, 503}
 
     asyncio.run(main())
+
+
+def test_the_dashboard_and_the_alerts_name_metrics_that_there_are(published: Settings) -> None:
+    used = set(re.findall(r"nornweave_\w+", (MONITORING / "grafana-dashboard.json").read_text()))
+    used |= set(re.findall(r"nornweave_\w+", (MONITORING / "alerts.yaml").read_text()))
+    panels = json.loads((MONITORING / "grafana-dashboard.json").read_text())["panels"]
+    assert len(panels) >= 10 and yaml.safe_load((MONITORING / "alerts.yaml").read_text())["groups"]
+
+    async def test(client: httpx.AsyncClient) -> None:
+        await client.post("/query", json={"query": "post_entry"})
+        text = (await client.get("/metrics")).text
+        declared = {family.name for family in text_string_to_metric_families(text)}
+        known = {name + suffix for name in declared for suffix in ("", "_total", "_sum", "_count", "_bucket")}
+        assert used <= known, used - known
+
+    drive(published, test)
 
 
 @pytest.mark.parametrize(

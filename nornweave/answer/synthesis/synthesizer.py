@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -283,7 +284,10 @@ class Synthesizer:
             stream=listener is not None,
             **self._ollama_options(litellm, model, prompt),
         )
-        return await listener.follow(model, answer) if listener else _read(answer)
+        if listener is None:
+            return _read(answer)
+        async with aclosing(answer) as parts:  # a call that is cancelled ends now, not when somebody collects garbage
+            return await listener.follow(model, parts)
 
     def _ollama_options(self, litellm: Any, model: str, prompt: Prompt) -> dict[str, Any]:
         provider = model.partition("/")[0]
