@@ -13,7 +13,8 @@ from pygments.util import ClassNotFound
 from api.pages.text_runs import Mark
 
 # Lexers are regular expressions, some of them of more than quadratic cost (Pygments 2.21: 24,000 lines `x` take that of
-# C# 200 s), and they hold the interpreter. A single match of 20,000 hostile characters took at most 16 ms; between two matches the time is looked at.
+# C# 200 s), and they hold the interpreter. A single match of 20,000 hostile characters took at most 16 ms; between two
+# matches the time is looked at.
 MAX_COLOURED_CHARACTERS = 40_000
 MAX_COLOURED_LINE = 1_000
 COLOURED_WITHIN_S = 0.15
