@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 from pygments.lexer import Lexer
@@ -11,10 +12,12 @@ from pygments.util import ClassNotFound
 
 from api.pages.text_runs import Mark
 
-# Lexers are regular expressions, which hold the interpreter while they run: only so much text at once, and only of
-# languages whose lexers keep to that (HTML's does not: `<?` over 27,000 characters took it 2 s).
-MAX_COLOURED_CHARACTERS = 50_000
+# Lexers are regular expressions, some of them of more than quadratic cost (Pygments 2.21: 24,000 lines `x` take that of
+# C# 200 s), and they hold the interpreter. A single match of 20,000 hostile characters took at most 16 ms; between two
+# matches the time is looked at.
+MAX_COLOURED_CHARACTERS = 40_000
 MAX_COLOURED_LINE = 1_000
+COLOURED_WITHIN_S = 0.15
 _LEXERS = {
     "bash": "bash",
     "c": "c",
@@ -56,17 +59,25 @@ _KINDS = (
 )
 
 
-def colours_of(text: str, language: str) -> list[Mark]:
-    """Return the coloured parts of a text, in order and apart; none for an unknown language or a long text."""
+def colours_of(text: str, language: str, within_s: float = COLOURED_WITHIN_S) -> list[Mark]:
+    """Return the coloured parts of a text, in order and apart.
+
+    Args:
+        text: of which a long one has no colours.
+        language: as chunks name it; an unknown one has no colours.
+        within_s: CPU seconds of this thread; what is not read by then has no colours.
+    """
     lexer = _lexer(language)
     if lexer is None or len(text) > MAX_COLOURED_CHARACTERS or max(map(len, text.split("\n"))) > MAX_COLOURED_LINE:
         return []
-    return list(_marks(lexer, text))
+    return list(_marks(lexer, text, time.thread_time() + within_s))
 
 
-def _marks(lexer: Lexer, text: str) -> Iterator[Mark]:
+def _marks(lexer: Lexer, text: str, end_s: float) -> Iterator[Mark]:
     # Not `get_tokens`, which changes line ends and blank space: positions would be those of another text.
     for start, token, value in lexer.get_tokens_unprocessed(text):
+        if time.thread_time() > end_s:
+            return
         if value and (kind := _kind(token)):
             yield Mark(start, start + len(value), kind)
 

@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 from page_server import HOSTILE, HOSTILE_NAME, HOSTILE_PAPER, WAIT_S, Opened, is_here, serving
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from recall_workspace import publish, write_workspace
 
 from nornweave.settings import Settings
+from nornweave.settings.fusion import FusionSettings
 
+expect.set_options(timeout=WAIT_S * 1000)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -29,7 +31,8 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     webhooks.write_text('"""Webhooks."""\n\nWEBHOOK_TIMEOUT_SECONDS = 10\n', "utf-8")
     (folder / "docs" / "webhooks.md").write_text("# Webhooks\n\nThe webhook timeout is 30 seconds.\n", "utf-8")
     publish(settings)
-    return settings
+    # However busy the machine is: no domain is late.
+    return settings.model_copy(update={"fusion": FusionSettings(fusion_timeout_seconds=WAIT_S)})
 
 
 @pytest.fixture(scope="module")

@@ -81,8 +81,10 @@ def test_from_a_question_to_both_sides_and_the_lines_without_a_mouse(url: str, o
 
 def test_what_is_opened_beside_the_answer_keeps_the_answer_in_its_place(url: str, open_page: Opened) -> None:
     page = open_page(url + ASKED)
+    link = page.locator("#r1 [data-passage]")
+    link.scroll_into_view_if_needed()
     before = page.locator("#r2").bounding_box()
-    page.locator("#r1 [data-passage]").click()
+    link.click()
     expect(page.locator("#panel .passage")).to_be_visible()
     assert page.locator("#r2").bounding_box() == before
     page.locator("#panel .close").click()

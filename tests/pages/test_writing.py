@@ -28,7 +28,8 @@ def model() -> Iterator[ModelServer]:
 
 @pytest.fixture(scope="module")
 def url(corpus: Settings, model: ModelServer) -> Iterator[str]:
-    fusion = FusionSettings(synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=60_000)
+    limits = {"synthesis_timeout_ms": 60_000, "fusion_timeout_seconds": 60}
+    fusion = FusionSettings(synthesis_model="openai/first", synthesis_fallback="", **limits)
     with serving(corpus.model_copy(update={"fusion": fusion})) as address:
         yield address
 
