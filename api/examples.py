@@ -1,4 +1,4 @@
-"""Worked examples of every route: requests to the example corpus, and the answers that ``record.py`` wrote down."""
+"""Worked examples of every route: requests to the example corpus, with the answers that were recorded (evals)."""
 
 from __future__ import annotations
 

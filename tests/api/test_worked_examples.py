@@ -9,14 +9,16 @@ import pytest
 from api_support import Ask, conforms
 from pydantic import BaseModel
 
+from api.chat_body import ChatBody
+from api.chat_documents import CompletionDocument, ModelsDocument
 from api.errors import Problem
 from api.examples import Worked, worked_examples
 from api.feedback_body import FeedbackBody
 from api.fuse_body import FuseBody
 from api.ingest_body import IngestBody, IngestDocument
 from api.query_body import QueryBody
-from api.record_examples import ALONE, ASKED, shortened
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
+from evals.record_examples import ALONE, ASKED, shortened
 from nornweave.feedback.book import FeedbackDocument
 from nornweave.types import Domain
 from nornweave.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
@@ -26,6 +28,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/query": QueryBody,
     "/fuse": FuseBody,
     "/feedback": FeedbackBody,
+    "/v1/chat/completions": ChatBody,
     "/recall": RecallBody,
     "/agents/{domain}/recall": RecallBody,
     "/agents/{domain}/ingest": IngestBody,
@@ -34,6 +37,8 @@ ANSWERS: dict[str, Any] = {
     "/query": FusionResult,
     "/fuse": FusionResult,
     "/feedback": FeedbackDocument,
+    "/v1/models": ModelsDocument,
+    "/v1/chat/completions": CompletionDocument,
     "/recall": RecallDocument,
     "/agents/{domain}/recall": RecallDocument,
     "/agents/{domain}/ingest": IngestDocument,
@@ -86,7 +91,7 @@ def test_what_is_recorded_is_what_is_asked() -> None:
     recorded = {example.name: example for example in worked_examples()}
     for asked in (*ASKED, *ALONE):
         assert (recorded[asked.name].body, recorded[asked.name].path) == (asked.body, asked.path), (
-            "run python -m api.record_examples once more"
+            "run python -m evals.record_examples once more"
         )
 
 

@@ -1,6 +1,7 @@
-"""Write down what the worked requests answer: ``python -m api.record_examples CONFIG``, over a synced example corpus.
+"""Write down what the worked requests answer: ``python -m evals.record_examples CONFIG [NAME…]``.
 
-One of them hands a document in, which the workspace's inbox keeps.
+``CONFIG`` is that of a synced example corpus. With names only these examples are recorded anew, the others stay. One of
+them hands a document in, which the workspace's inbox keeps.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from urllib.parse import quote
 import httpx
 
 from api.app import create_app
-from api.examples import FILE, Worked
+from api.examples import FILE, Worked, worked_examples
 from nornweave.settings import Settings, load_settings
 from nornweave.types import Domain, JsonValue
 
-MAX_CHARACTERS, MAX_ITEMS = 400, 8
+MAX_CHARACTERS, MAX_ITEMS, MAX_LINES = 400, 8, 40
 QUESTION = "what is the current API version of payments"
 IN_PAYMENTS: JsonValue = {"path_glob": "src/payments/**", "language": "python"}
 TWO_DOMAINS: Mapping[str, JsonValue] = {
@@ -184,7 +185,16 @@ ASKED = (
         path="/evaluations/compare",
         parameters={"domain": "code", "before": "gen-000001", "after": "gen-000002"},
     ),
+    Asked(name="models", summary="All domains, and each alone", path="/v1/models"),
+    Asked(
+        name="chat",
+        summary="A question from a chat client, without a model that writes",
+        method="post",
+        path="/v1/chat/completions",
+        body={"model": "nornweave:documentation", "messages": [{"role": "user", "content": QUESTION}]},
+    ),
     Asked(name="health", summary="It lives", path="/health"),
+    Asked(name="metrics", summary="The first lines", path="/metrics"),
     Asked(name="ready", summary="It answers", path="/ready"),
 )
 ALONE = (
@@ -253,7 +263,9 @@ async def _worked(client: httpx.AsyncClient, asked: Asked) -> Worked:
         body=asked.body,
         status=answer.status_code,
         media_type=media_type,
-        answer=shortened(answer.json()) if media_type.endswith("json") else answer.text,
+        answer=shortened(answer.json())
+        if media_type.endswith("json")
+        else "".join(answer.text.splitlines(True)[:MAX_LINES]),
     )
 
 
@@ -266,12 +278,15 @@ def shortened(value: JsonValue) -> JsonValue:
     return [shortened(one) for one in value[:MAX_ITEMS]] if isinstance(value, list) else value
 
 
-def main(config: str) -> None:
-    """Write the file that ``worked.py`` reads."""
-    worked = asyncio.run(record(load_settings(Path(config), {})))
-    written = json.dumps([asdict(one) for one in worked], ensure_ascii=False, indent=1)
+def main(config: str, *names: str) -> None:
+    """Write the file that ``api/examples.py`` reads."""
+    recorded = {one.name: one for one in asyncio.run(record(load_settings(Path(config), {})))}
+    if names:
+        before = {one.name: one for one in worked_examples()}
+        recorded = {name: one if name in names else before[name] for name, one in recorded.items()}
+    written = json.dumps([asdict(one) for one in recorded.values()], ensure_ascii=False, indent=1)
     FILE.write_text(written + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
