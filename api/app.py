@@ -22,9 +22,11 @@ from api.links import configured_url
 from api.mcp.endpoint import tool_endpoint
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
+from api.pages.addresses import original
 from api.ports import EnginePort
 from api.routes import agents, chat, documentation, evaluations, feedback, health, inbox, login, pages, query, texts
 from api.state import Serving
+from api.syncs import Syncs
 from api.tracing import Tracing
 from nornweave.settings import Settings
 from nornweave.types import Domain
@@ -75,6 +77,8 @@ def create_app(
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,
         public_url=configured_url(environment),
+        syncs=Syncs(settings),
+        dagster_url=original(environment.get("NORNWEAVE_DAGSTER_URL")),
     )
     metrics = app.state.metrics = Metrics(app.state.serving.engine)
     app.state.serving.engine.on_answer = metrics.observe_answer
@@ -120,6 +124,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         if app.state.body_process:
             await app.state.body_process.aclose()
+        await anyio.to_thread.run_sync(app.state.serving.syncs.close)
         with anyio.move_on_after(CLOSE_WITHIN_S, shield=True) as closing:
             await anyio.to_thread.run_sync(engine.close, abandon_on_cancel=True)
         app.state.is_closed = not closing.cancelled_caught

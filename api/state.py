@@ -11,6 +11,7 @@ from api.errors import ProblemError
 from api.event_streams import StreamSlots
 from api.limits import Admission
 from api.ports import AgentPort, EnginePort
+from api.syncs import Syncs
 from nornweave.types import Domain
 
 # A question waits for its domains, which compute in pools of the engine, 16 threads each. With 8 clients on 2 CPUs, 2,
@@ -34,6 +35,8 @@ class Serving:
         token: that clients send; ``None`` asks for none.
         alone: the one domain that is served, also at the root; ``None`` serves all.
         timeout_ms: of questions that set none.
+        syncs: that people start; ``None``: nobody can.
+        dagster_url: where Dagster's UI is; ``None``: nobody said.
         public_url: at which people open the pages; ``None``: where the caller called.
         admission: how many recalls run and wait.
         questions: how many questions to all domains do.
@@ -49,6 +52,8 @@ class Serving:
     alone: Domain | None
     timeout_ms: int
     public_url: str | None = None
+    syncs: Syncs | None = None
+    dagster_url: str | None = None
     admission: Admission = field(default_factory=Admission)
     questions: Admission = field(default_factory=lambda: Admission(QUESTIONS))
     fusions: Admission = field(default_factory=lambda: Admission(waiting=WAITING_TO_FUSE))

@@ -97,7 +97,14 @@ def children_of(settings: Settings, *, host: str, port: int, dagster_port: int) 
     if not _is_installed("api.app"):
         return (dagster,)
     serve = ("-m", "nornweave.cli", "--config", config, "serve", "--host", host, "--port", str(port))
-    api = Child(name="Page and API", command=(sys.executable, *serve), host=host, port=port, path="/health")
+    api = Child(
+        name="Page and API",
+        command=(sys.executable, *serve),
+        host=host,
+        port=port,
+        environment={"NORNWEAVE_DAGSTER_URL": dagster.url},
+        path="/health",
+    )
     return (api, dagster)
 
 

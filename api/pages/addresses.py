@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
 JUDGE = "/feedback/form"
+SYNC = "/status/sync"
 
 
 def ask_address(pairs: Sequence[tuple[str, str]], suffix: str = "") -> str:

@@ -9,9 +9,18 @@ from typing import Any
 
 from api.pages.citations import age_of
 from api.pages.text_runs import Run, runs_of
+from api.syncs import Running
 from nornweave.types import JsonValue
 from nornweave.views.status import StatusDocument
 
+# Steps of a sync as people call them.
+STEPS = {
+    "load": "loading the model",
+    "store": "reading documents",
+    "embed": "computing vectors",
+    "build": "building the generation",
+    "evaluate": "measuring its answers",
+}
 MAX_FAILED = 100
 MAX_PATHS = 20
 MAX_RUNS = 8
@@ -37,9 +46,20 @@ class HeldBack:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """A finished run, or one that failed."""
+class UnderWay:
+    """A sync that was started on the page: since when, and what it does."""
 
+    since: str
+    step: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """A finished run, or one that failed; ``run_id`` is Dagster's."""
+
+    run_id: str
     at: str
     summary: str
     failed: bool
@@ -67,15 +87,24 @@ class DomainStatus:
     skipped: tuple[tuple[str, int], ...]
     runs: tuple[Ran, ...]
     remedies: tuple[tuple[str, str], ...]
+    running: UnderWay | None
+    held_count: int
 
 
-def status_view(domain: str, document: StatusDocument, health: Mapping[str, JsonValue], now: datetime) -> DomainStatus:
+def status_view(
+    domain: str,
+    document: StatusDocument,
+    health: Mapping[str, JsonValue],
+    running: Mapping[str, Running],
+    now: datetime,
+) -> DomainStatus:
     """Return what the page shows of a domain.
 
     Args:
         domain: its name.
         document: what its syncs reported.
         health: of its agent, in this process.
+        running: syncs that are under way, by domain.
         now: what ages count from.
     """
     notices = health.get("notices")
@@ -99,6 +128,18 @@ def status_view(domain: str, document: StatusDocument, health: Mapping[str, Json
         skipped=tuple(document["skip_reasons"].items()),
         runs=tuple(_ran(run, now) for run in document["runs"][:MAX_RUNS]),
         remedies=tuple(_remedies(domain, document)),
+        running=_under_way(running[domain], now) if domain in running else None,
+        held_count=sum(len(held["paths"]) for held in document["held"]),
+    )
+
+
+def _under_way(running: Running, now: datetime) -> UnderWay:
+    step = running.step.rpartition(" ")[2]
+    return UnderWay(
+        since=age_of(running.since.isoformat(), now),
+        step=STEPS.get(step, step),
+        done=running.done,
+        total=running.total,
     )
 
 
@@ -140,10 +181,10 @@ def _held(held: Mapping[str, Any]) -> HeldBack:
 
 
 def _ran(run: Mapping[str, Any], now: datetime) -> Ran:
-    at = age_of(run.get("at"), now)
+    at, run_id = age_of(run.get("at"), now), str(run.get("run_id") or "")
     if "error" in run:
-        return Ran(at=at, summary=str(run["error"]), failed=True)
+        return Ran(run_id=run_id, at=at, summary=str(run["error"]), failed=True)
     parts = [f"{run.get(name, 0)} {name}" for name in ("added", "changed", "removed", "failed") if run.get(name)]
     changes = ", ".join(parts) or "no change"
     published = f", published {run['generation']}" if run.get("published") else ""
-    return Ran(at=at, summary=f"{changes}{published} in {run.get('seconds', 0):.1f} s", failed=False)
+    return Ran(run_id=run_id, at=at, summary=f"{changes}{published} in {run.get('seconds', 0):.1f} s", failed=False)

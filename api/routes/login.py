@@ -13,7 +13,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from api.errors import ProblemError
-from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, local
+from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.negotiation import prefers_html
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
 from api.pages.shell import shell_of
@@ -21,7 +21,7 @@ from api.sessions import COOKIE, CSRF_FIELD, LASTS_S, is_csrf_token, new_session
 from api.state import Serving
 
 OPEN_PATHS = frozenset({LOGIN, *FILES})
-FORMS = frozenset({LOGIN, LOGOUT, JUDGE})
+FORMS = frozenset({LOGIN, LOGOUT, JUDGE, SYNC})
 # Of a wrong token; guessing costs a connection for as long.
 PAUSE_S = 0.5
 MAX_FORM_BYTES = 8192
@@ -103,6 +103,17 @@ async def checked_form(request: Request) -> dict[str, str]:
     if not is_ours:
         raise ProblemError(403, "this form comes from another site, or from a page of another session; load it anew")
     return fields
+
+
+async def browsers_form(request: Request) -> dict[str, str]:
+    """Return the fields of a form that a browser sent from one of our pages: for what programs have commands for.
+
+    Raises:
+        ProblemError: see ``checked_form``.
+    """
+    if not {"origin", "sec-fetch-site"} & set(request.headers):
+        raise ProblemError(403, "only a page of this server may ask for that; programs use `nornweave sync`")
+    return await checked_form(request)
 
 
 async def form_of(request: Request) -> dict[str, str]:

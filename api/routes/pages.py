@@ -21,7 +21,7 @@ from api.errors import ProblemError
 from api.evaluations_query import ComparisonQuery
 from api.feedback_body import FeedbackBody
 from api.ledger_query import LedgerQuery
-from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, STATUS, ask_address, local, passage_address
+from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, STATUS, SYNC, ask_address, local, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
     DomainChoice,
@@ -39,10 +39,11 @@ from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_bod
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.status_view import status_view
-from api.routes.login import checked_form
+from api.routes.login import browsers_form, checked_form
 from api.schemas import json_response
 from api.starting import wait_for_start
 from api.state import Serving
+from api.syncs import Running
 from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
 from nornweave.types import Domain, present
 from nornweave.views import ChunkDocument, DocumentDocument, FormerDocument, FusionResult, LedgerDocument
@@ -152,8 +153,30 @@ async def status(request: Request) -> Response:
         return json_response(served)
     health = await serving.lookups.run(lambda: {agent.domain.value: agent.health() for agent in serving.agents})
     frame = shell_of(request, STATUS, f"{STATUS}.json")
-    domains = [status_view(domain, served[domain], health[domain], present()) for domain in served]
-    return html_response("status.html", {**frame, "domains": domains, "catalogue": catalogue})
+    running = await serving.lookups.run(lambda: _running(serving))
+    domains = [status_view(domain, served[domain], health[domain], running, present()) for domain in served]
+    context = {**frame, "domains": domains, "catalogue": catalogue, "dagster": serving.dagster_url or ""}
+    return html_response("status.html", context)
+
+
+async def sync(request: Request) -> Response:
+    """Start a sync that somebody asked for on the status page, and go back to it."""
+    serving: Serving = request.app.state.serving
+    fields = await browsers_form(request)
+    named = {domain.value: domain for domain in serving.domains}
+    if serving.syncs is None or fields.get("domain") not in named:
+        raise ProblemError(422, f"domain: one of {', '.join(named)} is needed")
+    syncs, domain, seen = serving.syncs, named[fields["domain"]], fields.get("confirm_deletes", "")
+
+    def start() -> bool:
+        held = sum(len(one["paths"]) for one in serving.engine.status()[domain.value]["held"])
+        if seen and seen != str(held):
+            raise ProblemError(409, f"{held} removals are held by now; look at them again before you confirm")
+        return syncs.start(domain, confirm_deletes=bool(seen))
+
+    if not await serving.writing.run(start):
+        raise ProblemError(409, f"a sync of {domain.value} is under way already")
+    return RedirectResponse(STATUS, status_code=303)
 
 
 async def judge(request: Request) -> Response:
@@ -172,6 +195,12 @@ async def judge(request: Request) -> Response:
     if stored is None:
         raise ProblemError(404, "this answer is not remembered any more; ask again and judge then")
     return RedirectResponse(local(fields.get("next", ASK)), status_code=303)
+
+
+def _running(serving: Serving) -> dict[str, Running]:
+    """Return the syncs that are under way, by domain."""
+    found = {domain.value: serving.syncs.running(domain) for domain in serving.domains} if serving.syncs else {}
+    return {domain: running for domain, running in found.items() if running}
 
 
 def _shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
@@ -363,4 +392,5 @@ routes = [
     *_both(QUALITY, _shown(quality, {"domain", "before", "after"})),
     *_both(STATUS, _shown(status)),
     Route(JUDGE, _shown(judge), methods=["POST"]),
+    Route(SYNC, _shown(sync), methods=["POST"]),
 ]

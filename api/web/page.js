@@ -201,6 +201,24 @@ write?.addEventListener("click", async () => {
   write.textContent = "Write it anew";
 });
 
+// ---- a sync that is under way
+
+async function follow() {
+  if (!$("[data-running]")) return;
+  try {
+    const response = await fetch("/status", { headers: { Accept: "text/html" } });
+    const now = new DOMParser().parseFromString(await response.text(), "text/html");
+    // The parts of other domains stay: somebody may be reading there, or about to press a button.
+    for (const part of document.querySelectorAll("li:has([data-running])")) {
+      const newer = now.getElementById(part.id);
+      if (newer) part.replaceWith(document.adoptNode(newer));
+    }
+    if (!$("[data-running]")) announce("The sync has ended.");
+  } catch { /* the server may be busy, or restarting: look again */ }
+  setTimeout(follow, 2000);
+}
+setTimeout(follow, 2000);
+
 // ---- on arrival
 
 const headline = $("[data-announce]");

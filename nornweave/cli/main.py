@@ -52,10 +52,11 @@ def sync(
         bool, typer.Option(help="Publish even if the judged sets say that quality dropped.")
     ] = False,
     wait: Annotated[float, typer.Option(help="Seconds to wait for another sync of the same domain.", min=0)] = 60,
+    progress_file: Annotated[Path | None, typer.Option(hidden=True)] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Bring the index up to date with the sources and publish it (a Dagster run, visible in its UI)."""
-    from nornweave.cli.progress import ProgressBars
+    from nornweave.cli.progress import ProgressBars, ProgressFile
     from nornweave.sync.records import SyncOptions
 
     settings = settings_of(context)
@@ -64,7 +65,8 @@ def sync(
 
     options = SyncOptions(full=full, confirm_deletes=confirm_deletes, accept_quality=accept_quality, wait_s=wait)
     with disk_full_said(settings.data_dir), ProgressBars(messages) as bars, open_instance(settings) as instance:
-        run = materialize(settings, domain or settings.served_domains, options, bars, instance)
+        progress = ProgressFile(progress_file, bars) if progress_file else bars
+        run = materialize(settings, domain or settings.served_domains, options, progress, instance)
     from nornweave.cli.report import print_sync, sync_document, sync_failed
 
     if as_json:

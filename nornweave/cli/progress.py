@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -18,8 +23,10 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from nornweave.files.atomic_write import write_whole
 from nornweave.text.terminal import Terminal
 
+PAUSE_S = 0.5
 UNITS = {"load": "model", "store": "documents", "embed": "chunks", "build": "generation"}
 
 
@@ -60,3 +67,21 @@ class ProgressBars:
             unit = UNITS.get(name.rpartition(" ")[2], "")
             self._tasks[name] = self._bars.add_task(f"{name} {unit}", total=total, unit=unit)
         self._bars.update(self._tasks[name], completed=done, total=total)
+
+
+class ProgressFile:
+    """Writes the last step into a file as JSON, for whoever shows it elsewhere; callable as ``sync.Progress``."""
+
+    def __init__(self, file: Path, show: Callable[[str, int, int], None]) -> None:
+        self._file = file
+        self._show = show
+        self._step, self._written_at = "", 0.0
+
+    def __call__(self, name: str, done: int, total: int) -> None:
+        """Pass it on, and write it at most twice a second; each step at least once."""
+        self._show(name, done, total)
+        now = time.monotonic()
+        if name != self._step or now - self._written_at >= PAUSE_S:
+            self._step, self._written_at = name, now
+            with contextlib.suppress(OSError):  # progress that nobody sees fails no sync
+                write_whole(self._file, json.dumps({"step": name, "done": done, "total": total}))

@@ -1,0 +1,131 @@
+"""Syncs that a person starts on the status page: ``nornweave sync`` as a process of its own, one a domain at a time.
+
+The server itself does not load the orchestration. Several processes serve: a file for each domain says which sync is
+under way, so that each of them knows.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from nornweave.errors import DomainBusyError, StoreError
+from nornweave.files.atomic_write import write_whole
+from nornweave.settings import Settings
+from nornweave.store.lock import WriterLock
+from nornweave.types import Domain, present
+
+log = logging.getLogger(__name__)
+
+STOP_WITHIN_S = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A sync that is under way.
+
+    Attributes:
+        since: when it was started.
+        step: what it does; empty before it says so.
+        done: of ``total``, in units of the step.
+    """
+
+    since: datetime
+    step: str = ""
+    done: int = 0
+    total: int = 0
+
+
+class Syncs:
+    """Starts syncs and says which are under way; every method may be called from any thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._folder = settings.data_dir / "syncs"
+        self._started: list[subprocess.Popen[bytes]] = []
+
+    def start(self, domain: Domain, *, confirm_deletes: bool = False) -> bool:
+        """Start a sync of a domain; return ``False`` if one was started here that is under way.
+
+        Args:
+            domain: that is synced.
+            confirm_deletes: carry out the removals that were held back.
+
+        Raises:
+            StoreError: it cannot be started.
+        """
+        try:
+            with WriterLock(self._file(domain, "lock"), purpose="start a sync", wait_s=5):
+                if self.running(domain):
+                    return False
+                process = self._launch(domain, ["--confirm-deletes"] if confirm_deletes else [])
+                made = {"pid": process.pid, "created": psutil.Process(process.pid).create_time()}
+                write_whole(self._file(domain, "json"), json.dumps({**made, "since": present().isoformat()}))
+        except (OSError, DomainBusyError, psutil.Error) as error:
+            raise StoreError(f"a sync of {domain.value} cannot be started: {error}") from error
+        self._started.append(process)
+        threading.Thread(target=process.wait, name=f"sync {domain.value}", daemon=True).start()
+        return True
+
+    def running(self, domain: Domain) -> Running | None:
+        """Return the sync of a domain that was started here and is under way."""
+        made = _read(self._file(domain, "json"))
+        if not _is_alive(made):
+            return None
+        told = _read(self._file(domain, "progress"))
+        since = datetime.fromisoformat(made["since"])
+        return Running(since=since, **{name: told[name] for name in ("step", "done", "total") if name in told})
+
+    def close(self) -> None:
+        """End what was started by this process; what is stored stays, and the next sync finishes the work."""
+        for process in self._started:
+            if process.poll() is None:
+                process.terminate()
+        for process in self._started:
+            try:
+                process.wait(STOP_WITHIN_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+    def _launch(self, domain: Domain, options: Sequence[str]) -> subprocess.Popen[bytes]:
+        progress = self._file(domain, "progress")
+        progress.unlink(missing_ok=True)
+        config = ["--config", str(self._settings.file)]
+        what = ["sync", "--domain", domain.value, "--progress-file", str(progress), *options]
+        with self._file(domain, "log").open("wb") as said:
+            return subprocess.Popen(
+                [sys.executable, "-m", "nornweave.cli", *config, *what],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=said,
+            )
+
+    def _file(self, domain: Domain, kind: str) -> Path:
+        return self._folder / f"{domain.value}.{kind}"
+
+
+def _read(file: Path) -> Mapping[str, Any]:
+    try:
+        stored = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return stored if isinstance(stored, dict) else {}
+
+
+def _is_alive(made: Mapping[str, Any]) -> bool:
+    """Tell whether a process still runs; a number that was given to another process since is not it."""
+    try:
+        process = psutil.Process(made["pid"])
+        return process.create_time() == made["created"] and process.status() != psutil.STATUS_ZOMBIE
+    except (KeyError, TypeError, ValueError, psutil.Error):
+        return False
