@@ -22,6 +22,19 @@ from nornweave.fusion.records import Synthesis
 from nornweave.retrieval.question import Question
 
 EVENTS = "text/event-stream"
+# In the description of the API: what one event is (OpenAPI 3.2, 4.14.4).
+EVENT_CONTENT = {
+    EVENTS: {
+        "schema": {
+            "type": "object",
+            "properties": {
+                "event": {"type": "string"},
+                "data": {"type": "string", "contentMediaType": "application/json"},
+            },
+            "required": ["data"],
+        }
+    }
+}
 # Proxies end connections on which nothing comes for a minute.
 SILENT_S = 15.0
 MAX_STREAMS = 128

@@ -21,7 +21,7 @@ from api.chat_documents import (
     sources_list,
 )
 from api.errors import unexpected_problem
-from api.event_streams import EVENTS, Writing, answer_streamed, event, stream, text_events
+from api.event_streams import EVENT_CONTENT, EVENTS, Writing, answer_streamed, event, stream, text_events
 from api.links import page_links
 from api.openapi import problem_responses
 from api.schemas import json_response
@@ -34,7 +34,7 @@ from nornweave.views.tools import Link
 router = APIRouter(prefix="/v1", tags=["chat"], responses=problem_responses(401, 421, 500))
 
 STREAMED: dict[int | str, dict[str, Any]] = {
-    200: {"content": {EVENTS: {"schema": {"type": "string"}}}, "description": f"The answer; with `stream` as {EVENTS}."}
+    200: {"content": EVENT_CONTENT, "description": f"The answer; with `stream` as {EVENTS}."}
 }
 
 

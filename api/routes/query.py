@@ -11,7 +11,16 @@ from fastapi.responses import PlainTextResponse
 
 from api.arrival import arrive
 from api.errors import unexpected_problem
-from api.event_streams import EVENTS, Writing, answer_streamed, event, prefers_events, stream, text_events
+from api.event_streams import (
+    EVENT_CONTENT,
+    EVENTS,
+    Writing,
+    answer_streamed,
+    event,
+    prefers_events,
+    stream,
+    text_events,
+)
 from api.fuse_body import FuseBody
 from api.openapi import problem_responses
 from api.ports import EnginePort
@@ -27,7 +36,7 @@ from nornweave.views import FusionResult, SynthesisDocument, synthesis_document
 
 TEXT: dict[int | str, dict[str, Any]] = {
     200: {
-        "content": {"text/plain": {"schema": {"type": "string"}}, EVENTS: {"schema": {"type": "string"}}},
+        "content": {"text/plain": {"schema": {"type": "string"}}, **EVENT_CONTENT},
         "description": f'The answer; `text/plain` for `format: "text"`, `{EVENTS}` for who prefers events.',
     }
 }

@@ -1,8 +1,9 @@
-"""``python -m evals.ablation``: print what the labelled pairs lose without each part of the code."""
+"""``python -m evals.ablation``: print what labelled pairs and judged sets lose without each part of the code."""
 
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ import typer
 
 from evals import duplicates
 from evals.ablation.measuring import Row, conflict_row, duplicate_row, feature_rows, without
+from evals.ablation.retrieval import retrieval_table
 from evals.ablation.targets import DUPLICATE_RULES, EXTRACTORS
 from evals.code_version import code_version
 from evals.conflicts.pairs import OWN, SHARED, Pair, judge, load_pairs
@@ -26,9 +28,16 @@ FEW = 3
 
 def main(
     shared: Annotated[Path | None, typer.Option(help="Folder of judged sets and pairs from elsewhere.")] = None,
-    written: Annotated[Path | None, typer.Option("--json", help="Write the figures here as well.")] = None,
+    written: Annotated[Path | None, typer.Option("--json", help="Write the figures of the pairs here as well.")] = None,
+    retrieval: Annotated[bool, typer.Option(help="Expansion, heuristics and plans instead, on judged sets.")] = False,
+    keep: Annotated[Path | None, typer.Option(help="Folder for the indexes; their vectors are used again.")] = None,
 ) -> None:
     """Print what is lost without each extractor, feature of the conflict model and rule of duplicates, as Markdown."""
+    if retrieval:
+        with tempfile.TemporaryDirectory(prefix="nornweave-ablation-") as folder:
+            lines = retrieval_table(shared, keep or Path(folder), lambda told: typer.echo(told, err=True))
+            typer.echo("\n".join(["### Retrieval", "", *lines]))
+        return
     pairs = pair_sets(shared)
     extractors = list(extractor_rows(pairs))
     features = feature_rows({name: list(judge(each)) for name, each in pairs.items()})
