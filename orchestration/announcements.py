@@ -1,34 +1,48 @@
-"""Tell the webhook, if there is one, what was published, what goes wrong and what is over."""
+"""Tell the receivers, if there are any, what was published, what goes wrong and what is over."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from nornweave.settings import Settings
 from nornweave.store.port import Publication
 from nornweave.sync.alarms import Alarm, AlarmBook, AlarmKind
-from nornweave.sync.webhook import Outbox, publication_event
+from nornweave.sync.kafka import KafkaTopic
+from nornweave.sync.outbox import Outbox, publication_event
+from nornweave.sync.webhook import Webhook
 from nornweave.types import Domain, present
 
 log = logging.getLogger(__name__)
 
 SECRET = "NORNWEAVE_WEBHOOK_SECRET"  # noqa: S105 - the name of the variable that holds it
+BROKERS = "KAFKA_BOOTSTRAP"
 ANSWERS = "answers"
 
 
 class Announcements:
-    """What a workspace tells its webhook; without one alarms are remembered all the same, for when there is one."""
+    """What a workspace tells its receivers; without one alarms are remembered all the same, for when there is one.
 
-    def __init__(self, settings: Settings) -> None:
+    Args:
+        settings: name the webhook.
+        environment: ``os.environ`` unless given; holds the webhook's secret, and names the brokers of Kafka.
+    """
+
+    def __init__(self, settings: Settings, environment: Mapping[str, str] | None = None) -> None:
+        environment = os.environ if environment is None else environment
         self._settings = settings
-        self._outbox = Outbox(settings.data_dir / "outbox")
+        self._outboxes = []
+        if settings.webhook:
+            webhook = Webhook(settings.webhook, environment.get(SECRET))
+            self._outboxes.append(Outbox(settings.data_dir / "outbox", webhook))
+        if brokers := environment.get(BROKERS, "").strip():
+            self._outboxes.append(Outbox(settings.data_dir / "outbox-kafka", KafkaTopic(brokers)))
 
     def published(self, domain: Domain, publication: Publication) -> None:
         """Tell what a publication changed."""
-        if self._settings.webhook:
-            self._outbox.put(publication_event(domain, publication))
+        self._put(publication_event(domain, publication))
 
     def alarms(
         self, domain: Domain | None, alarms: Sequence[Alarm], looked_at: Collection[AlarmKind], *, run_id: str
@@ -42,22 +56,25 @@ class Announcements:
             run_id: of the run that looked.
         """
         book = AlarmBook(self._settings.data_dir / "alarms" / f"{domain.value if domain else ANSWERS}.json", domain)
-        send = self._outbox.put if self._settings.webhook else lambda _: None
         try:
-            book.update(alarms, looked_at, send=send, run_id=run_id, at=present())
+            book.update(alarms, looked_at, send=self._put, run_id=run_id, at=present())
         except OSError as error:
             log.warning("alarms of %s are not remembered: %s", domain or ANSWERS, error)
 
     def deliver(self, *, heed_pause: bool = False) -> None:
-        """Post what waits, for a few seconds at most.
+        """Send what waits, for a few seconds a receiver at most.
 
         Args:
             heed_pause: leave a receiver alone that failed a short while ago.
         """
-        if self._settings.webhook:
-            self._outbox.deliver(self._settings.webhook, os.environ.get(SECRET), heed_pause=heed_pause)
+        for outbox in self._outboxes:
+            outbox.deliver(heed_pause=heed_pause)
 
     @property
     def waiting(self) -> int:
         """How many events wait."""
-        return len(self._outbox.waiting())
+        return sum(len(outbox.waiting()) for outbox in self._outboxes)
+
+    def _put(self, event: dict[str, Any]) -> None:
+        for outbox in self._outboxes:
+            outbox.put(event)

@@ -6,6 +6,7 @@ All of it is on by default: whoever starts Dagster beside the index expects the 
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ from nornweave.sources.opening import open_source
 from nornweave.sources.protocol import Source
 from nornweave.sync.wiring import INBOX
 from nornweave.types import Domain, digest
-from orchestration.announcements import Announcements
+from orchestration.announcements import BROKERS, Announcements
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY
@@ -69,7 +70,7 @@ def automation(
             interval_s=SOURCES_INTERVAL_S,
             description="Syncs a domain soon after a file or a commit changed in one of its local sources.",
         ),
-        *([webhook_sensor(settings)] if settings.webhook else []),
+        *([webhook_sensor(settings)] if settings.webhook or os.environ.get(BROKERS) else []),
     ]
 
 
@@ -80,7 +81,7 @@ def webhook_sensor(settings: Settings) -> dg.SensorDefinition:
         announcements = Announcements(settings)
         announcements.deliver(heed_pause=True)
         waiting = announcements.waiting
-        return dg.SkipReason(f"{waiting} events wait for the webhook" if waiting else "no event waits")
+        return dg.SkipReason(f"{waiting} events wait for their receiver" if waiting else "no event waits")
 
     return dg.SensorDefinition(
         name="webhook_delivery",
