@@ -30,12 +30,15 @@ def main(
     shared: Annotated[Path | None, typer.Option(help="Folder of judged sets and pairs from elsewhere.")] = None,
     written: Annotated[Path | None, typer.Option("--json", help="Write the figures of the pairs here as well.")] = None,
     retrieval: Annotated[bool, typer.Option(help="Expansion, heuristics and plans instead, on judged sets.")] = False,
+    queries: Annotated[int | None, typer.Option(help="With --retrieval: at most so many of each set.", min=1)] = None,
     keep: Annotated[Path | None, typer.Option(help="Folder for the indexes; their vectors are used again.")] = None,
 ) -> None:
     """Print what is lost without each extractor, feature of the conflict model and rule of duplicates, as Markdown."""
     if retrieval:
         with tempfile.TemporaryDirectory(prefix="nornweave-ablation-") as folder:
-            lines = retrieval_table(shared, keep or Path(folder), lambda told: typer.echo(told, err=True))
+            lines = retrieval_table(
+                shared, keep or Path(folder), lambda told: typer.echo(told, err=True), queries=queries
+            )
             typer.echo("\n".join(["### Retrieval", "", *lines]))
         return
     pairs = pair_sets(shared)

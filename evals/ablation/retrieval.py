@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evals.ablation.measuring import without
 from evals.ablation.targets import Target
 from evals.baseline.measuring import Corpus, example_corpus, shared_corpus
+from evals.judgments import JudgedSet
 from evals.results import Scope
 from evals.runs import SetToRun, evaluate_all
 from nornweave.engine import Engine
@@ -81,18 +82,21 @@ def variants() -> Iterator[Variant]:
     yield Variant("k1 1.2, b 0.75", _plan(k1=1.2, b=0.75))
 
 
-def retrieval_table(shared: Path | None, keep: Path, tell: Callable[[str], None]) -> Iterator[str]:
+def retrieval_table(
+    shared: Path | None, keep: Path, tell: Callable[[str], None], *, queries: int | None = None
+) -> Iterator[str]:
     """Yield the lines of a table: variant, and for each judged set in its domain how Recall@10 and MRR change.
 
     Args:
         shared: folder of judged sets from elsewhere.
         keep: folder for the indexes; their vectors are used again.
         tell: told what is measured.
+        queries: at most so many of each set, evenly spread over it; all unless given.
     """
     corpora = [example_corpus(), *([shared_corpus(shared)] if shared else [])]
     figures: dict[str, dict[str, tuple[float, ...]]] = {}
     for corpus in corpora:
-        for variant, measured in _measured(corpus, keep / corpus.name.replace(" ", "-"), tell):
+        for variant, measured in _measured(corpus, keep / corpus.name.replace(" ", "-"), tell, queries):
             figures.setdefault(variant, {}).update(measured)
     whole, *others = figures
     names = list(figures[whole])
@@ -105,10 +109,10 @@ def retrieval_table(shared: Path | None, keep: Path, tell: Callable[[str], None]
 
 
 def _measured(
-    corpus: Corpus, folder: Path, tell: Callable[[str], None]
+    corpus: Corpus, folder: Path, tell: Callable[[str], None], queries: int | None
 ) -> Iterator[tuple[str, dict[str, tuple[float, ...]]]]:
     settings = load_settings(corpus.index(folder), {})
-    sets = [SetToRun(one) for one in corpus.sets if not one.across_domains]
+    sets = [SetToRun(_sampled(one, queries)) for one in corpus.sets if not one.across_domains]
     with Engine(settings, watch=False) as engine:
         shipped = dict(engine.agents)
         for variant in variants():
@@ -120,6 +124,13 @@ def _measured(
                 results = evaluate_all(engine, sets, scopes=(Scope.DOMAIN,))
             yield variant.name, {one.name: _means(one.scopes[0].stage(LAST_STAGE)) for one in results}
         engine.agents = shipped
+
+
+def _sampled(judged: JudgedSet, limit: int | None) -> JudgedSet:
+    step = 1 if limit is None else -(-len(judged.queries) // limit)
+    queries = judged.queries[::step]
+    ids = {query.id for query in queries}
+    return replace(judged, queries=queries, judgments=tuple(one for one in judged.judgments if one.query_id in ids))
 
 
 def _changed_agent(agent: Agent, variant: Variant) -> Agent:

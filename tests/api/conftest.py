@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 from api_support import MemoryAgent, MemoryEngine, client_of, publish, write_corpus, write_settings
+from openai_server import ModelServer
 from processes import started  # noqa: F401 - a fixture
 
 from nornweave.settings import Settings
@@ -43,6 +44,15 @@ def documentation() -> MemoryAgent:
 @pytest.fixture
 def engine(code: MemoryAgent, documentation: MemoryAgent) -> MemoryEngine:
     return MemoryEngine(code, documentation)
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
+    """A language model's server, of which LiteLLM has been told."""
+    with ModelServer() as server:
+        monkeypatch.setenv("OPENAI_API_BASE", f"{server.address}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "xk_nornweave_0123456789abcdef")
+        yield server
 
 
 @pytest.fixture

@@ -25,14 +25,6 @@ pytestmark = LITELLM_WARNINGS
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        monkeypatch.setenv("OPENAI_API_BASE", f"{server.address}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "xk_nornweave_0123456789abcdef")
-        yield server
-
-
-@pytest.fixture
 def client(settings: Settings, engine: MemoryEngine, model: ModelServer) -> Iterator[openai.OpenAI]:
     engine.settings = FusionSettings(synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=60_000)
     with (

@@ -27,14 +27,6 @@ pytestmark = LITELLM_WARNINGS
 
 
 @pytest.fixture
-def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
-    with ModelServer() as server:
-        monkeypatch.setenv("OPENAI_API_BASE", f"{server.address}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "xk_nornweave_0123456789abcdef")
-        yield server
-
-
-@pytest.fixture
 def url(settings: Settings, engine: MemoryEngine, model: ModelServer) -> Iterator[str]:
     engine.settings = FusionSettings(
         synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=int(WITHIN_S * 1000)

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -18,6 +15,7 @@ import pytest
 import yaml
 from api_support import client_of
 from memory_engine import MemoryEngine
+from processes import Started
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import until
 
@@ -137,26 +135,10 @@ def test_reasons_are_of_few_kinds(reason: str, kind: str) -> None:
     assert reason_kind(reason) == kind
 
 
-@pytest.fixture
-def served(published: Settings, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
-    log = tmp_path / "log"
-    with log.open("wb") as writing:
-        variables = {name: text for name, text in os.environ.items() if name != "NORNWEAVE_SERVICE_TOKEN"}
-        command = [sys.executable, "-c", SERVE, str(published.file)]
-        server = subprocess.Popen(command, stderr=writing, env={**variables, "PYTHONPATH": os.pathsep.join(sys.path)})
-    until(lambda: log.read_text().startswith("http://"), log.read_text)
-    yield server, log.read_text().splitlines()[0]
-    for process in [*psutil.Process(server.pid).children(), server] if server.poll() is None else []:
-        process.kill()
-    server.wait()
-
-
 @pytest.mark.slow
 @pytest.mark.skipif(not HAS_WORKERS, reason="this system does not share ports between processes")
-def test_several_processes_are_added_up_also_after_one_of_them_died(
-    served: tuple[subprocess.Popen[bytes], str],
-) -> None:
-    server, url = served
+def test_several_processes_are_added_up_also_after_one_of_them_died(published: Settings, started: Started) -> None:
+    server, url = started(SERVE, published.file)
 
     def ask(_: int) -> int:
         return httpx.post(f"{url}/query", json={"query": "post_entry"}, timeout=60).status_code

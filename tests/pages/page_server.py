@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import httpx
-import uvicorn
+from live_server import live
 from playwright.sync_api import Page
+from waiting import until
 
 from api.app import create_app
-from api.listening import listen, url_of
 from nornweave.settings import Settings
 
 WAIT_S = 60.0
@@ -31,33 +29,12 @@ HOSTILE_PAPER = "# Chargebacks <svg onload=window.hacked=1>\n\nA chargeback \"qu
 
 @contextmanager
 def serving(settings: Settings, **environment: str) -> Iterator[str]:
-    """Serve in a thread of this process, and yield the address."""
-    app = create_app(settings, environment=environment)
-    server = uvicorn.Server(uvicorn.Config(app, log_config=None, lifespan="on", ws="none"))
-    with listen("127.0.0.1", 0) as listener:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-        thread.start()
-        try:
-            url = url_of(listener)
-            wait_until_ready(url, environment)
-            yield url
-        finally:
-            server.should_exit = True
-            thread.join()
-
-
-def wait_until_ready(url: str, environment: dict[str, str]) -> None:
+    """Serve in a thread of this process, and yield the address once every domain answers."""
     token = environment.get("NORNWEAVE_SERVICE_TOKEN")
     headers = {"authorization": f"Bearer {token}"} if token else {}
-    end = time.monotonic() + WAIT_S
-    while time.monotonic() < end:
-        try:
-            if httpx.get(f"{url}/ready", headers=headers).status_code == 200:
-                return
-        except httpx.TransportError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError("the server is not ready")
+    with live(create_app(settings, environment=environment)) as url:
+        until(lambda: httpx.get(f"{url}/ready", headers=headers, timeout=WAIT_S).status_code == 200)
+        yield url
 
 
 def is_here(address: str) -> bool:
