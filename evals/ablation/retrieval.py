@@ -79,7 +79,7 @@ def variants() -> Iterator[Variant]:
     yield Variant("reciprocal rank fusion", _plan(combine="rrf"))
     yield Variant("document_share 0", _plan(document_share=0.0))
     yield Variant("function_words 1", _plan(function_words=1.0))
-    yield Variant("k1 1.2, b 0.75", _plan(k1=1.2, b=0.75))
+    yield Variant("k1 2, b 0.5", _plan(k1=2.0, b=0.5))
 
 
 def retrieval_table(
