@@ -15,13 +15,13 @@ from starlette.types import Receive, Scope, Send
 
 from api.connections import network_of
 from api.errors import ProblemError
+from api.negotiation import EVENTS
 from api.ports import EnginePort
 from api.schemas import to_json
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.fusion.records import Synthesis
 from nornweave.retrieval.question import Question
 
-EVENTS = "text/event-stream"
 # In the description of the API: what one event is (OpenAPI 3.2, 4.14.4).
 EVENT_CONTENT = {
     EVENTS: {
@@ -43,18 +43,6 @@ RETRY_STREAM_S = 5
 
 T = TypeVar("T")
 Write = Callable[[Callable[[str], None]], Future[Synthesis]]
-
-
-def prefers_events(accept: str) -> bool:
-    """Tell whether a client would rather have events than JSON, by the quality values of its ``Accept``."""
-    quality: dict[str, float] = {}
-    for kind in accept.split(","):
-        name, *parameters = (part.strip().lower() for part in kind.split(";"))
-        stated = next((value[2:] for value in parameters if value.startswith("q=")), "1")
-        with contextlib.suppress(ValueError):
-            quality[name] = float(stated)
-    others = [quality.get(name, 0.0) for name in ("application/json", "application/*", "*/*")]
-    return quality.get(EVENTS, 0.0) > max(others)
 
 
 def event(name: str | None, document: object) -> bytes:

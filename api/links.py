@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import quote, urlsplit
 
 from starlette.requests import Request
 
 from api.listening import default_port
+from api.pages.addresses import original, passage_address
 from nornweave.errors import ConfigError
 from nornweave.supervisor import LOOPBACK
 from nornweave.views.tools import Link
@@ -24,7 +24,7 @@ def configured_url(environment: Mapping[str, str]) -> str | None:
     url = environment.get(URL_VARIABLE, "").strip().rstrip("/")
     if not url:
         return None
-    if not _is_web(url) or "?" in url or "#" in url:
+    if not original(url) or "?" in url or "#" in url:
         raise ConfigError(f"{URL_VARIABLE}: {url!r} is not an address such as https://search.example.org")
     return url
 
@@ -36,7 +36,7 @@ def usual_url(environment: Mapping[str, str]) -> str:
 
 def permalinks(base: str) -> Link:
     """Return what links every passage to its page below ``base``."""
-    return lambda chunk_id, _: f"{base}/passages/{quote(chunk_id, safe='')}"
+    return lambda chunk_id, _: base + passage_address(chunk_id)
 
 
 def page_links(public_url: str | None, request: Request) -> Link:
@@ -47,13 +47,4 @@ def page_links(public_url: str | None, request: Request) -> Link:
 def own_links(base: str) -> Link:
     """Return what links a passage to where it was published, else to its page: for whom no server may run."""
     pages = permalinks(base)
-    return lambda chunk_id, url: url if url and _is_web(url) else pages(chunk_id, url)
-
-
-def _is_web(url: str) -> bool:
-    """Tell an address that is safe to open: what a document calls its URL may be anything."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return False
-    return url.isprintable() and " " not in url and parts.scheme in {"http", "https"} and bool(parts.hostname)
+    return lambda chunk_id, url: original(url) or pages(chunk_id, url)

@@ -21,6 +21,7 @@ from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.ports import EnginePort
+from api.workers import METRICS_FOLDER
 from nornweave.errors import NornWeaveError
 from nornweave.fusion.records import Answer
 from nornweave.quality.records import LAST_STAGE
@@ -28,8 +29,6 @@ from nornweave.views.evaluations import EvaluationsQuery
 
 log = logging.getLogger(__name__)
 
-FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
-"""prometheus_client reads it when it is imported; ``workers.py`` sets it for the processes that it starts."""
 CONTENT_TYPE = CONTENT_TYPE_LATEST
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 UNMATCHED = "unmatched"
@@ -97,7 +96,7 @@ class Metrics:
         """Return everything in Prometheus' text format; reads the state of the index from disk."""
         registry = CollectorRegistry()
         registry.register(self._state)
-        if os.environ.get(FOLDER_VARIABLE):
+        if os.environ.get(METRICS_FOLDER):
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
             return generate_latest(registry)
         return generate_latest(self._registry) + generate_latest(registry)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
@@ -11,8 +12,12 @@ from api.errors import ProblemError
 from api.event_streams import StreamSlots
 from api.limits import Admission
 from api.ports import AgentPort, EnginePort
+from api.starting import wait_for_start
 from api.syncs import Syncs
+from nornweave.retrieval.question import Question
 from nornweave.types import Domain
+
+T = TypeVar("T")
 
 # A question waits for its domains, which compute in pools of the engine, 16 threads each. With 8 clients on 2 CPUs, 2,
 # 4 and 8 at once answered as many a second; more of them leave room beside those that wait for a domain that hangs.
@@ -77,6 +82,17 @@ class Serving:
     def domains(self) -> tuple[Domain, ...]:
         """Return the domains that are served."""
         return tuple(agent.domain for agent in self.agents)
+
+    async def ask(self, question: Question, work: Callable[[EnginePort], T]) -> T:
+        """Do what asks the domains of a question, in its turn and by its deadline, once one of them has started.
+
+        Raises:
+            ProblemError: 503, none of them takes requests or too much else is going on.
+        """
+        asked = [agent for agent in self.agents if question.domains is None or agent.domain in question.domains]
+        await wait_for_start(asked, question.deadline)
+        left_s = question.deadline.left_s if question.deadline else None
+        return await self.questions.run(lambda: work(self.engine), left_s)
 
     def agent(self, domain: str) -> AgentPort:
         """Return the agent of a domain.

@@ -35,6 +35,9 @@ POLL_S = 0.2
 LASTING_S = 60.0
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 30.0
 
+METRICS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""Names the folder through which processes add their metrics up; prometheus_client reads it when it is imported."""
+
 Start = Callable[[], "subprocess.Popen[bytes]"]
 
 
@@ -57,7 +60,7 @@ def starting(config: Path, host: str, listener: socket.socket, agent: Domain | N
     """Return what starts a serving process that accepts from ``listener`` and keeps its metrics in a shared folder."""
     shared = listener.fileno()
     command = [sys.executable, "-m", "api.worker", str(config), host, str(shared), *([agent.value] if agent else [])]
-    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(metrics)}
+    environment = {**os.environ, METRICS_FOLDER: str(metrics)}
     return lambda: subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, pass_fds=[shared], env=environment
     )

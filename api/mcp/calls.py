@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from api.arrival import Arrival
 from api.ports import EnginePort
-from api.starting import wait_for_start
 from api.state import Serving
 from nornweave.retrieval.question import Question
 from nornweave.views.tools import Link
@@ -31,16 +30,8 @@ class Call:
     link: Link
 
     async def ask(self, question: Question, work: Callable[[EnginePort], T]) -> T:
-        """Do what asks the domains, in its turn and within its time, as ``POST /query`` does.
-
-        Raises:
-            ProblemError: 503, the domains are still loading or too much else is going on.
-        """
-        agents = [
-            agent for agent in self.serving.agents if question.domains is None or agent.domain in question.domains
-        ]
-        await wait_for_start(agents, self.arrival.deadline)
-        return await self.serving.questions.run(lambda: work(self.serving.engine), self.arrival.left_s)
+        """Do what asks the domains, as ``POST /query`` does; raises as ``Serving.ask`` does."""
+        return await self.serving.ask(question, work)
 
     async def look_up(self, work: Callable[[EnginePort], T]) -> T:
         """Do what only reads, in its turn; raises as ``ask`` does."""

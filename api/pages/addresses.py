@@ -27,13 +27,13 @@ def conflict_address(entry_id: str) -> str:
 
 def original(url: object) -> str | None:
     """Return an address that a reader may open: an absolute http or https one, nothing else (``javascript:``)."""
-    if not isinstance(url, str) or len(url) > 2048 or any(ord(character) < 33 for character in url):
+    if not isinstance(url, str) or len(url) > 2048 or not url.isprintable() or " " in url:
         return None
     try:
         parts = urlsplit(url)
     except ValueError:
         return None
-    return url if parts.scheme in {"http", "https"} and parts.netloc else None
+    return url if parts.scheme in {"http", "https"} and parts.hostname else None
 
 
 def local(path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.sse import format_sse_event
@@ -21,11 +21,11 @@ from api.chat_documents import (
     sources_list,
 )
 from api.errors import unexpected_problem
-from api.event_streams import EVENT_CONTENT, EVENTS, Writing, answer_streamed, event, stream, text_events
+from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
 from api.links import page_links
+from api.negotiation import EVENTS
 from api.openapi import problem_responses
 from api.schemas import json_response
-from api.starting import wait_for_start
 from api.state import Served
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.retrieval.question import Question
@@ -60,12 +60,10 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     arrival = arrive(serving.timeout_ms)
     writes = serving.engine.writes_answers
     question = body.question(serving.domains, arrival, synthesize=writes)
-    agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
-    await wait_for_start(agents, arrival.deadline)
     chat = _Chat(question, body.model, int(arrival.now.timestamp()), page_links(serving.public_url, request), writes)
 
     async def answer() -> StreamedAnswer:
-        return await serving.questions.run(lambda: answer_streamed(serving.engine, question), arrival.left_s)
+        return await serving.ask(question, lambda engine: answer_streamed(engine, question))
 
     if body.stream:
         return await stream(request, serving.streams, answer, chat.events)
@@ -118,5 +116,5 @@ class _Chat:
         yield event(None, last)
         yield format_sse_event(data_str="[DONE]")
 
-    def _piece(self, delta: ChunkDelta, finish_reason: Literal["stop"] | None = None) -> bytes:
-        return event(None, chunk(self.question.query_id, self.model, self.created, delta, finish_reason))
+    def _piece(self, delta: ChunkDelta) -> bytes:
+        return event(None, chunk(self.question.query_id, self.model, self.created, delta))

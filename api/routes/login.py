@@ -13,8 +13,8 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from api.errors import ProblemError
+from api.negotiation import prefers_html
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
-from api.pages.negotiation import prefers_html
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
 from api.pages.shell import shell_of
 from api.sessions import COOKIE, CSRF_FIELD, LASTS_S, is_csrf_token, new_session, session_of

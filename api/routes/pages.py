@@ -21,6 +21,7 @@ from api.errors import ProblemError
 from api.evaluations_query import ComparisonQuery
 from api.feedback_body import FeedbackBody
 from api.ledger_query import LedgerQuery
+from api.negotiation import prefers_html
 from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, STATUS, SYNC, ask_address, local, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
@@ -32,16 +33,15 @@ from api.pages.catalogue import (
     filter_groups,
 )
 from api.pages.ledger_view import MAX_SHOWN, entries_of, find_entry
-from api.pages.negotiation import prefers_html
 from api.pages.passage_view import CONTEXT_LINES, MORE_LINES, passage_view
 from api.pages.quality_view import compared_of, generations_of, histories_of, last_refusal, published_before
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.status_view import status_view
+from api.ports import EnginePort
 from api.routes.login import browsers_form, checked_form
 from api.schemas import json_response
-from api.starting import wait_for_start
 from api.state import Serving
 from api.syncs import Running
 from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
@@ -279,22 +279,20 @@ async def _answered(
     serving: Serving = request.app.state.serving
     body = form.body()
     question = body.question(serving.domains, arrival)
-    agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
-    await wait_for_start(agents, arrival.deadline)
 
-    def answer() -> Response:
-        document: FusionResult = serving.engine.query(question)
-        serving.engine.remember(question, document)
+    def answer(engine: EnginePort) -> Response:
+        document: FusionResult = engine.query(question)
+        engine.remember(question, document)
         if _wants_json(request):
             return json_response(document)
         context = {
             **_ask_context(request, catalogue, form),
             "answer": answer_view(document, catalogue),
-            "writing": writing_body(body) if serving.engine.writes_answers and document["items"] else "",
+            "writing": writing_body(body) if engine.writes_answers and document["items"] else "",
         }
         return html_response("ask.html", context)
 
-    return await serving.questions.run(answer, arrival.left_s)
+    return await serving.ask(question, answer)
 
 
 def _found(

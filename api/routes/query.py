@@ -11,22 +11,13 @@ from fastapi.responses import PlainTextResponse
 
 from api.arrival import arrive
 from api.errors import unexpected_problem
-from api.event_streams import (
-    EVENT_CONTENT,
-    EVENTS,
-    Writing,
-    answer_streamed,
-    event,
-    prefers_events,
-    stream,
-    text_events,
-)
+from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
 from api.fuse_body import FuseBody
+from api.negotiation import EVENTS, prefers_events
 from api.openapi import problem_responses
 from api.ports import EnginePort
 from api.query_body import QueryBody
 from api.schemas import json_response
-from api.starting import wait_for_start
 from api.state import Served
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.errors import QueryError
@@ -54,19 +45,17 @@ async def query(body: QueryBody, serving: Served, request: Request) -> Response:
     """
     arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms)
     question = body.question(serving.domains, arrival)
-    agents = [agent for agent in serving.agents if question.domains is None or agent.domain in question.domains]
-    await wait_for_start(agents, arrival.deadline)
     if prefers_events(request.headers.get("accept", "")):
         if body.format == "text":
             raise QueryError("format", f"'text' is not sent as events; leave it out, or do not accept {EVENTS}")
         return await stream(
             request,
             serving.streams,
-            lambda: serving.questions.run(lambda: answer_streamed(serving.engine, question), arrival.left_s),
+            lambda: serving.ask(question, lambda engine: answer_streamed(engine, question)),
             lambda streamed: _events(streamed, question, limited=body.timeout_ms is not None),
         )
     answer = _text if body.format == "text" else _document
-    return await serving.questions.run(lambda: answer(serving.engine, question), arrival.left_s)
+    return await serving.ask(question, lambda engine: answer(engine, question))
 
 
 @router.post("/fuse", response_model=FusionResult)

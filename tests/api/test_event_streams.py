@@ -15,7 +15,8 @@ from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 from waiting import until
 
 from api.app import create_app
-from api.event_streams import StreamSlots, prefers_events
+from api.event_streams import StreamSlots
+from api.negotiation import prefers_events
 from nornweave.settings import Settings
 from nornweave.settings.fusion import FusionSettings
 

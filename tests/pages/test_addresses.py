@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from api.negotiation import prefers_html
 from api.pages.addresses import local, original, passage_address
-from api.pages.negotiation import prefers_html
 
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"
 

@@ -1,14 +1,19 @@
-"""Which of HTML and JSON a client prefers (RFC 9110, section 12.5.1)."""
+"""Which media type a client prefers, by its ``Accept`` (RFC 9110, section 12.5.1)."""
 
 from __future__ import annotations
 
-HTML, JSON = "text/html", "application/json"
+EVENTS, HTML, JSON = "text/event-stream", "text/html", "application/json"
 
 
 def prefers_html(accept: str, *, otherwise: bool) -> bool:
     """Tell whether a client wants HTML rather than JSON; ``otherwise`` where it does not mind."""
     html, json = _quality(accept, HTML), _quality(accept, JSON)
     return otherwise if html == json else html > json
+
+
+def prefers_events(accept: str) -> bool:
+    """Tell whether a client names events, and would rather have them than JSON."""
+    return EVENTS in accept.lower() and _quality(accept, EVENTS) > _quality(accept, JSON)
 
 
 def _quality(accept: str, kind: str) -> float:
