@@ -232,7 +232,11 @@ def has_unfinished_run(instance: dg.DagsterInstance, domain: Domain) -> bool:
 
 def _local_sources(settings: Settings, domain: Domain) -> Mapping[str, Opener]:
     """Return the sources that may be listed every minute: those on this machine."""
-    return {source.id: partial(open_source, source) for source in settings.sources_of(domain) if not source.repository}
+    return {
+        source.id: partial(open_source, source, settings.data_dir)
+        for source in settings.sources_of(domain)
+        if not source.is_remote
+    }
 
 
 def _inbox(settings: Settings, domain: Domain) -> Opener:

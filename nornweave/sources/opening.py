@@ -19,17 +19,19 @@ from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
 
 
-def open_source(settings: SourceSettings) -> Source:
+def open_source(settings: SourceSettings, data_dir: Path) -> Source:
     """Return the source; nothing is read yet.
+
+    Args:
+        settings: of the source.
+        data_dir: of the workspace; remote sources keep there what they have read.
 
     Raises:
         ConfigError: a key that the type needs is missing.
     """
     identity = SourceId(settings.id)
-    if settings.type is SourceType.GITHUB and settings.repository:
-        return GithubApiSource(
-            identity, settings.repository, api_url=settings.api_url, token=os.environ.get("GITHUB_TOKEN")
-        )
+    if settings.is_remote:
+        return _open_remote(settings, data_dir)
     root, include, exclude = _root(settings), settings.include, settings.exclude
     match settings.type:
         case SourceType.SLACK:
@@ -46,10 +48,24 @@ def open_source(settings: SourceSettings) -> Source:
             return InboxSource(identity, settings.domain, root)
         case SourceType.STACKEXCHANGE:
             return StackExchangeSource(identity, settings.domain, root, include=include, exclude=exclude)
-        case SourceType.FILES:
+        case _:
             return FilesSource(
                 identity, settings.domain, root, include=include, exclude=exclude, metadata=settings.metadata
             )
+
+
+def _open_remote(settings: SourceSettings, data_dir: Path) -> Source:
+    identity = SourceId(settings.id)
+    match settings.type:
+        case SourceType.GITHUB:
+            return GithubApiSource(
+                identity,
+                settings.repository or "",
+                api_url=settings.api_url or "https://api.github.com",
+                token=os.environ.get(settings.token_env or "GITHUB_TOKEN"),
+            )
+        case _:
+            raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} is not available yet ({data_dir})")
 
 
 def _root(settings: SourceSettings) -> Path:
