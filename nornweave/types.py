@@ -93,10 +93,15 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Everything a source lists at one moment, by path; and what it left out."""
+    """Everything a source lists at one moment, by path; and what it left out.
+
+    Attributes:
+        problem: why the listing is not complete, if so; then nothing follows from what it does not name.
+    """
 
     entries: tuple[Entry, ...]
     skipped: tuple[Skip, ...] = ()
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,12 @@ from nornweave.settings import SourceSettings, SourceType
 from nornweave.sources.files import FilesSource, StackExchangeSource
 from nornweave.sources.git.source import GitSource
 from nornweave.sources.github import GithubDumpSource
-from nornweave.sources.github_api import GithubApiSource
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.messages import MessagesSource
 from nornweave.sources.protocol import Source
+from nornweave.sources.remote.feed import Feed
+from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
+from nornweave.sources.remote.mirrored import MirroredSource
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
@@ -55,17 +57,22 @@ def open_source(settings: SourceSettings, data_dir: Path) -> Source:
 
 
 def _open_remote(settings: SourceSettings, data_dir: Path) -> Source:
-    identity = SourceId(settings.id)
+    folder = data_dir / "remote"
+    return MirroredSource(SourceId(settings.id), _feed(settings), folder, relist_s=settings.relist_hours * 3600)
+
+
+def _feed(settings: SourceSettings) -> Feed:
     match settings.type:
         case SourceType.GITHUB:
-            return GithubApiSource(
-                identity,
+            name = settings.token_env or "GITHUB_TOKEN"
+            return GithubFeed(
                 settings.repository or "",
-                api_url=settings.api_url or "https://api.github.com",
-                token=os.environ.get(settings.token_env or "GITHUB_TOKEN"),
+                api_url=settings.api_url or PUBLIC_API,
+                token=os.environ.get(name),
+                token_name=name,
             )
         case _:
-            raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} is not available yet ({data_dir})")
+            raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} cannot be read over the network")
 
 
 def _root(settings: SourceSettings) -> Path:

@@ -102,13 +102,17 @@ def diff(
         looks=looks,
         removed=gone,
         held=held,
-        unavailable={key: value.reason for key, value in listings.items() if isinstance(value, Unavailable)},
+        unavailable={key: reason for key, value in listings.items() if (reason := _problem(value))},
         unchanged=sum(
             stored.content_hash is not None and key not in looked_at and key not in removed_keys
             for key, stored in manifest.items()
         ),
         listed=len(listed) + sum(key not in listed and key not in removed_keys for key in manifest),
     )
+
+
+def _problem(listing: Listing | Unavailable) -> str | None:
+    return listing.reason if isinstance(listing, Unavailable) else listing.problem
 
 
 def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
@@ -130,7 +134,7 @@ def _split_removals(
     held: list[Held] = []
     for source_id, documents in known.items():
         listing = listings.get(source_id)
-        if isinstance(listing, Unavailable):
+        if isinstance(listing, Unavailable) or (listing and listing.problem):
             continue  # nothing follows from what it does not list
         missing = [stored for stored in documents if (stored.source_id, stored.path) not in listed]
         emptied = listing is not None and not listing.entries
