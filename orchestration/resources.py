@@ -44,6 +44,7 @@ RESOURCE = "syncs"
 # No option confirms anything: whoever reaches the UI can start a run with any configuration (``confirmations.py``).
 OPTIONS = {
     "full": dg.Field(bool, default_value=False, description="Read and chunk everything again; vectors are reused."),
+    "sources": dg.Field([str], default_value=[], description="Ids of the sources to list; all of them unless named."),
     "wait_s": dg.Field(float, default_value=60.0, description="Seconds to wait for another writer of a domain."),
     "retries": dg.Field(int, default_value=RETRIES, description="How often to try again what may pass by itself."),
     "retry_delay_s": dg.Field(
@@ -188,6 +189,7 @@ def domain_syncs(
             settings=settings,
             options=SyncOptions(
                 full=config["full"],
+                sources=tuple(config["sources"]),
                 wait_s=config["wait_s"],
                 run_id=run.run_id if run else "",
             ),
@@ -209,12 +211,14 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
     """Return the configuration of a run that is not the default one.
 
     Args:
-        options: only ``full`` and ``wait_s`` are used: the run has its own id, and configuration confirms nothing.
+        options: only ``full``, ``sources`` and ``wait_s`` are used: the run has its own id, and configuration confirms
+            nothing.
         retries: how often to try again after an error that may pass by itself.
         console_level: of what a run also logs on stderr; all of its events are in the UI in any case.
     """
     config = {
         "full": options.full,
+        "sources": list(options.sources),
         "wait_s": float(options.wait_s),
         "retries": retries,
     }
@@ -232,6 +236,6 @@ def logged_progress(log: Logger, clock: Callable[[], float] = time.monotonic) ->
         nonlocal last
         if clock() - last >= LOG_EVERY_S:
             last = clock()
-            log.info("%s: %s of %s", step, f"{done:,}", f"{total:,}")
+            log.info("%s: %s of %s", step, f"{done:,}", f"{total:,}" if total else "an unknown number")
 
     return show

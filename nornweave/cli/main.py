@@ -46,6 +46,10 @@ def _configure(
 def sync(
     context: typer.Context,
     domain: DomainsOption = None,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this source; may be repeated.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option(help="Say what would be read and removed, and stop.")] = False,
     full: Annotated[bool, typer.Option(help="Read and chunk everything again.")] = False,
     confirm_deletes: Annotated[bool, typer.Option(help="Carry out the removals that were held back.")] = False,
     accept_quality: Annotated[
@@ -56,17 +60,27 @@ def sync(
     as_json: JsonOption = False,
 ) -> None:
     """Bring the index up to date with the sources and publish it (a Dagster run, visible in its UI)."""
+    from nornweave.cli.preview import preview_sync
     from nornweave.cli.progress import ProgressBars, ProgressFile
     from nornweave.sync.records import SyncOptions
 
     settings = settings_of(context)
+    options = SyncOptions(
+        full=full,
+        confirm_deletes=confirm_deletes,
+        accept_quality=accept_quality,
+        sources=tuple(source or ()),
+        wait_s=wait,
+    )
+    domains = settings.domains_of(options.sources, domain)
+    if dry_run:
+        sys.exit(preview_sync(settings, domains, options, as_json=as_json))
     from orchestration.instance import open_instance
     from orchestration.runs import materialize
 
-    options = SyncOptions(full=full, confirm_deletes=confirm_deletes, accept_quality=accept_quality, wait_s=wait)
     with disk_full_said(settings.data_dir), ProgressBars(messages) as bars, open_instance(settings) as instance:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
-        run = materialize(settings, domain or settings.served_domains, options, progress, instance)
+        run = materialize(settings, domains, options, progress, instance)
     from nornweave.cli.report import print_sync, sync_document, sync_failed
 
     if as_json:

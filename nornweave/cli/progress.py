@@ -27,13 +27,20 @@ from nornweave.files.atomic_write import write_whole
 from nornweave.text.terminal import Terminal
 
 PAUSE_S = 0.5
-UNITS = {"load": "model", "store": "documents", "embed": "chunks", "build": "generation"}
+UNITS = {
+    "load": "model",
+    "list": "documents",
+    "read": "KiB",
+    "store": "documents",
+    "embed": "chunks",
+    "build": "generation",
+}
 
 
 class _Speed(ProgressColumn):
     def render(self, task: Task) -> Text:
         unit = task.fields["unit"]
-        return Text(f"{task.speed:,.0f} {unit}/s" if task.speed and task.total and task.total > 1 else "")
+        return Text(f"{task.speed:,.0f} {unit}/s" if task.speed and task.total != 1 else "")
 
 
 class ProgressBars:
@@ -62,11 +69,11 @@ class ProgressBars:
         self._bars.stop()
 
     def __call__(self, name: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` are through the step ``name`` (``domain step``)."""
+        """Show that ``done`` of ``total`` are through the step ``name``: ``domain step`` or ``domain step source``."""
         if name not in self._tasks:
-            unit = UNITS.get(name.rpartition(" ")[2], "")
-            self._tasks[name] = self._bars.add_task(f"{name} {unit}", total=total, unit=unit)
-        self._bars.update(self._tasks[name], completed=done, total=total)
+            unit = UNITS.get(name.split()[1], "")
+            self._tasks[name] = self._bars.add_task(f"{name} {unit}", total=total or None, unit=unit)
+        self._bars.update(self._tasks[name], completed=done, total=total or None)
 
 
 class ProgressFile:

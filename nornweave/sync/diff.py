@@ -19,9 +19,9 @@ BRAKE_DOCUMENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A source that could not be listed, and why."""
+    """A source that was not listed: why it could not be; ``None`` when nobody asked for it."""
 
-    reason: str
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)

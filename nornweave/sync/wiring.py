@@ -6,6 +6,7 @@ from functools import partial
 
 from nornweave.chunking.chunker import Chunker
 from nornweave.settings import DomainSettings, Settings
+from nornweave.settings.workspace import INBOX_ID
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.opening import open_source
 from nornweave.sync.confirmations import Confirmations
@@ -14,7 +15,7 @@ from nornweave.sync.records import DomainParts, Gate, Progress, SyncOptions
 from nornweave.types import Domain, SourceId
 from nornweave.wiring import encoder_of, store_of
 
-INBOX = SourceId("inbox")
+INBOX = SourceId(INBOX_ID)
 
 
 def domain_sync(

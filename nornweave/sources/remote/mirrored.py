@@ -5,16 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeAlias
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.files.paths import unsafe_path
+from nornweave.sources.protocol import Watcher
 from nornweave.sources.remote.feed import Feed, PositionLostError
 from nornweave.sources.remote.mirror import Mirror, Reading
 from nornweave.types import Document, Domain, Entry, Listing, Skip, SourceId
-
-Watcher: TypeAlias = Callable[[int, int, int | None], None]
-"""Called after each page: documents so far, their bytes, and how many documents are expected, if the API says so."""
 
 
 class MirroredSource:
