@@ -11,7 +11,9 @@ from typing import Annotated
 
 import typer
 
+from nornweave.cli.doctor import add_doctor_command
 from nornweave.cli.drift import add_drift_command
+from nornweave.cli.init import add_init_command
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
 from nornweave.cli.quality import add_quality_commands
 from nornweave.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
@@ -284,6 +286,8 @@ def up(
     sys.exit(supervise(settings_of(context), host=host, port=port, dagster_port=dagster_port))
 
 
+add_init_command(app)
+add_doctor_command(app)
 add_drift_command(app)
 add_quality_commands(app)
 

@@ -19,6 +19,18 @@ class Watched(Protocol):
         """Call ``watcher`` while the source is listed."""
 
 
+@runtime_checkable
+class Checked(Protocol):
+    """A source that can be tried without reading all of it."""
+
+    def check(self) -> None:
+        """Ask for as little as tells whether it can be read.
+
+        Raises:
+            SourceUnavailableError: it cannot.
+        """
+
+
 class Source(Protocol):
     """Where documents come from.
 

@@ -80,6 +80,20 @@ class Known(Protocol):
         """Count the records whose keys start so."""
 
 
+class _NothingKnown:
+    def body(self, key: str) -> Body | None:  # noqa: ARG002
+        return None
+
+    def under(self, prefix: str) -> Iterator[tuple[str, Body]]:  # noqa: ARG002
+        return iter(())
+
+    def count(self, prefix: str) -> int:  # noqa: ARG002
+        return 0
+
+
+NOTHING_KNOWN: Known = _NothingKnown()
+
+
 class Feed(Protocol):
     """One API of one source.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.files.paths import unsafe_path
 from nornweave.sources.protocol import Watcher
-from nornweave.sources.remote.feed import Feed, PositionLostError
+from nornweave.sources.remote.feed import NOTHING_KNOWN, Feed, Pass, PositionLostError
 from nornweave.sources.remote.mirror import Mirror, Reading
 from nornweave.types import Document, Domain, Entry, Listing, Skip, SourceId
 
@@ -59,6 +60,15 @@ class MirroredSource:
     def watched_by(self, watcher: Watcher) -> None:
         """Call ``watcher`` after each page that a listing brings."""
         self._watcher = watcher
+
+    def check(self) -> None:
+        """Ask for the first page, and store nothing.
+
+        Raises:
+            SourceUnavailableError: the API refuses, does not answer, or answers nonsense.
+        """
+        with _told():
+            next(self._feed.pages(Pass(is_full=True), NOTHING_KNOWN), None)
 
     def list(self) -> Listing:
         """Bring the mirror up to date and list its documents.
@@ -116,13 +126,11 @@ class MirroredSource:
         """Read the API to the end of a pass."""
         now = self._now()
         reading = mirror.begin(full=self._is_due(mirror.state(), now))
-        try:
+        with _told():
             try:
                 self._read(mirror, reading)
             except PositionLostError:
                 self._read(mirror, mirror.restart())
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
-            raise SourceUnavailableError(f"an answer of another shape than expected ({error!r})") from error
         mirror.complete(reading.number, full=reading.state.is_full, now=now)
 
     def _read(self, mirror: Mirror, reading: Reading) -> None:
@@ -134,3 +142,12 @@ class MirroredSource:
 
     def _is_due(self, before: Reading, now: float) -> bool:
         return not before.full_at or now - before.full_at >= self._relist_s
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say that an answer has another shape than expected: whatever a feed trips over came from the API."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise SourceUnavailableError(f"an answer of another shape than expected ({error!r})") from error
