@@ -19,6 +19,7 @@ from nornweave.files.full_disk import full_disk
 from nornweave.settings import Settings
 from nornweave.store.port import Publication
 from nornweave.sync.alarms import OF_A_SYNC, Alarm, AlarmKind, alarms_of
+from nornweave.sync.pace import Pace
 from nornweave.sync.pipeline import DomainSync
 from nornweave.sync.records import Progress, SyncOptions, SyncReport
 from nornweave.sync.run_status import record_failure, record_run
@@ -230,12 +231,13 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
 
 def logged_progress(log: Logger, clock: Callable[[], float] = time.monotonic) -> Progress:
     """Return a progress that logs at most every ``LOG_EVERY_S``: every line is an event that is stored."""
-    last = clock()
+    last, pace = clock(), Pace(clock)
 
     def show(step: str, done: int, total: int) -> None:
         nonlocal last
-        if clock() - last >= LOG_EVERY_S:
+        told = pace.told(step, done, total)
+        if told and clock() - last >= LOG_EVERY_S:
             last = clock()
-            log.info("%s: %s of %s", step, f"{done:,}", f"{total:,}" if total else "an unknown number")
+            log.info("%s: %s", step, told)
 
     return show

@@ -24,17 +24,10 @@ from rich.progress import (
 from rich.text import Text
 
 from nornweave.files.atomic_write import write_whole
+from nornweave.sync.pace import UNITS, Pace
 from nornweave.text.terminal import Terminal
 
 PAUSE_S = 0.5
-UNITS = {
-    "load": "model",
-    "list": "documents",
-    "read": "KiB",
-    "store": "documents",
-    "embed": "chunks",
-    "build": "generation",
-}
 
 
 class _Speed(ProgressColumn):
@@ -82,13 +75,17 @@ class ProgressFile:
     def __init__(self, file: Path, show: Callable[[str, int, int], None]) -> None:
         self._file = file
         self._show = show
+        self._pace = Pace()
         self._step, self._written_at = "", 0.0
 
     def __call__(self, name: str, done: int, total: int) -> None:
         """Pass it on, and write it at most twice a second; each step at least once."""
         self._show(name, done, total)
+        pace = self._pace.told(name, done, total)
+        if pace is None:
+            return
         now = time.monotonic()
         if name != self._step or now - self._written_at >= PAUSE_S:
             self._step, self._written_at = name, now
             with contextlib.suppress(OSError):  # progress that nobody sees fails no sync
-                write_whole(self._file, json.dumps({"step": name, "done": done, "total": total}))
+                write_whole(self._file, json.dumps({"step": name, "done": done, "total": total, "pace": pace}))

@@ -285,8 +285,8 @@ class DomainSync:
             return Unavailable(str(error))
 
     def _show_reading(self, source_id: str, documents: int, size: int, expected: int | None) -> None:
-        self._progress(f"list {source_id}", documents, expected or 0)
         self._progress(f"read {source_id}", size // 1024, 0)
+        self._progress(f"list {source_id}", documents, expected or 0)
 
     def _compare(self) -> Changes:
         """Compare the listings with the manifest; what the brake holds goes only if a person has confirmed it."""
