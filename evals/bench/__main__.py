@@ -12,6 +12,7 @@ import typer
 from evals.bench import (
     encoding,
     evaluating,
+    fetching,
     fusing,
     pages,
     precision,
@@ -32,7 +33,7 @@ def main(
         str,
         typer.Option(
             help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
-            "only if named: precision, tuning, hnsw, large, pages."
+            "only if named: precision, tuning, hnsw, large, pages, remote."
         ),
     ] = "",
     copies: Annotated[int, typer.Option(help="How many times 100,000 chunks `large` has.")] = 10,
@@ -61,6 +62,7 @@ def main(
             "tuning": lambda: tuning.print_tuning(shared, kept / "fusion"),
             "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
             "pages": lambda: pages.print_pages(url),
+            "remote": fetching.print_fetching,
             "large": lambda: recalling.print_recall(kept / "recall", copies=copies),
         }
         tables = {**usual, **if_named}

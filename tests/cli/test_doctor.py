@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,9 @@ from typing import Any
 import pytest
 from command_line import HASHED, nornweave
 
+from evals.apis.github import REPOSITORY, TOKEN, GithubServer
+from evals.apis.server import serving
 from nornweave.doctor.machine import look_at_clock, look_at_port, space_finding
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "sources"))
-from github_server import REPOSITORY, TOKEN, GithubServer
-from remote_server import serving
 
 GIB = 1024**3
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from typing import Any
 import pytest
 from command_line import HASHED, nornweave
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "sources"))
-from github_server import REPOSITORY, TOKEN, GithubServer
-from remote_server import Reply, serving
+from evals.apis.github import REPOSITORY, TOKEN, GithubServer
+from evals.apis.server import Reply, serving
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -12,12 +11,10 @@ from typing import Any
 import dagster as dg
 import pytest
 import yaml
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "sources"))
-from github_server import REPOSITORY, TOKEN, GithubServer
-from remote_server import Api, Reply, serving
 from workspace_support import HASHED
 
+from evals.apis.github import REPOSITORY, TOKEN, GithubServer
+from evals.apis.server import Api, Reply, serving
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings, load_settings

@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
-from remote_server import HANG_UP, Api, Reply, Request, serving
 from waiting import HANGS_S, SOON_S
 
+from evals.apis.server import HANG_UP, Api, Reply, Request, serving
 from nornweave.errors import ConfigError, SourceUnavailableError
 from nornweave.sources.remote.api_client import ApiClient, Limits
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from github_server import REPOSITORY, TOKEN, GithubServer, large
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from remote_server import HANG_UP, Reply, serving
 
+from evals.apis.github import REPOSITORY, TOKEN, GithubServer, large
+from evals.apis.server import HANG_UP, Reply, serving
 from nornweave.errors import ConfigError, SourceUnavailableError
 from nornweave.sources.github import github_document
 from nornweave.sources.remote.api_client import Limits

@@ -63,11 +63,17 @@ class Api:
             return self.faults.popleft() if self.faults else self.handle(request)
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing: clients are killed on purpose."""
+
+
 @contextmanager
 def serving(api: Api) -> Iterator[Api]:
     """Serve an API on a free port of the loopback address; ``api.url`` is its address."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(api))
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), _handler(api))
     api.url = f"http://127.0.0.1:{server.server_port}"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
     thread.start()

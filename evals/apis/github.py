@@ -11,8 +11,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-from remote_server import Api, Reply, Request
-
+from evals.apis.server import Api, Reply, Request
 from nornweave.types import digest
 
 BASE = datetime(2026, 1, 1, tzinfo=UTC)
