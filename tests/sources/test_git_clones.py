@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -145,7 +146,7 @@ def test_leftovers_of_a_killed_git_are_removed_and_everything_else_stays(tmp_pat
     assert sorted(file for file in repository.rglob("*")) == before
 
 
-@pytest.mark.parametrize("damage", ["pack", "index", "head", "ref", "config", "folder", "tree"])
+@pytest.mark.parametrize("damage", ["pack", "index", "head", "ref", "config", "folder", "tree", "half removed"])
 def test_a_damaged_clone_is_made_anew(tmp_path: Path, upstream: Upstream, damage: str) -> None:
     opened = source(tmp_path, upstream.url)
     assert texts(opened) == upstream.documents()
@@ -161,6 +162,8 @@ def test_a_damaged_clone_is_made_anew(tmp_path: Path, upstream: Upstream, damage
     elif damage == "index":
         for pack in packs:
             pack.with_suffix(".idx").write_bytes(b"nonsense")
+    elif damage == "half removed":
+        shutil.rmtree(repository / "objects/pack")
     elif damage == "folder":
         for pack in packs:
             pack.unlink()

@@ -228,7 +228,11 @@ def test_a_web_server_that_gives_out_files_is_read(tmp_path: Path, upstream: Rep
     bare = server.root / "plain.git"
     upstream.git("clone", "-q", "--bare", str(upstream.root), str(bare))
     subprocess.run(["git", "--git-dir", str(bare), "update-server-info"], check=True)
-    assert len(texts(source(tmp_path, server.url("plain.git")))) == 3
+    opened = source(tmp_path, server.url("plain.git"))
+    assert len(texts(opened)) == 3
+    server.take_requests()
+    opened.list()
+    assert server.take_requests() == ["GET /plain.git/info/refs", "GET /plain.git/HEAD"]
 
 
 def test_a_file_that_the_server_has_lost_fails_alone(tmp_path: Path, upstream: Repository, server: GitServer) -> None:

@@ -95,19 +95,25 @@ class OpenClone:
     def give_up(self) -> None:
         """Remove everything that was fetched, and remember what was too large."""
         self.start_anew()
-        write_whole(self._note, json.dumps({"commit": self.looked_up, "max_bytes": self.max_bytes}))
+        with suppress(OSError):
+            write_whole(self._note, json.dumps({"commit": self.looked_up, "max_bytes": self.max_bytes}))
 
     @property
     def _bounds(self) -> Bounds:
         return Bounds(FETCH_S, self.repository, self.max_bytes, inherited=(self.lock,))
 
     def _prepare(self) -> None:
-        """Make an empty repository, or remove what a killed git has left in the one that is there."""
-        if not (self.repository / "HEAD").is_file():
-            self.start_anew()
-            with suppress(GitFailedError):
-                run_git(Path("/"), "init", "--quiet", "--bare", "--template=", str(self.repository), timeout_s=_LOCAL_S)
+        """Remove what a killed git has left; make a repository where nothing was fetched yet."""
         remove_leftovers(self.repository)
+        if (self.repository / "HEAD").is_file() and not self.is_empty:
+            return
+        self.start_anew()
+        try:
+            run_git(Path("/"), "init", "--quiet", "--bare", "--template=", str(self.repository), timeout_s=_LOCAL_S)
+        except GitFailedError as error:
+            raise SourceUnavailableError(
+                f"{self.repository}: it cannot be made ({error}); let data_dir be written, and make room"
+            ) from error
 
     def _kept(self, ref: str) -> str | None:
         """Return the commit that was fetched for a ref."""
@@ -120,7 +126,8 @@ class OpenClone:
     @property
     def is_empty(self) -> bool:
         """Tell whether nothing was fetched yet."""
-        return not any(self.repository.glob("objects/pack/*.idx"))
+        objects = self.repository / "objects"
+        return not any(objects.glob("pack/*.idx")) and not any(objects.glob("??/*"))
 
     @property
     def _note(self) -> Path:

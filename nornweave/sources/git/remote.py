@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -86,7 +87,7 @@ class RemoteGitSource:
         with self._clone.writing(self._selection) as clone:
             if self._mark.exists():
                 clone.start_anew()
-                self._mark.unlink()
+                self._mark.unlink(missing_ok=True)
             if not clone.is_empty:
                 try:
                     return self._list(clone)
@@ -114,7 +115,8 @@ class RemoteGitSource:
             if error.__cause__ is None:
                 raise TransientDocumentError(_LOST.format(entry.gate)) from error
             if not isinstance(error.__cause__, TimeoutError):
-                self._mark.touch()
+                with suppress(OSError):
+                    self._mark.touch()
             raise
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
