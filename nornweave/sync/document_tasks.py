@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nornweave.chunking.chunker import Chunker
+from nornweave.parsing.confluence import confluence_document
 from nornweave.parsing.file import read_document
 from nornweave.parsing.transfer import document_from, entry_from
 from nornweave.sources.files import stackexchange_document
@@ -20,6 +21,7 @@ from nornweave.sync.index_chunks import index_chunks
 from nornweave.types import Document, Domain, SourceId
 
 PARSERS: Mapping[str, Any] = {
+    "confluence": confluence_document,
     "file": read_document,
     "github": github_document,
     "inbox": inbox_document,
