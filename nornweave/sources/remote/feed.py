@@ -90,6 +90,9 @@ class _NothingKnown:
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:  # noqa: ARG002
         return iter(())
 
+    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:  # noqa: ARG002
+        return iter(())
+
     def count(self, prefix: str) -> int:  # noqa: ARG002
         return 0
 
