@@ -17,6 +17,7 @@ from nornweave.sources.remote.atlassian import TOKEN_NAME
 from nornweave.sources.remote.confluence import ConfluenceFeed
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
+from nornweave.sources.remote.jira import JiraFeed
 from nornweave.sources.remote.mirrored import MirroredSource
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
@@ -78,6 +79,15 @@ def _feed(settings: SourceSettings) -> Feed:
             return ConfluenceFeed(
                 settings.url or "",
                 spaces=settings.spaces,
+                user=settings.user,
+                token=os.environ.get(name),
+                token_name=name,
+            )
+        case SourceType.JIRA:
+            name = settings.token_env or TOKEN_NAME
+            return JiraFeed(
+                settings.url or "",
+                projects=settings.projects,
                 user=settings.user,
                 token=os.environ.get(name),
                 token_name=name,

@@ -66,19 +66,28 @@ class Site:
         """Close the connections."""
         self._client.close()
 
-    def get(self, address: str, parameters: Parameters | None = None, *, resumed: bool = False) -> Mapping[str, Any]:
+    def get(
+        self,
+        address: str,
+        parameters: Parameters | None = None,
+        *,
+        resumed: bool = False,
+        allowed: frozenset[int] = frozenset(),
+    ) -> Mapping[str, Any]:
         """Ask for an address below the site's.
 
         Args:
             address: without a slash in front.
             parameters: of the query.
             resumed: the request names a page of a list: status 400 says that the site does not know it any more.
+            allowed: statuses beside success that mean an empty answer.
 
         Raises:
             PositionLostError: the page is unknown.
             SourceUnavailableError: no answer, no JSON object, or a refusal, in the site's words.
         """
-        return self._content(self._client.get(address, parameters, allowed=_BAD_REQUEST), resumed=resumed)
+        answer = self._client.get(address, parameters, allowed=_BAD_REQUEST | allowed)
+        return {} if answer.status in allowed else self._content(answer, resumed=resumed)
 
     def post(self, address: str, body: Mapping[str, Any], *, resumed: bool = False) -> Mapping[str, Any]:
         """Send a query as JSON; see ``get``."""
