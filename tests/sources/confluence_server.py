@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -96,6 +98,7 @@ class ConfluenceServer(Api):
         expected = base64.b64encode(f"{USER}:{TOKEN}".encode()).decode()
         if request.headers.get("authorization") not in {f"Basic {expected}", f"Bearer {TOKEN}"}:
             return Reply({"code": 401, "message": "Unauthorized; scope does not match"}, 401)
+        request = replace(request, path=re.sub(r"^/ex/confluence/[\w-]+", "", request.path))
         if request.path == f"{_API}/spaces":
             return self._page(request, self._asked_spaces(request))
         if request.path in (f"{_API}/pages", f"{_API}/blogposts"):

@@ -10,6 +10,7 @@ import base64
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,8 +22,8 @@ USER = "me@example.org"
 SITE = "https://team.atlassian.net"
 _API = "/rest/api/3"
 _JQL = re.compile(
-    r"(?:project in \((?P<projects>[^()]+)\)|project is not EMPTY)"
-    r'(?: and updated >= "-(?P<minutes>\d+)m")? order by created asc, key asc'
+    r'(?P<all>created >= "-20000d")?(?:project in \((?P<projects>[^()]+)\))?'
+    r'(?: and )?(?:updated >= "-(?P<minutes>\d+)m")? order by created asc, key asc'
 )
 
 
@@ -36,6 +37,7 @@ class JiraServer(Api):
         self.page_size = page_size
         self.embedded = embedded
         self.deployment = "Cloud"
+        self.too_large: set[str] = set()
         self.hours = 0
         self.epoch = 0
         self._ids = 10_000
@@ -107,6 +109,7 @@ class JiraServer(Api):
         self.epoch += 1
 
     def handle(self, request: Request) -> Reply:
+        request = replace(request, path=re.sub(r"^/ex/jira/[\w-]+", "", request.path))
         if request.path == f"{_API}/serverInfo":
             return Reply({"baseUrl": SITE, "deploymentType": self.deployment, "version": "1001.0.0"})
         expected = base64.b64encode(f"{USER}:{TOKEN}".encode()).decode()
@@ -132,6 +135,8 @@ class JiraServer(Api):
         query = _JQL.fullmatch(asked["jql"])
         if query is None:
             return _bad(f"Error in the JQL Query: {asked['jql']}")
+        if not any(query.groups()):
+            return _bad("Unbounded JQL queries are not allowed here. Please add a search restriction to your query.")
         projects = set(re.findall(r'"(\w+)"', query["projects"])) if query["projects"] else self.projects
         for unknown in projects - self.projects:
             return _bad(f"The value '{unknown}' does not exist for the field 'project'.")
@@ -158,10 +163,10 @@ class JiraServer(Api):
     def _bulk(self, asked: Mapping[str, Any]) -> Reply:
         if len(asked["issueIdsOrKeys"]) > 100:
             return _bad("At most 100 issues can be fetched.")
-        found = [self.issues[int(each)] for each in asked["issueIdsOrKeys"] if int(each) in self.issues]
-        missing = [each for each in asked["issueIdsOrKeys"] if int(each) not in self.issues]
-        issues = [self._shown(each, asked["fields"]) for each in found]
-        return Reply({"issues": issues, "issueErrors": [{"id": each, "errorMessage": "not found"} for each in missing]})
+        there = [each for each in asked["issueIdsOrKeys"] if int(each) in self.issues]
+        issues = [self._shown(self.issues[int(each)], asked["fields"]) for each in there if each not in self.too_large]
+        errors = [{"id": each, "errorMessage": "payload too large"} for each in there if each in self.too_large]
+        return Reply({"issues": issues, "issueErrors": errors})
 
     def _shown(self, issue: Mapping[str, Any], fields: Sequence[str]) -> Mapping[str, Any]:
         comments = list(issue["comments"].values())

@@ -35,8 +35,8 @@ class Source:
 
     def __init__(self, server: ConfluenceServer, folder: Path, **options: Any) -> None:
         self.clock = 1_000_000.0
-        chosen = {"user": USER, "token": TOKEN, "limits": QUICK, **options}
-        feed = ConfluenceFeed(f"{server.url}/wiki", **chosen)
+        chosen = {"url": f"{server.url}/wiki", "user": USER, "token": TOKEN, "limits": QUICK, **options}
+        feed = ConfluenceFeed(**chosen)
         self.source = MirroredSource(SourceId("wiki"), feed, folder, relist_s=86_400, now=lambda: self.clock)
 
     def gates(self) -> dict[str, str]:
@@ -200,6 +200,33 @@ def test_a_bearer_token_is_sent_without_a_user(wiki: ConfluenceServer, tmp_path:
     wiki.write(wiki.space("ENG"), "T")
     assert Source(wiki, tmp_path, user=None).said() == expected(wiki)
     assert {request.headers["authorization"] for request in wiki.requests} == {f"Bearer {TOKEN}"}
+
+
+def test_a_site_behind_the_address_for_scoped_tokens_is_cited_by_its_own(
+    wiki: ConfluenceServer, tmp_path: Path
+) -> None:
+    wiki.page_size = 1
+    space = wiki.space("ENG")
+    pages = [wiki.write(space, "T"), wiki.write(space, "U")]
+    found = Source(wiki, tmp_path, url=f"{wiki.url}/ex/confluence/11f5-ab").documents()
+    assert [found[f"ENG/{page}"].url for page in pages] == [
+        f"{SITE}/spaces/ENG/pages/{pages[0]}/T",
+        f"{SITE}/spaces/ENG/pages/{pages[1]}/U",
+    ]
+
+
+def test_a_changed_page_that_the_site_does_not_give_stays_as_it_was(wiki: ConfluenceServer, tmp_path: Path) -> None:
+    page = wiki.write(wiki.space("ENG"), "T", "<p>old</p>")
+    source = Source(wiki, tmp_path)
+    before = source.said()
+    wiki.edit(page, "<p>new</p>")
+    source.a_day_later()
+    nothing = Reply({"results": [], "_links": {}})
+    wiki.before = lambda request: wiki.faults.extend([nothing] if "id" in request.query else [])
+    assert source.said() == before
+    wiki.before = lambda _: None
+    source.a_day_later()
+    assert source.said() == expected(wiki)
 
 
 def test_a_page_without_text_is_left_out(wiki: ConfluenceServer, tmp_path: Path) -> None:

@@ -35,8 +35,8 @@ class Source:
 
     def __init__(self, server: JiraServer, folder: Path, **options: Any) -> None:
         self.clock = 1_000_000.0
-        chosen = {"user": USER, "token": TOKEN, "limits": QUICK, "now": server.now, **options}
-        feed = JiraFeed(server.url, **chosen)
+        chosen = {"url": server.url, "user": USER, "token": TOKEN, "limits": QUICK, "now": server.now, **options}
+        feed = JiraFeed(**chosen)
         self.source = MirroredSource(SourceId("tickets"), feed, folder, relist_s=86_400, now=lambda: self.clock)
 
     def gates(self) -> dict[str, str]:
@@ -130,9 +130,7 @@ def test_a_second_pass_asks_once_and_reads_what_changed(jira: JiraServer, tmp_pa
     source.gates()
     jira.requests.clear()
     assert source.gates() == before
-    assert [request.json()["jql"] for request in jira.requests] == [
-        'project is not EMPTY and updated >= "-40m" order by created asc, key asc'
-    ]
+    assert [request.json()["jql"] for request in jira.requests] == ['updated >= "-40m" order by created asc, key asc']
     jira.edit(issues[5], summary="Other")
     jira.edit_comment(issues[2], comment, "second")
     jira.comment(issues[7], "new")
@@ -163,6 +161,25 @@ def test_a_full_pass_finds_what_is_gone_and_asks_for_changed_issues_only(jira: J
     assert source.said() == expected(jira)
     fetched = [request.json()["issueIdsOrKeys"] for request in jira.requests if request.path.endswith("bulkfetch")]
     assert fetched == [[str(changed)]]
+
+
+def test_a_changed_issue_that_the_site_does_not_give_stays_as_it_was(jira: JiraServer, tmp_path: Path) -> None:
+    issue = jira.open("PAY", "old")
+    source = Source(jira, tmp_path)
+    source.said()
+    jira.edit(issue, summary="new")
+    jira.too_large = {str(issue)}
+    source.a_day_later()
+    assert source.said() == {"PAY/PAY-1": ["old"]}
+    jira.too_large = set()
+    source.a_day_later()
+    assert source.said() == {"PAY/PAY-1": ["new"]}
+
+
+def test_a_site_behind_the_address_for_scoped_tokens_is_cited_by_its_own(jira: JiraServer, tmp_path: Path) -> None:
+    jira.open("PAY", "T")
+    found = Source(jira, tmp_path, url=f"{jira.url}/ex/jira/11f5-ab/").documents()
+    assert found["PAY/PAY-1"].url == f"{SITE}/browse/PAY-1"
 
 
 def test_what_only_some_may_see_is_left_out(jira: JiraServer, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -256,15 +256,7 @@ class ConfluenceFeed:
             contents = [_Content.of(each, spaces, base, stage) for each in fresh if _is_read(each, spaces)]
             is_end = following is None or len(fresh) < len(results)
             step = self._stored(contents, known, None if is_end else following)
-            yield _Step(
-                records=step.records,
-                confirmed=step.confirmed,
-                gone=step.gone,
-                is_change=step.is_change,
-                cursor=step.cursor,
-                since=since,
-                is_end=is_end,
-            )
+            yield replace(step, since=since, is_end=is_end)
             if is_end:
                 return
             cursor = following
@@ -283,13 +275,16 @@ class ConfluenceFeed:
         same = [each for each in contents if each.is_as(known)]
         changed = [each for each in contents if not each.is_as(known)]
         for start in range(0, len(changed), WITH_BODIES):
-            ids = ",".join(each.id for each in changed[start : start + WITH_BODIES])
-            parameters: dict[str, str | int] = {"id": ids, "limit": WITH_BODIES, "body-format": "storage"}
-            content, results, _ = self._page_of(stage, {**parameters, "status": "current"}, None)
+            asked = [each.id for each in changed[start : start + WITH_BODIES]]
+            parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
+            content, results, _ = self._page_of(stage, {**parameters, "body-format": "storage"}, None)
             spaces, base = _spaces(known), self._base(content)
-            yield self._stored(
-                [_Content.of(each, spaces, base, stage) for each in results if _is_read(each, spaces)], known, cursor
-            )
+            given = [_Content.of(each, spaces, base, stage) for each in results if _is_read(each, spaces)]
+            # What was listed a moment ago and is not given stays as it was: the next full pass decides.
+            left = set(asked) - {each.id for each in given}
+            kept = tuple(f"{kind}/{identity}/" for identity in sorted(left) for kind in ("meta", "body", "trail"))
+            step = self._stored(given, known, cursor)
+            yield replace(step, confirmed=(*step.confirmed, *kept))
         yield _Step(
             records=tuple(each.meta for each in same),
             confirmed=tuple(f"{kind}/{each.id}/" for each in same for kind in ("body", "trail")),

@@ -34,6 +34,8 @@ _OVERLAP_MIN = 10
 _RESUMABLE_MIN = 30
 _COMMENTS_AT_ONCE = 100
 _ORDER = "order by created asc, key asc"
+# Jira refuses a query that restricts nothing.
+_EVERYTHING = 'created >= "-20000d"'
 _FIELDS = (
     *("summary", "description", "environment", "status", "resolution", "issuetype", "priority", "labels", "components"),
     *("reporter", "creator", "created", "updated", "comment", "security"),
@@ -163,16 +165,13 @@ class JiraFeed:
         }
 
     def _jql(self, seconds: float | None) -> str:
-        """Return the query for what changed in the last so many seconds, or for everything.
-
-        Jira refuses a query that restricts nothing.
-        """
+        """Return the query for what changed in the last so many seconds, or for everything."""
         keys = ", ".join(f'"{key}"' for key in self._projects)
-        about = f"project in ({keys})" if keys else "project is not EMPTY"
-        if seconds is None:
-            return f"{about} {_ORDER}"
-        minutes = max(math.ceil(seconds / 60), 0) + _OVERLAP_MIN + _RESUMABLE_MIN
-        return f'{about} and updated >= "-{minutes}m" {_ORDER}'
+        conditions = [f"project in ({keys})"] if keys else []
+        if seconds is not None:
+            minutes = max(math.ceil(seconds / 60), 0) + _OVERLAP_MIN + _RESUMABLE_MIN
+            conditions.append(f'updated >= "-{minutes}m"')
+        return f"{' and '.join(conditions) or _EVERYTHING} {_ORDER}"
 
     def _read_site(self) -> Record:
         """Ask what the site is called, and whether the account is one.
@@ -217,15 +216,17 @@ class JiraFeed:
         yield _Step(confirmed=tuple(f"issue/{_id(each)}/" for each in same), token=token)
         for start in range(0, len(changed), WHOLE):
             some: Sequence[Mapping[str, Any]] = changed[start : start + WHOLE]
+            kept: tuple[str, ...] = ()
             if is_brief:
                 wanted = {"issueIdsOrKeys": [_id(each) for each in some], "fields": list(_FIELDS)}
                 answer = self._site.post(f"{_API}/issue/bulkfetch", wanted)
-                some = listed(answer, "issues", f"{_API}/issue/bulkfetch")
-            records: list[Record] = []
-            for each in some:
-                records += self._issue(each)
+                given = listed(answer, "issues", f"{_API}/issue/bulkfetch")
+                # What was listed a moment ago and is not given stays as it was: the next full pass decides.
+                left = {_id(each) for each in some} - {_id(each) for each in given}
+                kept, some = tuple(f"issue/{identity}/" for identity in sorted(left)), given
+            records = tuple(record for each in some for record in self._issue(each))
             gone = tuple(f"issue/{_id(each)}/" for each in some)
-            yield _Step(records=tuple(records), gone=gone, token=token)
+            yield _Step(records=records, confirmed=kept, gone=gone, token=token)
 
     def _issue(self, content: Mapping[str, Any]) -> Iterator[Record]:
         """Yield an issue and its comments; nothing of one that only some may see."""
