@@ -23,8 +23,16 @@ from nornweave.parsing.conversation import as_is, mappings, parse_time
 from nornweave.parsing.isolated import parse_apart
 from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.atlassian import MAX_REQUESTS, TOKEN_NAME, Site, listed
+from nornweave.sources.remote.confluence_content import (
+    Content,
+    changed_trails,
+    contents_of,
+    id_of,
+    modified_at,
+    spaces_of,
+)
 from nornweave.sources.remote.feed import Body, Known, Page, Pass, PositionLostError, Record
-from nornweave.types import Document, Domain, Entry, JsonValue, SourceId
+from nornweave.types import Document, Domain, Entry, SourceId
 
 STAGES = ("spaces", "pages", "blogposts", "trails")
 # Of a list with bodies: a body may have megabytes. Of one without: as many as the API gives.
@@ -160,7 +168,7 @@ class ConfluenceFeed:
         if stage == "spaces":
             yield self._read_spaces(known)
         elif stage == "trails":
-            yield from _trails(known) if position["changed"] else (_Step(is_end=True),)
+            yield from self._trails(known) if position["changed"] else (_Step(is_end=True),)
         elif state.is_full:
             yield from self._all(stage, cursor, known, with_bodies=position["with_bodies"])
         else:
@@ -172,8 +180,8 @@ class ConfluenceFeed:
         records = []
         for content in self._list("spaces", parameters):
             key, name = str(content["key"]), as_is(content.get("name"), str)
-            body = {"key": key if _KEY.fullmatch(key) else _id(content["id"]), "name": name or key}
-            records.append(Record(key=f"space/{_id(content['id'])}/", document="", body=body))
+            body = {"key": key if _KEY.fullmatch(key) else id_of(content["id"]), "name": name or key}
+            records.append(Record(key=f"space/{id_of(content['id'])}/", document="", body=body))
         found = {str(record.body["key"]).casefold() for record in records}
         missing = [key for key in self._spaces if key.casefold() not in found]
         if missing:
@@ -222,11 +230,10 @@ class ConfluenceFeed:
         parameters |= {"limit": WITH_BODIES, "body-format": "storage"} if with_bodies else {"limit": WITHOUT_BODIES}
         if cursor is None:
             yield _Step(since=self._newest(stage, known))
-        spaces = _spaces(known)
+        spaces = spaces_of(known)
         for _ in range(MAX_REQUESTS):
             content, results, following = self._page_of(stage, parameters, cursor)
-            base = self._base(content)
-            contents = [_Content.of(each, spaces, base, stage) for each in results if _is_read(each, spaces)]
+            contents = contents_of(results, spaces, self._base(content), stage)
             if with_bodies:
                 yield self._stored(contents, known, cursor)
             else:
@@ -239,28 +246,32 @@ class ConfluenceFeed:
 
     def _changed(self, stage: str, cursor: str | None, before: str | None, known: Known) -> Iterator[_Step]:
         """List the newest first, back to where the last pass began."""
-        parameters = {
-            **self._of_spaces(known),
-            "sort": "-modified-date",
-            "limit": WITH_BODIES,
-            "body-format": "storage",
-        }
+        parameters = {**self._of_spaces(known), "sort": "-modified-date", "limit": WITH_BODIES}
         moment = parse_time(before)
         limit = moment - _OVERLAP if moment else None
-        spaces = _spaces(known)
+        spaces = spaces_of(known)
         for _ in range(MAX_REQUESTS):
             content, results, following = self._page_of(stage, parameters, cursor)
             since = _since(stage, results, before) if cursor is None else {}
-            fresh = [each for each in results if limit is None or (_modified(each) or limit) >= limit]
-            base = self._base(content)
-            contents = [_Content.of(each, spaces, base, stage) for each in fresh if _is_read(each, spaces)]
+            fresh = [each for each in results if limit is None or (modified_at(each) or limit) >= limit]
+            contents = contents_of(fresh, spaces, self._base(content), stage)
             is_end = following is None or len(fresh) < len(results)
-            step = self._stored(contents, known, None if is_end else following)
-            yield replace(step, since=since, is_end=is_end)
+            yield from self._stored_if_changed(stage, contents, known, cursor)
+            yield _Step(cursor=None if is_end else following, since=since, is_end=is_end)
             if is_end:
                 return
             cursor = following
         raise _endless(stage)
+
+    def _trails(self, known: Known) -> Iterator[_Step]:
+        """Store the titles above each page where they changed, some pages at a time."""
+        changed: list[Record] = []
+        for record in changed_trails(known):
+            changed.append(record)
+            if len(changed) == _TRAILS_AT_ONCE:
+                yield _Step(records=tuple(changed))
+                changed = []
+        yield _Step(records=tuple(changed), is_end=True)
 
     def _newest(self, stage: str, known: Known) -> Mapping[str, str]:
         """Return when the last change was, by the server's own times: what comes later is for the next pass."""
@@ -269,7 +280,7 @@ class ConfluenceFeed:
         return _since(stage, results, None)
 
     def _stored_if_changed(
-        self, stage: str, contents: Sequence[_Content], known: Known, cursor: str | None
+        self, stage: str, contents: Sequence[Content], known: Known, cursor: str | None
     ) -> Iterator[_Step]:
         """Store a list without bodies: those of other versions are asked for, the others are as they were."""
         same = [each for each in contents if each.is_as(known)]
@@ -278,8 +289,7 @@ class ConfluenceFeed:
             asked = [each.id for each in changed[start : start + WITH_BODIES]]
             parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
             content, results, _ = self._page_of(stage, {**parameters, "body-format": "storage"}, None)
-            spaces, base = _spaces(known), self._base(content)
-            given = [_Content.of(each, spaces, base, stage) for each in results if _is_read(each, spaces)]
+            given = contents_of(results, spaces_of(known), self._base(content), stage)
             # What was listed a moment ago and is not given stays as it was: the next full pass decides.
             left = set(asked) - {each.id for each in given}
             kept = tuple(f"{kind}/{identity}/" for identity in sorted(left) for kind in ("meta", "body", "trail"))
@@ -289,9 +299,10 @@ class ConfluenceFeed:
             records=tuple(each.meta for each in same),
             confirmed=tuple(f"{kind}/{each.id}/" for each in same for kind in ("body", "trail")),
             cursor=cursor,
+            is_change=any(known.body(each.meta.key) != each.meta.body for each in same),
         )
 
-    def _stored(self, contents: Sequence[_Content], known: Known, cursor: str | None) -> _Step:
+    def _stored(self, contents: Sequence[Content], known: Known, cursor: str | None) -> _Step:
         """Store pages with their bodies, and the names of the people in them."""
         records = [record for each in contents for record in (each.meta, each.body())]
         moved = [each for each in contents if not each.is_at_its_place(known)]
@@ -304,7 +315,7 @@ class ConfluenceFeed:
             is_change=changed,
         )
 
-    def _people(self, contents: Sequence[_Content], known: Known) -> Iterator[Record]:
+    def _people(self, contents: Sequence[Content], known: Known) -> Iterator[Record]:
         """Yield the names of accounts that are not known yet; an account that may not ask for names does without."""
         accounts = dict.fromkeys(account for each in contents for account in each.accounts())
         unknown = [each for each in accounts if _ACCOUNT.fullmatch(each) and known.body(f"user/{each}/") is None]
@@ -328,136 +339,17 @@ class ConfluenceFeed:
         return base.rstrip("/") if re.match(r"https?://", base) else f"{self._site.address}/wiki"
 
 
-@dataclass(frozen=True, slots=True)
-class _Content:
-    """A page or a blog post of a list."""
-
-    id: str
-    meta: Record
-    storage: str | None
-
-    @classmethod
-    def of(cls, content: Mapping[str, Any], spaces: Mapping[str, Body], base: str, stage: str) -> _Content:
-        """Read what a list says about it."""
-        identity = _id(content["id"])
-        version = as_is(content.get("version"), dict) or {}
-        links = as_is(content.get("_links"), dict) or {}
-        storage = as_is((as_is(content.get("body"), dict) or {}).get("storage"), dict)
-        path = f"{spaces[_id(content['spaceId'])]['key']}/{identity}"
-        parent = content.get("parentId")
-        place = as_is(links.get("webui"), str)
-        body: dict[str, JsonValue] = {
-            "title": as_is(content.get("title"), str) or "",
-            "kind": stage,
-            "parent": _id(parent) if parent else None,
-            "path": path,
-            "space_id": _id(content["spaceId"]),
-            "author": as_is(content.get("authorId"), str),
-            "editor": as_is(version.get("authorId"), str),
-            "created": as_is(content.get("createdAt"), str),
-            "updated": as_is(version.get("createdAt"), str),
-            "version": _number(version["number"]),
-            "url": f"{base}{place}" if place else f"{base}/pages/viewpage.action?pageId={identity}",
-        }
-        value = as_is(storage.get("value"), str) if storage else None
-        return cls(identity, Record(key=f"meta/{identity}/", document=path, body=body), value)
-
-    def body(self) -> Record:
-        """Return its body.
-
-        Raises:
-            ValueError: the API sent none.
-        """
-        if self.storage is None:
-            raise ValueError(f"no body of {self.id}")
-        return Record(key=f"body/{self.id}/", document=self.meta.document, body={"value": self.storage})
-
-    def accounts(self) -> Iterator[str]:
-        """Yield the accounts of those who wrote it or are mentioned in it."""
-        yield from (str(self.meta.body[key]) for key in ("author", "editor") if self.meta.body[key])
-        yield from mentioned_accounts(self.storage or "")
-
-    def is_as(self, known: Known) -> bool:
-        """Tell whether its body is stored as it is now."""
-        before = known.body(self.meta.key)
-        return before is not None and all(before.get(key) == self.meta.body[key] for key in ("version", "path"))
-
-    def is_at_its_place(self, known: Known) -> bool:
-        """Tell whether it is stored under the same path, or not at all."""
-        before = known.body(self.meta.key)
-        return before is None or before.get("path") == self.meta.document
-
-
-def _trails(known: Known) -> Iterator[_Step]:
-    """Store the titles above each page, of those pages where they changed."""
-    spaces = _spaces(known)
-    pages = {key.split("/")[1]: body for key, body in known.surviving("meta/")}
-    changed: list[Record] = []
-    for identity, page in pages.items():
-        space = spaces.get(str(page.get("space_id")), {}).get("name")
-        body = {"titles": [space, *_above(identity, pages)] if space else _above(identity, pages)}
-        key = f"trail/{identity}/"
-        if known.body(key) != body:
-            changed.append(Record(key=key, document=str(page["path"]), body=body))
-    for start in range(0, len(changed), _TRAILS_AT_ONCE):
-        yield _Step(records=tuple(changed[start : start + _TRAILS_AT_ONCE]))
-    yield _Step(is_end=True)
-
-
-def _above(identity: str, pages: Mapping[str, Body]) -> list[str]:
-    """Return the titles above a page, outermost first; a page that is above itself ends them."""
-    titles: list[str] = []
-    seen = {identity}
-    parent = pages[identity].get("parent")
-    while parent in pages and parent not in seen and len(titles) < _MAX_DEPTH:
-        seen.add(str(parent))
-        titles.append(str(pages[str(parent)]["title"]))
-        parent = pages[str(parent)].get("parent")
-    return titles[::-1]
-
-
-def _spaces(known: Known) -> dict[str, Body]:
-    return {key.split("/")[1]: body for key, body in known.surviving("space/")}
-
-
-def _is_read(content: Mapping[str, Any], spaces: Mapping[str, Body]) -> bool:
-    """Tell whether something listed is of a space that is read, and not a draft or in the trash."""
-    return content.get("status", "current") == "current" and str(content.get("spaceId")) in spaces
-
-
 def _name(account: object, known: Known) -> str | None:
     body = known.body(f"user/{account}/") if isinstance(account, str) else None
     return as_is(body.get("name"), str) if body else None
 
 
-def _modified(content: Mapping[str, Any]) -> Any:
-    return parse_time((as_is(content.get("version"), dict) or {}).get("createdAt"))
-
-
 def _since(stage: str, results: Iterable[Mapping[str, Any]], before: str | None) -> Mapping[str, str]:
     """Return the time of the newest change, if it is later than the one before."""
-    moments = [moment for each in results if (moment := _modified(each))]
+    moments = [moment for each in results if (moment := modified_at(each))]
     known = parse_time(before)
     newest = max([*moments, known] if known else moments, default=None)
     return {stage: newest.isoformat()} if newest else {}
-
-
-def _id(value: object) -> str:
-    """Return an id as the API writes it, as text of digits.
-
-    Raises:
-        ValueError: it is something else.
-    """
-    text = str(value)
-    if isinstance(value, bool) or not isinstance(value, int | str) or not _ID.fullmatch(text):
-        raise ValueError(f"{text[:40]!r} is not an id")
-    return text
-
-
-def _number(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"{str(value)[:40]!r} is not a version")
-    return value
 
 
 def _cursor(content: Mapping[str, Any]) -> str | None:

@@ -23,7 +23,8 @@ from nornweave.parsing.isolated import parse_apart
 from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.atlassian import MAX_REQUESTS, TOKEN_NAME, Site, listed
 from nornweave.sources.remote.feed import Body, Known, Page, Pass, PositionLostError, Record
-from nornweave.types import Document, Domain, Entry, JsonValue, SourceId
+from nornweave.sources.remote.jira_content import comment_body, id_of, is_as_stored, issue_body, key_of, loaded
+from nornweave.types import Document, Domain, Entry, SourceId
 
 # Whole issues, and issues of which only the time is asked for.
 WHOLE = 50
@@ -41,11 +42,7 @@ _FIELDS = (
     *("reporter", "creator", "created", "updated", "comment", "security"),
 )
 _PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}", re.ASCII)
-_KEY = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,99})-[0-9]{1,12}", re.ASCII)
-_ID = re.compile(r"[0-9]{1,20}")
 _SITE = "site/"
-# JSON that is nested deeper cannot be written again.
-_MAX_DEPTH = 200
 _MISSING = frozenset({404})
 
 
@@ -137,14 +134,14 @@ class JiraFeed:
             if key.endswith("/0"):
                 issue = body
             else:
-                comments.append({**body, "body": _loaded(body["body"])})
+                comments.append({**body, "body": loaded(body["body"])})
         if issue is None:
             raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
         site = (known.body(_SITE) or {}).get("url") or self._site.address
         content = {
             **issue,
-            "description": _loaded(issue["description"]),
-            "environment": _loaded(issue["environment"]),
+            "description": loaded(issue["description"]),
+            "environment": loaded(issue["environment"]),
             "comments": comments,
             "project": path.partition("/")[0],
             "url": f"{site}/browse/{issue['key']}",
@@ -211,21 +208,21 @@ class JiraFeed:
         self, issues: Sequence[Mapping[str, Any]], is_brief: bool, known: Known, token: str | None
     ) -> Iterator[_Step]:
         """Store the issues that are not stored as they are now, each with all of its comments at once."""
-        same = [each for each in issues if _is_as_stored(each, known)]
-        changed = [each for each in issues if not _is_as_stored(each, known)]
-        yield _Step(confirmed=tuple(f"issue/{_id(each)}/" for each in same), token=token)
+        same = [each for each in issues if is_as_stored(each, known)]
+        changed = [each for each in issues if not is_as_stored(each, known)]
+        yield _Step(confirmed=tuple(f"issue/{id_of(each)}/" for each in same), token=token)
         for start in range(0, len(changed), WHOLE):
             some: Sequence[Mapping[str, Any]] = changed[start : start + WHOLE]
             kept: tuple[str, ...] = ()
             if is_brief:
-                wanted = {"issueIdsOrKeys": [_id(each) for each in some], "fields": list(_FIELDS)}
+                wanted = {"issueIdsOrKeys": [id_of(each) for each in some], "fields": list(_FIELDS)}
                 answer = self._site.post(f"{_API}/issue/bulkfetch", wanted)
                 given = listed(answer, "issues", f"{_API}/issue/bulkfetch")
                 # What was listed a moment ago and is not given stays as it was: the next full pass decides.
-                left = {_id(each) for each in some} - {_id(each) for each in given}
+                left = {id_of(each) for each in some} - {id_of(each) for each in given}
                 kept, some = tuple(f"issue/{identity}/" for identity in sorted(left)), given
             records = tuple(record for each in some for record in self._issue(each))
-            gone = tuple(f"issue/{_id(each)}/" for each in some)
+            gone = tuple(f"issue/{id_of(each)}/" for each in some)
             yield _Step(records=records, confirmed=kept, gone=gone, token=token)
 
     def _issue(self, content: Mapping[str, Any]) -> Iterator[Record]:
@@ -233,13 +230,13 @@ class JiraFeed:
         fields = as_is(content.get("fields"), dict) or {}
         if fields.get("security"):
             return
-        identity, key = _id(content), _key(content)
+        identity, key = id_of(content), key_of(content)
         path = f"{key.rpartition('-')[0]}/{key}"
-        yield Record(key=f"issue/{identity}/0", document=path, body=_issue_body(identity, key, fields))
+        yield Record(key=f"issue/{identity}/0", document=path, body=issue_body(identity, key, fields))
         for each in self._comments(identity, as_is(fields.get("comment"), dict) or {}):
             if not each.get("visibility"):
-                body = _comment_body(each)
-                yield Record(key=f"issue/{identity}/comment/{_id(each)}", document=path, body=body)
+                body = comment_body(each)
+                yield Record(key=f"issue/{identity}/comment/{id_of(each)}", document=path, body=body)
 
     def _comments(self, identity: str, embedded: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """Yield the comments of an issue; the search embeds only some of many."""
@@ -257,81 +254,6 @@ class JiraFeed:
             if not comments or start >= (as_is(content.get("total"), int) or 0):
                 return
         raise SourceUnavailableError(f"{address}: more than {MAX_REQUESTS:,} pages of comments; expected an end")
-
-
-def _issue_body(identity: str, key: str, fields: Mapping[str, Any]) -> Body:
-    return {
-        "id": identity,
-        "key": key,
-        "summary": as_is(fields.get("summary"), str) or "",
-        "description": _written(fields.get("description")),
-        "environment": _written(fields.get("environment")),
-        "status": _name(fields.get("status")),
-        "resolution": _name(fields.get("resolution")),
-        "type": _name(fields.get("issuetype")),
-        "priority": _name(fields.get("priority")),
-        "labels": [each for each in as_is(fields.get("labels"), list) or () if isinstance(each, str)],
-        "components": [_name(each) for each in mappings(fields.get("components"))],
-        "author": _person(fields.get("reporter")) or _person(fields.get("creator")),
-        "created": as_is(fields.get("created"), str),
-        "updated": as_is(fields.get("updated"), str),
-    }
-
-
-def _comment_body(content: Mapping[str, Any]) -> Body:
-    return {
-        "id": _id(content),
-        "author": _person(content.get("author")),
-        "created": as_is(content.get("created"), str),
-        "body": _written(content.get("body")),
-    }
-
-
-def _is_as_stored(content: Mapping[str, Any], known: Known) -> bool:
-    before = known.body(f"issue/{_id(content)}/0")
-    updated = (as_is(content.get("fields"), dict) or {}).get("updated")
-    return before is not None and (before.get("updated"), before.get("key")) == (updated, content.get("key"))
-
-
-def _written(document: object) -> JsonValue:
-    """Return a text as JSON in a text, so that nothing that is nested too deep stands in the way of the rest."""
-    depth, level = 0, [document]
-    while level and depth < _MAX_DEPTH:
-        level = [
-            inner
-            for each in level
-            if isinstance(each, dict | list)
-            for inner in (each.values() if isinstance(each, dict) else each)
-        ]
-        depth += 1
-    return None if level else json.dumps(document, ensure_ascii=False, sort_keys=True)
-
-
-def _loaded(written: object) -> JsonValue:
-    loaded: JsonValue = json.loads(written) if isinstance(written, str) else None
-    return loaded
-
-
-def _name(value: object) -> str | None:
-    return as_is((as_is(value, dict) or {}).get("name"), str)
-
-
-def _person(value: object) -> str | None:
-    return as_is((as_is(value, dict) or {}).get("displayName"), str)
-
-
-def _id(content: Mapping[str, Any]) -> str:
-    text = str(content.get("id"))
-    if not _ID.fullmatch(text):
-        raise ValueError(f"{text[:40]!r} is not an id")
-    return text
-
-
-def _key(content: Mapping[str, Any]) -> str:
-    text = str(content.get("key"))
-    if not _KEY.fullmatch(text):
-        raise ValueError(f"{text[:40]!r} is not the key of an issue")
-    return text
 
 
 _ONLY_CLOUD = "not a site of Jira Cloud; Data Center and Server have another API, which is not read"
