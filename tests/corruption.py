@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from remote_server import Reply
+from evals.apis.server import Reply
 
 _JUNK: tuple[Any, ...] = (
     *(

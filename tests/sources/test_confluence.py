@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluence_server import SITE, TOKEN, USER, ConfluenceServer, large
 from corruption import corrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from remote_server import HANG_UP, Reply, serving
 
+from evals.apis.confluence import SITE, TOKEN, USER, ConfluenceServer, large
+from evals.apis.server import HANG_UP, Reply, serving
 from nornweave.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.parsing.confluence import confluence_document
 from nornweave.sources.remote.api_client import Limits

@@ -10,9 +10,9 @@ import pytest
 from corruption import corrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from jira_server import SITE, TOKEN, USER, JiraServer, adf, large
-from remote_server import HANG_UP, Reply, serving
 
+from evals.apis.jira import SITE, TOKEN, USER, JiraServer, adf, large
+from evals.apis.server import HANG_UP, Reply, serving
 from nornweave.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.parsing.jira import jira_document
 from nornweave.sources.remote.api_client import Limits

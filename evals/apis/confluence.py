@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from remote_server import Api, Reply, Request
+from evals.apis.server import Api, Reply, Request
 
 BASE = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = "ATATT3xFfGF0secret"
@@ -32,6 +32,7 @@ class ConfluenceServer(Api):
         self.contents: dict[int, dict[str, Any]] = {}
         self.people = {"557058:ann": "Ann Lee", "557058:bob": "Bob Ray"}
         self.page_size = page_size
+        self.token = TOKEN
         self.hours = 0
         self.epoch = 0
         self.may_name_people = True
@@ -95,8 +96,8 @@ class ConfluenceServer(Api):
         self.epoch += 1
 
     def handle(self, request: Request) -> Reply:
-        expected = base64.b64encode(f"{USER}:{TOKEN}".encode()).decode()
-        if request.headers.get("authorization") not in {f"Basic {expected}", f"Bearer {TOKEN}"}:
+        expected = base64.b64encode(f"{USER}:{self.token}".encode()).decode()
+        if request.headers.get("authorization") not in {f"Basic {expected}", f"Bearer {self.token}"}:
             return Reply({"code": 401, "message": "Unauthorized; scope does not match"}, 401)
         request = replace(request, path=re.sub(r"^/ex/confluence/[\w-]+", "", request.path))
         if request.path == f"{_API}/spaces":
@@ -141,8 +142,8 @@ class ConfluenceServer(Api):
             epoch, after = json.loads(base64.b64decode(cursor))
             if epoch != self.epoch:
                 return Reply({"errors": [{"status": 400, "code": "INVALID", "title": "Invalid cursor"}]}, 400)
-            is_after = (lambda place: place < after) if sort.startswith("-") else (lambda place: place > after)
-            ordered = [each for each in ordered if is_after(_place(each, sort))]
+            down = sort.startswith("-")
+            ordered = [each for each in ordered if (_place(each, sort) < after if down else _place(each, sort) > after)]
         size = min(int(query.get("limit", 25)), self.page_size)
         links: dict[str, str] = {"base": SITE}
         if size < len(ordered):

@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from remote_server import Api, Reply, Request
+from evals.apis.server import Api, Reply, Request
 
 BASE = datetime(2026, 1, 1, tzinfo=UTC)
 TOKEN = "ATATT3xFfGF0secret"
@@ -35,6 +35,7 @@ class JiraServer(Api):
         self.projects = {"PAY", "OPS"}
         self.issues: dict[int, dict[str, Any]] = {}
         self.page_size = page_size
+        self.token = TOKEN
         self.embedded = embedded
         self.deployment = "Cloud"
         self.too_large: set[str] = set()
@@ -112,8 +113,8 @@ class JiraServer(Api):
         request = replace(request, path=re.sub(r"^/ex/jira/[\w-]+", "", request.path))
         if request.path == f"{_API}/serverInfo":
             return Reply({"baseUrl": SITE, "deploymentType": self.deployment, "version": "1001.0.0"})
-        expected = base64.b64encode(f"{USER}:{TOKEN}".encode()).decode()
-        if request.headers.get("authorization") not in {f"Basic {expected}", f"Bearer {TOKEN}"}:
+        expected = base64.b64encode(f"{USER}:{self.token}".encode()).decode()
+        if request.headers.get("authorization") not in {f"Basic {expected}", f"Bearer {self.token}"}:
             return self._anonymous(request)
         if request.path == f"{_API}/myself":
             return Reply({"accountId": "557058:ann", "displayName": "Ann Lee", "timeZone": "Asia/Kolkata"})
