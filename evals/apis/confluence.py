@@ -125,9 +125,11 @@ class ConfluenceServer(Api):
                 continue
             if ids and each["id"] not in ids.split(","):
                 continue
-            yield self._shown(each, with_body=query.get("body-format") == "storage")
+            yield each
 
     def _shown(self, content: Mapping[str, Any], *, with_body: bool) -> Mapping[str, Any]:
+        if "storage" not in content:
+            return content
         key = self.spaces[int(content["spaceId"])]["key"]
         kept = {name: value for name, value in content.items() if name not in {"storage", "type"}}
         body = {"storage": {"representation": "storage", "value": content["storage"]}} if with_body else {}
@@ -150,7 +152,8 @@ class ConfluenceServer(Api):
             following = json.dumps([self.epoch, _place(ordered[size - 1], sort)]).encode()
             parameters = {**query, "cursor": base64.b64encode(following).decode()}
             links["next"] = f"{request.path}?{urlencode(parameters)}"
-        return Reply({"results": ordered[:size], "_links": links})
+        with_body = query.get("body-format") == "storage"
+        return Reply({"results": [self._shown(each, with_body=with_body) for each in ordered[:size]], "_links": links})
 
     def _people(self, accounts: Iterable[str]) -> Reply:
         if not self.may_name_people:
