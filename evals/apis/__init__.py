@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evals.apis import github
+from evals.apis import confluence, github, jira
 from evals.apis.server import Api
 from nornweave.sources.remote.api_client import Limits
+from nornweave.sources.remote.confluence import ConfluenceFeed
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import GithubFeed
+from nornweave.sources.remote.jira import JiraFeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +31,13 @@ STAND_INS: Mapping[str, StandIn] = {
     "github": StandIn(
         large=github.large,
         feed=lambda url, limits: GithubFeed(github.REPOSITORY, api_url=url, token=github.TOKEN, limits=limits),
+    ),
+    "confluence": StandIn(
+        large=confluence.large,
+        feed=lambda url, limits: ConfluenceFeed(url, user=confluence.USER, token=confluence.TOKEN, limits=limits),
+    ),
+    "jira": StandIn(
+        large=jira.large,
+        feed=lambda url, limits: JiraFeed(url, user=jira.USER, token=jira.TOKEN, limits=limits),
     ),
 }

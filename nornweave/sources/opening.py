@@ -18,8 +18,11 @@ from nornweave.sources.github import GithubDumpSource
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.messages import MessagesSource
 from nornweave.sources.protocol import Source
+from nornweave.sources.remote.atlassian import TOKEN_NAME
+from nornweave.sources.remote.confluence import ConfluenceFeed
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
+from nornweave.sources.remote.jira import JiraFeed
 from nornweave.sources.remote.mirrored import MirroredSource
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
@@ -78,6 +81,24 @@ def _feed(settings: SourceSettings) -> Feed:
             return GithubFeed(
                 settings.repository or "",
                 api_url=settings.api_url or PUBLIC_API,
+                token=os.environ.get(name),
+                token_name=name,
+            )
+        case SourceType.CONFLUENCE:
+            name = settings.token_env or TOKEN_NAME
+            return ConfluenceFeed(
+                settings.url or "",
+                spaces=settings.spaces,
+                user=settings.user,
+                token=os.environ.get(name),
+                token_name=name,
+            )
+        case SourceType.JIRA:
+            name = settings.token_env or TOKEN_NAME
+            return JiraFeed(
+                settings.url or "",
+                projects=settings.projects,
+                user=settings.user,
                 token=os.environ.get(name),
                 token_name=name,
             )

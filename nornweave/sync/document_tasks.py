@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nornweave.chunking.chunker import Chunker
+from nornweave.parsing.confluence import confluence_document
 from nornweave.parsing.file import read_document
+from nornweave.parsing.jira import jira_document
 from nornweave.parsing.transfer import document_from, entry_from
 from nornweave.sources.files import stackexchange_document
 from nornweave.sources.github import github_document
@@ -20,9 +22,11 @@ from nornweave.sync.index_chunks import index_chunks
 from nornweave.types import Document, Domain, SourceId
 
 PARSERS: Mapping[str, Any] = {
+    "confluence": confluence_document,
     "file": read_document,
     "github": github_document,
     "inbox": inbox_document,
+    "jira": jira_document,
     "messages": parse_messages,
     "slack": slack_document,
     "stackexchange": stackexchange_document,

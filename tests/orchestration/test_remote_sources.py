@@ -13,7 +13,10 @@ import pytest
 import yaml
 from workspace_support import HASHED
 
+from evals.apis.confluence import SITE as WIKI
+from evals.apis.confluence import ConfluenceServer
 from evals.apis.github import REPOSITORY, TOKEN, GithubServer
+from evals.apis.jira import SITE, USER, JiraServer
 from evals.apis.server import Api, Reply, serving
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
@@ -50,6 +53,20 @@ def github() -> GithubServer:
     return server
 
 
+def confluence() -> ConfluenceServer:
+    server = ConfluenceServer()
+    server.token = TOKEN
+    server.write(server.space("ENG"), "Zebracorns", "<h1>Status</h1><p>Zebracorns return 418.</p>")
+    return server
+
+
+def jira() -> JiraServer:
+    server = JiraServer()
+    server.token = TOKEN
+    server.comment(server.open("PAY", "Zebracorns", "Do zebracorns return 418?"), "They do.")
+    return server
+
+
 CASES = {
     "github": Case(
         start=github,
@@ -63,6 +80,34 @@ CASES = {
             "token_env": "API_TOKEN",
         },
         url=f"https://github.com/{REPOSITORY}/issues/1",
+    ),
+    "confluence": Case(
+        start=confluence,
+        add=lambda server: server.write(*server.spaces, "Yellowtails", "<p>Yellowtails swim in shoals.</p>"),
+        delete=lambda server, page: server.trash(page),
+        source=lambda url: {
+            "domain": "documentation",
+            "type": "confluence",
+            "url": url,
+            "user": USER,
+            "spaces": ["ENG"],
+            "token_env": "API_TOKEN",
+        },
+        url=f"{WIKI}/spaces/ENG/pages/1002/Zebracorns",
+    ),
+    "jira": Case(
+        start=jira,
+        add=lambda server: server.open("PAY", "Yellowtails", "Yellowtails swim in shoals."),
+        delete=lambda server, issue: server.delete(issue),
+        source=lambda url: {
+            "domain": "conversations",
+            "type": "jira",
+            "url": url,
+            "user": USER,
+            "projects": ["PAY"],
+            "token_env": "API_TOKEN",
+        },
+        url=f"{SITE}/browse/PAY-1",
     ),
 }
 

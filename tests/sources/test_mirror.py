@@ -190,3 +190,18 @@ def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> N
             opened.store(page(1, "a"), number)
         assert opened.body("a") is None
         opened.totals()
+
+
+def test_what_a_full_pass_has_not_named_yet_does_not_survive_it(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "m.sqlite", "a")
+    with mirror.reading():
+        number = mirror.begin(full=True).number
+        mirror.store(page(1, "a1", "b1"), number)
+        mirror.complete(number, full=True, now=1.0)
+        assert [key for key, _ in mirror.surviving("")] == ["a1", "b1"]
+        number = mirror.begin(full=True).number
+        mirror.store(page(1, "c1", confirmed=("a",)), number)
+        assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
+        mirror.complete(number, full=True, now=2.0)
+        number = mirror.begin(full=False).number
+        assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]

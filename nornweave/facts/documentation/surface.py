@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from nornweave.facts.passage import Passage
 
 _PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".adoc", ".asciidoc", ".pdf"})
-_PROSE_FORMATS = frozenset({"markdown", "rst", "html", "text", "pdf", "asciidoc", "slack", "github"})
+_PROSE_FORMATS = frozenset({"markdown", "rst", "html", "text", "pdf", "asciidoc", "slack", "github", "jira"})
 
 _MARKER = re.compile(
     r"^[ \t]*(?:/\*+[!*]?|//[/!]?|#[:!|]?|\*+/|\*(?!\*)|--[|!]?(?=\s)|;+|%+|'(?=\s))[ \t]?", re.MULTILINE

@@ -76,6 +76,9 @@ class Known(Protocol):
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so, by key."""
 
+    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
+        """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
+
     def count(self, prefix: str) -> int:
         """Count the records whose keys start so."""
 
@@ -85,6 +88,9 @@ class _NothingKnown:
         return None
 
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:  # noqa: ARG002
+        return iter(())
+
+    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:  # noqa: ARG002
         return iter(())
 
     def count(self, prefix: str) -> int:  # noqa: ARG002

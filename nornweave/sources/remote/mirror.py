@@ -74,6 +74,13 @@ _MARK = "insert into documents values (:path, :mark, :size) on conflict (path) d
 # Keys that start with a prefix.
 _CONFIRM = "update records set pass = :pass where key >= :first and key < :last"
 _UNDER = "select key, body from records where key >= :first and key < :last order by key"
+_SURVIVING = """
+select key, body
+from records
+where key >= :first and key < :last
+  and pass >= (select case when is_full and not is_complete then pass else 0 end from reading)
+order by key
+"""
 _COUNT = "select count(*) from records where key >= :first and key < :last"
 _TOUCHED = "select distinct document from records where key >= :first and key < :last"
 _REMOVE = "delete from records where key >= :first and key < :last"
@@ -215,6 +222,11 @@ class Mirror:
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so, by key."""
         rows = self._connection.execute(_UNDER, _range(prefix))
+        return _unpacked(rows.fetchall())
+
+    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
+        """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
+        rows = self._connection.execute(_SURVIVING, _range(prefix))
         return _unpacked(rows.fetchall())
 
     def count(self, prefix: str) -> int:
