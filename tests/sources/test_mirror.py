@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nornweave.errors import SourceUnavailableError, TransientDocumentError
-from nornweave.sources.remote.feed import Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.sources.remote.feed import LEFT_OUT, Body, Known, Page, Pass, PositionLostError, Record
 from nornweave.sources.remote.mirror import Mirror
 from nornweave.sources.remote.mirrored import MirroredSource
 from nornweave.types import Document, Domain, Entry, SourceId
@@ -190,3 +190,15 @@ def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> N
             opened.store(page(1, "a"), number)
         assert opened.body("a") is None
         opened.totals()
+
+
+def test_what_a_feed_leaves_out_is_listed_with_its_reason(tmp_path: Path) -> None:
+    feed = Letters()
+    left = [
+        Record(key=f"{LEFT_OUT}{number}", document="", body={"path": f"x{number}", "reason": "binary" * (number > 0)})
+        for number in range(3)
+    ]
+    feed.script = [Page(records=(*left, Record(key="a1", document="a", body={"text": "A"})), position=1)]
+    listing = Source(feed, tmp_path).list()
+    assert [entry.path for entry in listing.entries] == ["a"]
+    assert [(skip.path, skip.reason) for skip in listing.skipped] == [("x1", "binary"), ("x2", "binary")]
