@@ -11,6 +11,7 @@ from nornweave.retrieval.heuristics import Candidate, dated
 from nornweave.retrieval.records import Citation, Explanation, RecallItem, SourceScore
 from nornweave.retrieval.rerank import Ranked
 from nornweave.retrieval.search import Found
+from nornweave.retrieval.section_url import section_url
 from nornweave.store.generation import StoredChunk
 from nornweave.store.port import Vectors
 from nornweave.types import Domain
@@ -28,7 +29,7 @@ def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
         page=chunk.page,
         section=chunk.section,
         message_ids=chunk.message_ids or None,
-        url=chunk.url,
+        url=section_url(chunk.url, chunk.metadata),
         title=chunk.title,
         revision=chunk.revision,
         stale=chunk.stale,
