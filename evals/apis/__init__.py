@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evals.apis import github
+from evals.apis import github, site
 from evals.apis.server import Api
 from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import GithubFeed
+from nornweave.sources.remote.web import WebFeed
+from nornweave.types import Domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,5 +31,9 @@ STAND_INS: Mapping[str, StandIn] = {
     "github": StandIn(
         large=github.large,
         feed=lambda url, limits: GithubFeed(github.REPOSITORY, api_url=url, token=github.TOKEN, limits=limits),
+    ),
+    "web": StandIn(
+        large=site.large,
+        feed=lambda url, limits: WebFeed(f"{url}/guide/", domain=Domain.DOCUMENTATION, max_pages=20_000, limits=limits),
     ),
 }

@@ -16,6 +16,7 @@ from nornweave.sources.protocol import Source
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
 from nornweave.sources.remote.mirrored import MirroredSource
+from nornweave.sources.remote.web import WebFeed
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
@@ -70,6 +71,16 @@ def _feed(settings: SourceSettings) -> Feed:
                 api_url=settings.api_url or PUBLIC_API,
                 token=os.environ.get(name),
                 token_name=name,
+            )
+        case SourceType.WEB:
+            return WebFeed(
+                settings.url or "",
+                domain=settings.domain,
+                prefix=settings.prefix,
+                hosts=settings.hosts,
+                max_pages=settings.max_pages,
+                include=settings.include,
+                exclude=settings.exclude,
             )
         case _:
             raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} cannot be read over the network")
