@@ -25,6 +25,8 @@ JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | 
 Metadata: TypeAlias = Mapping[str, JsonValue]
 
 NO_METADATA: Metadata = MappingProxyType({})
+ANCHOR = "anchor"
+"""Metadata of a chunk: what the address of its document has after ``#`` to open its section."""
 
 
 def freeze(values: Mapping[str, JsonValue]) -> Metadata:

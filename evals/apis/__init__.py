@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evals.apis import confluence, github, jira
+from evals.apis import confluence, github, jira, site
 from evals.apis.server import Api
 from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.confluence import ConfluenceFeed
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import GithubFeed
 from nornweave.sources.remote.jira import JiraFeed
+from nornweave.sources.remote.web import WebFeed
+from nornweave.types import Domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,5 +41,9 @@ STAND_INS: Mapping[str, StandIn] = {
     "jira": StandIn(
         large=jira.large,
         feed=lambda url, limits: JiraFeed(url, user=jira.USER, token=jira.TOKEN, limits=limits),
+    ),
+    "web": StandIn(
+        large=site.large,
+        feed=lambda url, limits: WebFeed(f"{url}/guide/", domain=Domain.DOCUMENTATION, max_pages=20_000, limits=limits),
     ),
 }

@@ -30,7 +30,7 @@ def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
         page=chunk.page,
         section=chunk.section,
         message_ids=chunk.message_ids or None,
-        url=passage_url(chunk.url, line_range),
+        url=passage_url(chunk.url, chunk.metadata, line_range=line_range, message_ids=chunk.message_ids),
         title=chunk.title,
         revision=chunk.revision,
         stale=chunk.stale,

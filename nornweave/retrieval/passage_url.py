@@ -1,10 +1,13 @@
-"""Add the lines of a passage to the address of the file that it stands in."""
+"""Add the place of a passage to the address of the document that it stands in."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
+
+from nornweave.types import ANCHOR, Metadata
 
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
 
@@ -42,18 +45,49 @@ _RENDERED = re.compile(
 )
 
 
-def passage_url(url: str | None, line_range: tuple[int, int] | None) -> str | None:
-    """Return the address that opens a passage: with its lines where the address is one of a file of a commit.
+# What RFC 3986 allows in a fragment.
+_IN_FRAGMENT = "!$&'()*+,;=:@/?-._~%"
+
+
+def passage_url(
+    url: str | None,
+    metadata: Metadata,
+    *,
+    line_range: tuple[int, int] | None = None,
+    message_ids: Sequence[str] = (),
+) -> str | None:
+    """Return the address that opens a passage: at its first message, its lines or its section, as far as known.
 
     Args:
         url: of the document.
+        metadata: of the chunk: ``permalink`` and ``thread_permalink`` are templates of the address of a message, in
+            which ``{id}`` stands for its id and ``{digits}`` for the digits of that; ``anchor`` names the section.
         line_range: first and last line, from 1; ``None`` where the passage has no lines.
+        message_ids: of the passage, in order.
     """
-    if url is None or line_range is None:
+    if url is None or "#" in url:
         return url
+    if message_ids:
+        return _of_message(message_ids[0], metadata) or url
     form = next((form for form in _FORMS if form.place.fullmatch(url)), None)
-    if form is None:
-        return url
-    first, last = line_range
+    if form is not None:
+        return url if line_range is None else _with_lines(url, form, *line_range)
+    anchor = metadata.get(ANCHOR)
+    return f"{url}#{quote(anchor, safe=_IN_FRAGMENT)}" if isinstance(anchor, str) and anchor else url
+
+
+def _of_message(identifier: str, metadata: Metadata) -> str | None:
+    thread = metadata.get("thread_id")
+    is_reply = isinstance(thread, str) and thread != identifier and "thread_permalink" in metadata
+    template = metadata.get("thread_permalink" if is_reply else "permalink")
+    if not isinstance(template, str) or not template.startswith(("https://", "http://")):
+        return None
+    values = {"{id}": identifier, "{digits}": re.sub(r"\D", "", identifier), "{thread_id}": str(thread)}
+    for name, value in values.items():
+        template = template.replace(name, quote(value, safe="."))
+    return template
+
+
+def _with_lines(url: str, form: _Form, first: int, last: int) -> str:
     plain = form.plain if _RENDERED.fullmatch(url, url.rfind(".")) else ""
     return url + plain + (form.one if first == last else form.several).format(first, last)

@@ -24,6 +24,7 @@ from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
 from nornweave.sources.remote.jira import JiraFeed
 from nornweave.sources.remote.mirrored import MirroredSource
+from nornweave.sources.remote.web import WebFeed
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
@@ -101,6 +102,16 @@ def _feed(settings: SourceSettings) -> Feed:
                 user=settings.user,
                 token=os.environ.get(name),
                 token_name=name,
+            )
+        case SourceType.WEB:
+            return WebFeed(
+                settings.url or "",
+                domain=settings.domain,
+                prefix=settings.prefix,
+                hosts=settings.hosts,
+                max_pages=settings.max_pages,
+                include=settings.include,
+                exclude=settings.exclude,
             )
         case _:
             raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} cannot be read over the network")

@@ -11,6 +11,8 @@ from nornweave.parsing.confluence import confluence_document
 from nornweave.parsing.file import read_document
 from nornweave.parsing.jira import jira_document
 from nornweave.parsing.transfer import document_from, entry_from
+from nornweave.parsing.web_document import web_document
+from nornweave.parsing.web_page import read_web_page
 from nornweave.sources.files import stackexchange_document
 from nornweave.sources.github import github_document
 from nornweave.sources.inbox import inbox_document
@@ -31,6 +33,7 @@ PARSERS: Mapping[str, Any] = {
     "slack": slack_document,
     "stackexchange": stackexchange_document,
     "transcript": parse_transcript,
+    "web": web_document,
 }
 
 
@@ -51,4 +54,4 @@ def index(values: Mapping[str, Any], raw: bytes) -> Sequence[IndexedChunk]:
     return list(index_chunks(document, chunker, array("q", raw), values["encoder_version"]))
 
 
-TASKS = {"parse": parse, "index": index}
+TASKS = {"parse": parse, "index": index, "web_page": read_web_page}

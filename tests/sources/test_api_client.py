@@ -12,7 +12,7 @@ from waiting import HANGS_S, SOON_S
 
 from evals.apis.server import HANG_UP, Api, Reply, Request, serving
 from nornweave.errors import ConfigError, SourceUnavailableError
-from nornweave.sources.remote.api_client import ApiClient, Limits
+from nornweave.sources.remote.api_client import AnswerError, ApiClient, Limits, OtherHostError
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 TOKEN = "secret-123"
@@ -167,3 +167,31 @@ def test_a_server_that_hangs_ends_in_time(server: Server) -> None:
 def test_wrong_settings_are_refused(url: str, token: str | None) -> None:
     with pytest.raises(ConfigError):
         ApiClient(url, token=token)
+
+
+def test_further_hosts_are_asked_where_they_are_named_and_only_without_a_token(server: Server) -> None:
+    with serving(Server()) as other:
+        server.faults.append(Reply(status=302, headers={"location": f"{other.url}/b"}))
+        with pytest.raises(OtherHostError, match="another host"):
+            ApiClient(server.url, limits=QUICK).get("a")
+        assert other.requests == []
+        named = frozenset({other.url.removeprefix("http://")})
+        server.faults.append(Reply(status=302, headers={"location": f"{other.url}/b"}))
+        assert ApiClient(server.url, hosts=named, limits=QUICK).get("a").url == f"{other.url}/b"
+        with pytest.raises(ConfigError, match="no token where several hosts"):
+            ApiClient(server.url, hosts=named, token=TOKEN, limits=QUICK)
+
+
+def test_redirects_can_be_answers_and_content_can_be_left(server: Server) -> None:
+    server.faults.append(Reply(status=301, headers={"location": "/b"}))
+    answer = client(server).get("a", allowed=frozenset({301}), follow=False)
+    assert (answer.status, answer.headers["location"]) == (301, "/b")
+    answer = client(server).get("a", wanted=lambda answer: answer.headers["content-type"] == "text/html")
+    assert (answer.status, answer.content) == (200, b"")
+
+
+def test_a_refusal_has_its_status(server: Server) -> None:
+    server.faults.append(Reply(status=418))
+    with pytest.raises(AnswerError) as caught:
+        client(server).get("a")
+    assert caught.value.status == 418

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nornweave.errors import SourceUnavailableError, TransientDocumentError
-from nornweave.sources.remote.feed import Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.sources.remote.feed import LEFT_OUT, Body, Known, Page, Pass, PositionLostError, Record
 from nornweave.sources.remote.mirror import Mirror
 from nornweave.sources.remote.mirrored import MirroredSource
 from nornweave.types import Document, Domain, Entry, SourceId
@@ -205,3 +205,15 @@ def test_what_a_full_pass_has_not_named_yet_does_not_survive_it(tmp_path: Path) 
         mirror.complete(number, full=True, now=2.0)
         number = mirror.begin(full=False).number
         assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
+
+
+def test_what_a_feed_leaves_out_is_listed_with_its_reason(tmp_path: Path) -> None:
+    feed = Letters()
+    left = [
+        Record(key=f"{LEFT_OUT}{number}", document="", body={"path": f"x{number}", "reason": "binary" * (number > 0)})
+        for number in range(3)
+    ]
+    feed.script = [Page(records=(*left, Record(key="a1", document="a", body={"text": "A"})), position=1)]
+    listing = Source(feed, tmp_path).list()
+    assert [entry.path for entry in listing.entries] == ["a"]
+    assert [(skip.path, skip.reason) for skip in listing.skipped] == [("x1", "binary"), ("x2", "binary")]

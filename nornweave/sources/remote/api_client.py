@@ -7,7 +7,7 @@ import re
 import ssl
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -29,6 +29,22 @@ _UNNAMED_WAIT_S = 60.0
 _LATEST = 253_370_764_800.0
 
 Parameters = Mapping[str, str | int]
+
+
+class AnswerError(SourceUnavailableError):
+    """One request failed: it is refused, its answer is too large, or there is none after several attempts.
+
+    Attributes:
+        status: of the answer; ``None`` when there was none.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class OtherHostError(SourceUnavailableError):
+    """An address leads to a host that is not the API's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +118,7 @@ class ApiClient:
         token: str | None = None,
         token_name: str = "token",  # noqa: S107 - a name, not a token
         advice: Mapping[int, str] | None = None,
+        hosts: frozenset[str] = frozenset(),
         limits: Limits | None = None,
     ) -> None:
         """Store the parameters; no request is made yet.
@@ -113,6 +130,8 @@ class ApiClient:
             token: sent as a bearer token.
             token_name: where the secret comes from, for messages, such as the environment variable's name.
             advice: status → what to do.
+            hosts: further hosts that may be asked, ``host`` or ``host:port``, by the API's scheme or by https; they
+                must not be given where there is a token.
             limits: of each request.
 
         Raises:
@@ -123,6 +142,9 @@ class ApiClient:
         self.limits = limits or Limits()
         self._base = base_url.rstrip("/") + "/"
         self._host = urlsplit(self._base)[:2]
+        if hosts and secret:
+            raise ConfigError(f"{token_name}: expected no token where several hosts are asked")
+        self._hosts = hosts
         self._token_name = token_name
         self._advice = dict(advice or {})
         sent = {"User-Agent": "nornweave", "Accept": "application/json", **(headers or {})}
@@ -144,6 +166,8 @@ class ApiClient:
         *,
         headers: Mapping[str, str] | None = None,
         allowed: frozenset[int] = frozenset(),
+        follow: bool = True,
+        wanted: Callable[[Answer], bool] | None = None,
     ) -> Answer:
         """Ask for an address.
 
@@ -152,16 +176,19 @@ class ApiClient:
             parameters: of the query.
             headers: of this request.
             allowed: statuses beside success that the caller understands, such as 304 and 404.
+            follow: follow redirects; otherwise they are answers, if ``allowed`` has their status.
+            wanted: says by status and headers whether the content is read; it comes back empty otherwise.
 
         Raises:
-            SourceUnavailableError: no answer, a refusal, a rate limit that ends too late, another host; with what was
-                answered and what to do.
+            AnswerError: no answer, a refusal, an answer that is too large; with what was answered and what to do.
+            OtherHostError: the address is another host's.
+            SourceUnavailableError: a rate limit that ends too late.
         """
-        return self._ask("GET", address, parameters, headers, allowed, None)
+        return self._ask("GET", address, parameters, headers, allowed, follow=follow, wanted=wanted)
 
     def post(self, address: str, body: Mapping[str, Any], *, allowed: frozenset[int] = frozenset()) -> Answer:
         """Send JSON that changes nothing (a query); see ``get``."""
-        return self._ask("POST", address, None, None, allowed, body)
+        return self._ask("POST", address, None, None, allowed, body=body)
 
     def wait(self, seconds: float, url: str) -> None:
         """Wait as long as an API asks for.
@@ -184,29 +211,32 @@ class ApiClient:
         parameters: Parameters | None,
         headers: Mapping[str, str] | None,
         allowed: frozenset[int],
-        body: Mapping[str, Any] | None,
+        *,
+        body: Mapping[str, Any] | None = None,
+        follow: bool = True,
+        wanted: Callable[[Answer], bool] | None = None,
     ) -> Answer:
         url = urljoin(self._base, address)
         self._require_host(url)
-        problem = ""
+        problem, status = "", None
         for attempt in range(self.limits.attempts):
             try:
-                answer = self._send(method, url, parameters, headers, body)
+                answer = self._send(method, url, parameters, headers, body, follow=follow, wanted=wanted)
             except httpx.InvalidURL as error:
-                raise SourceUnavailableError(f"{url!r}: not a URL ({error})") from error
+                raise AnswerError(f"{url!r}: not a URL ({error})") from error
             except httpx.RequestError as error:
-                problem, pause = f"no answer ({type(error).__name__})", self._backoff(attempt)
+                problem, pause, status = f"no answer ({type(error).__name__})", self._backoff(attempt), None
             else:
                 if 200 <= answer.status < 300 or answer.status in allowed:
                     return answer
                 limited = limited_for(answer)
                 if limited is None and answer.status < 500:
-                    raise SourceUnavailableError(f"{answer.url}: {self._refusal(answer.status)}")
-                problem = f"status {answer.status}"
+                    raise AnswerError(f"{answer.url}: {self._refusal(answer.status)}", answer.status)
+                problem, status = f"status {answer.status}", answer.status
                 pause = self._backoff(attempt) if limited is None else limited
             if attempt + 1 < self.limits.attempts:
                 self.wait(pause, url)
-        raise SourceUnavailableError(f"{url}: {problem}, {self.limits.attempts} times; try again later")
+        raise AnswerError(f"{url}: {problem}, {self.limits.attempts} times; try again later", status)
 
     def _send(
         self,
@@ -215,32 +245,38 @@ class ApiClient:
         parameters: Parameters | None,
         headers: Mapping[str, str] | None,
         body: Mapping[str, Any] | None,
+        *,
+        follow: bool,
+        wanted: Callable[[Answer], bool] | None,
     ) -> Answer:
-        """Send one request and follow its redirects on the same host."""
+        """Send one request and follow its redirects on the hosts that may be asked."""
         for _ in range(_MAX_REDIRECTS + 1):
             request = self._client.build_request(method, url, params=parameters or None, headers=headers, json=body)
-            answer = self._receive(request)
+            answer = self._receive(request, wanted)
             target = answer.headers.get("location")
-            if answer.status not in _REDIRECTS or not target:
+            if not follow or answer.status not in _REDIRECTS or not target:
                 return answer
             url, parameters = urljoin(answer.url, target), None
             self._require_host(url)
         raise SourceUnavailableError(f"{url}: redirected more than {_MAX_REDIRECTS} times; check the address")
 
-    def _receive(self, request: httpx.Request) -> Answer:
+    def _receive(self, request: httpx.Request, wanted: Callable[[Answer], bool] | None) -> Answer:
         deadline = time.monotonic() + self.limits.request_s
         response = self._client.send(request, stream=True)
         try:
+            answer = Answer(str(response.url), response.status_code, response.headers, b"")
+            if wanted is not None and not wanted(answer):
+                return answer
             content = bytearray()
             for piece in response.iter_bytes():
                 content += piece
                 if len(content) > self.limits.max_bytes:
-                    raise SourceUnavailableError(
+                    raise AnswerError(
                         f"{request.url}: an answer of more than {self.limits.max_bytes:,} bytes; expected a page"
                     )
                 if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("the answer did not end in time", request=request)
-            return Answer(str(response.url), response.status_code, response.headers, bytes(content))
+            return Answer(answer.url, answer.status, answer.headers, bytes(content))
         finally:
             response.close()
 
@@ -249,8 +285,9 @@ class ApiClient:
             host = urlsplit(url)[:2]
         except ValueError:
             host = ("", "")
-        if host != self._host:
-            raise SourceUnavailableError(f"{self._base}: leads to {url!r} on another host; check the address")
+        is_further = host[1] in self._hosts and host[0] in (self._host[0], "https")
+        if host != self._host and not is_further:
+            raise OtherHostError(f"{self._base}: leads to {url!r} on another host; check the address")
 
     def _backoff(self, attempt: int) -> float:
         return min(self.limits.backoff_s * 2.0**attempt, self.limits.max_wait_s)

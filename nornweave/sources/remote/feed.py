@@ -12,6 +12,10 @@ from nornweave.types import Document, Domain, Entry, JsonValue, SourceId
 Body = Mapping[str, Any]
 """What an API says about one thing, as JSON."""
 
+LEFT_OUT = "left out/"
+"""Keys of records that begin so tell what a feed leaves out on purpose: ``path`` and ``reason``; an empty reason is
+nobody's concern. The records belong to no document."""
+
 
 class PositionLostError(SourceUnavailableError):
     """The API does not know the position any more at which a pass was interrupted; it has to begin again."""

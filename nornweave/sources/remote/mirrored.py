@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.files.paths import unsafe_path
 from nornweave.sources.protocol import Watcher
-from nornweave.sources.remote.feed import NOTHING_KNOWN, Feed, Pass, PositionLostError
+from nornweave.sources.remote.feed import LEFT_OUT, NOTHING_KNOWN, Feed, Pass, PositionLostError
 from nornweave.sources.remote.mirror import Mirror, Reading
 from nornweave.types import Document, Domain, Entry, Listing, Skip, SourceId
+
+_MAX_SKIPS = 1_000
 
 
 class MirroredSource:
@@ -88,7 +91,7 @@ class MirroredSource:
                 if not mirror.totals()[0]:
                     raise SourceUnavailableError(f"source {self.id!r}: {error}") from error
                 problem = str(error)
-            entries, skipped = [], []
+            entries, skipped = [], _left_out(mirror)
             for each in mirror.documents():
                 if reason := unsafe_path(each.path):
                     skipped.append(Skip(each.path, reason))
@@ -151,3 +154,13 @@ def _told() -> Iterator[None]:
         yield
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise SourceUnavailableError(f"an answer of another shape than expected ({error!r})") from error
+
+
+def _left_out(mirror: Mirror) -> list[Skip]:
+    """Return what the feed left out, as far as somebody should know; at most ``_MAX_SKIPS``, then how many more."""
+    reasons = (
+        Skip(str(body.get("path")), str(body["reason"])) for _, body in mirror.under(LEFT_OUT) if body.get("reason")
+    )
+    skipped = list(islice(reasons, _MAX_SKIPS))
+    more = sum(1 for _ in reasons)
+    return [*skipped, Skip("…", f"{more:,} more are left out")] if more else skipped
