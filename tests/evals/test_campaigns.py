@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
     [
         (kill_syncs, 1, "times equal to a first sync"),
         (partial(kill_readings, documents=30), 3, "readings equal to one without kills"),
-        (kill_clones, 4, "times equal to the tip"),
+        (kill_clones, 2, "times equal to the tip"),
         (fill_disks, 1, "times equal to a first sync with room"),
         (publish_while_reading, 11, "answers"),
         (share_installation, 1, "judgments stored"),
