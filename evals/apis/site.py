@@ -96,6 +96,8 @@ class SiteServer(Api):
         paths = sorted(path for path, page in self.pages.items() if page.listed)
         parts = [paths[at : at + self.per_sitemap] for at in range(0, len(paths), self.per_sitemap)]
         number = request.path.removeprefix("/sitemap").removesuffix(".xml").removeprefix("-")
+        if number and int(number) >= len(parts):
+            return Reply(status=404)
         if number:
             return self._answer(_urlset(self._entry("url", path) for path in parts[int(number)]), request)
         if len(parts) <= 1:

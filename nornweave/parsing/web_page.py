@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -56,7 +56,9 @@ _NOISE_CLASSES = _words("""
     skip-nav skipNav skip-link
 """)
 # Asides that are part of the text: notes, warnings, footnotes.
-_NOTE = re.compile(r"admonition|note|warning|tip|caution|callout|hint|topic|aside|alert|important|citation", re.I)
+_NOTE = re.compile(
+    r"admonition|note|warning|tip|caution|callout|hint|topic|starlight-aside|alert|important|citation", re.I
+)
 # Where generators put the text; the first that a page has once and that holds enough of it is taken.
 _CONTAINERS: tuple[tuple[str, str], ...] = (
     ("class", "theme-doc-markdown"),
@@ -220,23 +222,26 @@ def _main_content(soup: BeautifulSoup) -> Tag:
 
 
 def _drop_noise(body: Tag) -> None:
-    around = _around_content(body)
+    around = _around(body, ("main", "article"))
+    titled = _around(body, ("h1",))
     waiting = [body]
     while waiting:
         for tag in [child for child in waiting.pop().contents if isinstance(child, Tag)]:
             is_aside = tag.name in ("footer", "aside")
             if is_aside and _is_note(tag):
                 tag.name = "div"
+            elif tag.name == "form" and id(tag) in titled:
+                tag.name = "div"  # some servers wrap the whole page in a form
             elif id(tag) not in around and (is_aside or _is_noise(tag)):
                 tag.extract()
                 continue
             waiting.append(tag)
 
 
-def _around_content(body: Tag) -> set[int]:
-    """Return the elements that hold the main content, whatever their marks say."""
+def _around(body: Tag, names: Sequence[str]) -> set[int]:
+    """Return the elements of these names and all that hold one."""
     around: set[int] = set()
-    for tag in body.find_all(["main", "article"]):
+    for tag in body.find_all(list(names)):
         for above in (tag, *tag.parents):
             if id(above) in around:
                 break
@@ -256,7 +261,7 @@ def _is_noise(tag: Tag) -> bool:
     return (
         tag.get("role") in _NOISE_ROLES
         or tag.get("id") in _NOISE_IDS
-        or "hidden" in tag.attrs
+        or ("hidden" in tag.attrs and tag.get("role") != "tabpanel")
         or not _NOISE_CLASSES.isdisjoint(_values(tag, "class"))
         or (tag.name == "table" and "navigation" in _values(tag, "class"))
     )
@@ -294,8 +299,8 @@ def _name_headings(body: Tag) -> None:
 def _own_anchor(heading: Tag) -> str | None:
     if own := heading.get("id"):
         return str(own)
-    for inner in islice(heading.descendants, _INSIDE):
-        if not isinstance(inner, Tag) or inner.name not in ("a", "span"):
+    for inner in islice(_inside(heading), _INSIDE):
+        if inner.name not in ("a", "span"):
             continue
         if name := inner.get("id") or inner.get("name"):
             return str(name)
@@ -303,6 +308,16 @@ def _own_anchor(heading: Tag) -> str | None:
         if len(target) > 1 and target.startswith("#"):
             return target[1:]
     return None
+
+
+def _inside(heading: Tag) -> Iterator[Tag]:
+    """Yield the elements inside of a heading, in order; ``Tag.descendants`` first walks to the last one."""
+    waiting = heading.contents[_INSIDE::-1]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, Tag):
+            yield inner
+            waiting += inner.contents[_INSIDE::-1]
 
 
 def _of_parent(heading: Tag, opened: set[int]) -> str | None:

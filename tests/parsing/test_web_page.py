@@ -88,6 +88,16 @@ def test_what_a_page_says_of_itself() -> None:
     assert read('<meta http-equiv="refresh" content="600; url=/x"><p>Text.').refresh is None
 
 
+def test_tabs_and_pages_inside_of_a_form_are_content() -> None:
+    html = """<form id="aspnet"><h1>Title</h1><p>Text.</p><div role="tabpanel" hidden>pip install x</div></form>
+    <form><input>Search</form><div hidden>Dialog</div>"""
+    text = read_html(read(html).content).text
+    assert [each for each in ("Text.", "pip install x", "Search", "Dialog") if each in text] == [
+        "Text.",
+        "pip install x",
+    ]
+
+
 def test_a_page_without_text_says_so() -> None:
     assert not read("<body><nav>Menu</nav><div id=root></div><script>x</script></body>").has_text
     with pytest.raises(DocumentError):
@@ -107,6 +117,7 @@ HOSTILE = {
     "articles": "<article>x" * 20_000,
     "late headings": "<p>x" * 4_000 + "<h2>x</h2>" * 4_000,
     "navigation": "<nav>" * 10_000 + "<main>",
+    "forms": "<form>" * 10_000 + "<h1>x",
     "named": "<a name=x></a><h2>x</h2>" * 8_000,
 }
 

@@ -241,12 +241,14 @@ def test_the_canonical_address_counts_where_it_is_below_the_prefix(site: SiteSer
 
 def test_a_canonical_address_that_is_no_page_does_not_count(site: SiteServer, tmp_path: Path) -> None:
     site.put("/guide/a.html", head='<link rel="canonical" href="/guide/gone.html">')
+    site.put("/guide/aa.html", head='<link rel="canonical" href="/guide/dead.html">')
+    site.put("/guide/dead.html", status=404)
     site.put("/guide/b.html", head='<link rel="canonical" href="/guide/c.html">')
     site.put("/guide/c.html", head='<link rel="canonical" href="/guide/b.html">')
     site.put("/guide/")
     site.put("/guide/d.html", head='<link rel="canonical" href="/guide/">')
     paths = Source(site, tmp_path).paths()
-    assert {"guide/a.html", "guide/d.html", "guide/index.html"} <= set(paths)
+    assert {"guide/a.html", "guide/aa.html", "guide/d.html", "guide/index.html"} <= set(paths)
     assert len({"guide/b.html", "guide/c.html"} & set(paths)) == 1
 
 
@@ -441,6 +443,9 @@ def test_a_site_without_pages_is_named(site: SiteServer, tmp_path: Path) -> None
     site.put("/guide/", status=404)
     with pytest.raises(SourceUnavailableError, match="no page was found below"):
         Source(site, tmp_path).list()
+    site.change("/guide/", status=500)
+    with pytest.raises(SourceUnavailableError, match=r"no page was found below .* \(.*status 500"):
+        Source(site, tmp_path / "2").list()
 
 
 @pytest.mark.parametrize(
@@ -474,7 +479,7 @@ _TAGS = st.sampled_from(
 )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(
     parts=st.lists(_TAGS | st.text(max_size=20), max_size=30), kind=st.sampled_from(["text/html", "text/plain", "x"])
 )
@@ -494,7 +499,7 @@ def test_whatever_a_page_holds_only_named_errors_come_out(
                 continue
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32))
 def test_whatever_happens_between_and_within_passes_nothing_is_lost_or_doubled(
     seed: int, tmp_path_factory: pytest.TempPathFactory

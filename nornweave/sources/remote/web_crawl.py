@@ -33,6 +33,7 @@ _BATCH = 1_000
 _FAILURES = 5
 # Lists that generators make of a whole site: every word in them stands on another page as well.
 _INDEXES = ("genindex*.html", "py-modindex.html", "search.html", "index-all.html", "allclasses*.html", "_sources/")
+_MAX_ALIASES = 100
 _TOO_MANY = f"{LEFT_OUT}!"
 
 
@@ -130,11 +131,8 @@ class Crawl:
             yield from self._find()
         yield from self._read_queue()
         if self._state.is_full and not progress.stored:
-            raise PositionLostError(
-                f"{self._scope.start}: no page was found below {self._scope.prefix}; check url, prefix, include and "
-                "exclude, and what robots.txt allows"
-            )
-        yield self._page(records=self._too_many(), gone=("queue/", "seen/"), is_end=True)
+            raise PositionLostError(self._nothing())
+        yield self._page(self._too_many(), gone=("queue/", "seen/"))
 
     def _page(
         self,
@@ -142,12 +140,9 @@ class Crawl:
         *,
         confirmed: tuple[str, ...] = (),
         gone: tuple[str, ...] = (),
-        is_end: bool = False,
+        since: dict[str, Any] | None = None,
     ) -> Page:
-        progress, since = self._progress, None
-        if is_end:
-            since = {"by_links": progress.by_links, "roots": progress.roots, "sitemaps": progress.read}
-        records = tuple(records)
+        progress, records = self._progress, tuple(records)
         return Page(
             records=records,
             confirmed=confirmed,
@@ -155,6 +150,14 @@ class Crawl:
             position=cast(JsonValue, asdict(progress)),
             since=cast(JsonValue, since),
             expected=min(progress.queued, self._reach.max_pages) if self._state.is_full else None,
+        )
+
+    def _nothing(self) -> str:
+        left = self._known.body(f"{LEFT_OUT}{identity(self._scope.start)}") or {}
+        reason = f" ({left['reason']})" if left.get("reason") else ""
+        return (
+            f"{self._scope.start}: no page was found below {self._scope.prefix}{reason}; check url, prefix, include "
+            "and exclude, and what robots.txt allows"
         )
 
     # Addresses: sitemaps, or the start page.
@@ -174,7 +177,9 @@ class Crawl:
         progress.stage = "pages"
         again = [] if self._state.is_full else list(self._failed_before())
         start = [Listed(self._scope.start)] if progress.by_links else []
-        yield self._page(self._queue([*start, *again], always=True))
+        since = {"by_links": progress.by_links, "roots": progress.roots, "sitemaps": progress.read}
+        progress.roots, progress.read = [], {}  # they need not be written with every page
+        yield self._page(self._queue([*start, *again], always=True), since=since)
 
     def _roots(self) -> list[str]:
         """Return the sitemaps to begin with: those of robots.txt, and those at the usual places."""
@@ -362,14 +367,25 @@ class Crawl:
         """Remember an address that is no document, so that it is not asked for before it changes."""
         records = [self._left_record(queued, key, outcome.reason, outcome.links or ())]
         records += self._queue_links(outcome.links or ())
-        elsewhere = outcome.target or outcome.canonical
-        if elsewhere is not None:
-            listed = Listed(elsewhere, changed_at=str(queued["lastmod"]))
-            records += self._queue([listed], instead=queued["url"] if outcome.canonical else "")
-        elif queued.get("instead"):
-            # The page that another one called its own address is none; the other one counts.
-            records += self._queue([Listed(str(queued["instead"]))], always=True, as_it_is=True)
+        if outcome.canonical is not None:
+            records += self._queue_canonical(outcome.canonical, queued)
+        elif outcome.target is not None:
+            records += self._queue([Listed(outcome.target, changed_at=str(queued["lastmod"]))])
+        # Pages that called this one their own address count themselves now.
+        records += self._queue([Listed(str(each)) for each in queued.get("instead", ())], always=True, as_it_is=True)
         return self._page(records, gone=(f"page/{key}",))
+
+    def _queue_canonical(self, canonical: str, queued: Body) -> list[Record]:
+        """Queue the page that another one calls its own address, and remember that one in case it is none."""
+        seen = self._known.body(f"seen/{identity(canonical)}")
+        if seen is None:
+            return self._queue([Listed(canonical, changed_at=str(queued["lastmod"]))], instead=[queued["url"]])
+        number = int(seen["number"])
+        waiting = self._known.body(f"queue/{number:08d}")
+        if waiting is None or number < self._progress.next:
+            return []
+        instead = [*waiting.get("instead", ()), queued["url"]][:_MAX_ALIASES]
+        return [_record(f"queue/{number:08d}", {**waiting, "instead": instead})]
 
     def _is_alias(self, outcome: Outcome, queued: Body) -> bool:
         """Say whether a page is another spelling of one that is a document itself, or will be asked for."""

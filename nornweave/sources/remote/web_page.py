@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from nornweave.errors import DocumentError
+from nornweave.errors import DocumentError, TransientDocumentError
 from nornweave.parsing.time_limits import seconds_for
 from nornweave.parsing.web_page import VERSION, robots_rules
 from nornweave.sandbox import run_apart
@@ -175,6 +175,8 @@ class PageReader:
                 dict[str, Any],
                 run_apart("web_page", values, answer.content, cpu_s=seconds_for(len(answer.content))),
             )
+        except TransientDocumentError as error:
+            return Outcome(kind="failed", reason=str(error))
         except DocumentError as error:
             return Outcome(kind="left", reason=str(error))
         address = str(stored["url"])
