@@ -26,7 +26,7 @@ _LATEST = datetime.max.replace(tzinfo=UTC)
 
 
 def jira_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Build the document of an issue; the message that opens it has the issue's id, a comment its own.
+    """Build the document of an issue; the message that opens it has the issue's key as its id, a comment its own.
 
     Raises:
         DocumentSkipped: nothing is said in it.
@@ -38,7 +38,8 @@ def jira_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         raise DocumentError(f"{entry.path}: not what was fetched from this source; sync again")
     key, title = _text(issue, "key"), _text(issue, "summary")
     comments = (_message(issue, each, text_of_adf(each.get("body"))) for each in mappings(issue.get("comments")))
-    messages = [_message(issue, issue, _opening(issue)), *sorted(comments, key=_moment)]
+    opening = _message(issue, {**issue, "id": key}, _opening(issue))
+    messages = [opening, *sorted(comments, key=_moment)]
     said = [message for message in messages if message.body]
     if not said:
         raise DocumentSkipped("nothing is said in the issue")
@@ -50,7 +51,7 @@ def jira_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         said,
         format="jira",
         title=f"{key} {title}".strip() or None,
-        metadata={**_metadata(issue), "permalink": f"{url}?focusedCommentId={{id}}" if url else None},
+        metadata={**_metadata(issue), **_permalinks(url)},
         url=url,
         updated_at=parse_time(issue.get("updated")),
     )
@@ -67,6 +68,11 @@ def _metadata(issue: Mapping[str, Any]) -> Mapping[str, JsonValue]:
         "priority": priority,
         "resolution": _text(issue, "resolution") or None,
     }
+
+
+def _permalinks(url: str | None) -> Mapping[str, JsonValue]:
+    """Return where messages are read: that which opens the issue at its own address, a comment in focus."""
+    return {"permalink": url, "thread_permalink": f"{url}?focusedCommentId={{id}}"} if url else {}
 
 
 def _opening(issue: Mapping[str, Any]) -> str:

@@ -229,6 +229,19 @@ def test_a_changed_page_that_the_site_does_not_give_stays_as_it_was(wiki: Conflu
     assert source.said() == expected(wiki)
 
 
+def test_what_nobody_wrote_by_hand_is_a_failure_of_its_page_alone(wiki: ConfluenceServer, tmp_path: Path) -> None:
+    space = wiki.space("ENG", "Eng\x00\x1b[31m")
+    large = wiki.write(space, "Large", f"<p>{'x' * 11_000_000}</p>")
+    odd = wiki.write(space, "Odd\x1b[2J\ud800\ntitle", f"<p>a\x00b\ud800</p>{'<div>' * 20_000}")
+    source = Source(wiki, tmp_path).source
+    entries = {entry.path: entry for entry in source.list().entries}
+    with pytest.raises(DocumentError, match="too large"):
+        confluence_document(SourceId("wiki"), entries[f"ENG/{large}"], source.fetch(entries[f"ENG/{large}"]))
+    raw = source.fetch(entries[f"ENG/{odd}"])
+    found = confluence_document(SourceId("wiki"), entries[f"ENG/{odd}"], raw)
+    assert not re.search("[\x00-\x08\x0e-\x1f\ud800]", f"{found.title}{found.text}{dict(found.metadata)}")
+
+
 def test_a_page_without_text_is_left_out(wiki: ConfluenceServer, tmp_path: Path) -> None:
     wiki.write(wiki.space("ENG"), "Index", '<ac:structured-macro ac:name="children" />')
     with pytest.raises(DocumentSkipped, match="no text"):

@@ -15,6 +15,7 @@ from evals.apis.jira import SITE, TOKEN, USER, JiraServer, adf, large
 from evals.apis.server import HANG_UP, Reply, serving
 from nornweave.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.parsing.jira import jira_document
+from nornweave.retrieval.passage_url import passage_url
 from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.jira import JiraFeed
 from nornweave.sources.remote.mirrored import MirroredSource
@@ -79,7 +80,7 @@ def test_an_issue_is_its_description_and_its_comments_under_their_own_ids(jira: 
     comment = jira.comment(issue, "It has to be 422.")
     found = Source(jira, tmp_path).documents()["PAY/PAY-1"]
     assert [(each.id, each.speaker, each.thread_id, each.body) for each in found.messages] == [
-        (str(issue), "Ann Lee", "PAY-1", "Refund fails\n\nIt returns 400.\n\nEnvironment: staging"),
+        ("PAY-1", "Ann Lee", "PAY-1", "Refund fails\n\nIt returns 400.\n\nEnvironment: staging"),
         (str(comment), "Bob Ray", "PAY-1", "It has to be 422."),
     ]
     assert [str(each.timestamp) for each in found.messages] == [
@@ -99,8 +100,13 @@ def test_an_issue_is_its_description_and_its_comments_under_their_own_ids(jira: 
         "issue_type": "Bug",
         "priority": "High",
         "participants": ("Ann Lee", "Bob Ray"),
-        "permalink": f"{SITE}/browse/PAY-1?focusedCommentId={{id}}",
+        "permalink": f"{SITE}/browse/PAY-1",
+        "thread_permalink": f"{SITE}/browse/PAY-1?focusedCommentId={{id}}",
     }
+    assert [
+        passage_url(found.url, {**found.metadata, "thread_id": each.thread_id}, message_ids=(each.id,))
+        for each in found.messages
+    ] == [f"{SITE}/browse/PAY-1", f"{SITE}/browse/PAY-1?focusedCommentId={comment}"]
 
 
 def test_comments_beyond_those_that_the_search_embeds_are_asked_for(jira: JiraServer, tmp_path: Path) -> None:
