@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from nornweave.errors import DocumentError
 from nornweave.parsing.parsed import Parsed
+from nornweave.parsing.pdf import ocr
 from nornweave.parsing.pdf.document import parse_pdf
 from nornweave.parsing.pdf.glyphs import read_page
 from nornweave.parsing.pdf.hyphens import Hyphens
@@ -237,7 +238,9 @@ def test_scanned() -> None:
     pixels.clear_with(200)
     for _ in range(2):
         document.new_page().insert_image((0, 0, 595, 842), pixmap=pixels)
-    assert _error(document.tobytes()).startswith("no text layer: looks scanned (2 pages, 2 only images); run OCR")
+    found = "no text layer: looks scanned (2 pages, 2 only images); "
+    remedy = "OCR finds no text in them" if ocr.installed() else "install the language data of Tesseract"
+    assert _error(document.tobytes()).startswith(found + remedy)
 
 
 def test_blank() -> None:

@@ -1,0 +1,116 @@
+"""Turn HTML into Markdown: headings, lists, code and tables; pictures by their description, nothing is fetched."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
+from bs4.element import Tag
+from markdownify import MarkdownConverter
+
+from nornweave.parsing.formats.markdown import closed, joined, plain, table
+
+MAX_COLUMNS = 256
+_MAX_ROWSPAN = 10_000
+_LEFT_OUT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object")
+_ENDS = "\n\n"
+
+
+class _Converter(MarkdownConverter):
+    """markdownify, with tables whose merged cells are filled, and without markup that only formats."""
+
+    class Options(MarkdownConverter.DefaultOptions):  # type: ignore[name-defined,misc]
+        heading_style = "atx"
+        bullets = "-"
+        escape_asterisks = False
+        escape_underscores = False
+        escape_misc = False
+        strip_document = None
+
+    def escape(self, text: str, parent_tags: Any) -> str:
+        return text if parent_tags & {"pre", "code"} else plain(text)
+
+    def convert_img(self, el: Tag, _text: str, **_: Any) -> str:
+        return " ".join(str(el.get("alt") or "").split())
+
+    def convert_a(self, el: Tag, text: str, **_: Any) -> str:
+        target = str(el.get("href") or "")
+        named = text.strip() and text.strip() != target and target.startswith(("https://", "http://"))
+        return f"[{text}]({target})" if named and "\n" not in target and len(target) < 500 else text
+
+    def convert_b(self, _el: Tag, text: str, **_: Any) -> str:
+        return text
+
+    convert_strong = convert_em = convert_i = convert_u = convert_del = convert_s = convert_sub = convert_sup = (
+        convert_b
+    )
+
+    def convert_td(self, _el: Tag, text: str, **_: Any) -> str:
+        return f"{_ENDS}{text.strip()}{_ENDS}"
+
+    convert_th = convert_tr = convert_td
+
+    def convert_table(self, el: Tag, text: str, **_: Any) -> str:
+        rows = grid(el)
+        if el.find("table") is not None or len(rows) < 2 or len(rows[0]) < 2:
+            return f"{_ENDS}{text.strip()}{_ENDS}"  # it lays out a page
+        caption = el.find("caption")
+        told = caption.get_text(" ", strip=True) if caption else ""
+        return f"{_ENDS}{joined((told, table(rows)))}{_ENDS}"
+
+
+def markdown_of(html: str | bytes) -> str:
+    """Convert HTML, complete or a part, well-formed or not; nested too deeply, only its text."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", XMLParsedAsHTMLWarning)
+        soup = BeautifulSoup(html, "lxml")
+    for tag in soup.find_all(_LEFT_OUT):
+        tag.decompose()
+    try:
+        text = str(_Converter().convert_soup(soup))
+    except RecursionError:
+        text = plain(soup.get_text("\n", strip=True))
+    return closed("\n".join(line.rstrip() for line in text.strip("\n").splitlines()))
+
+
+def grid(element: Tag) -> list[list[str]]:
+    """Return the texts of a table's cells, as many in each row; a merged cell's text stands in all its places."""
+    open_cells: dict[int, tuple[int, str]] = {}
+    own = [line for line in element.find_all("tr") if line.find_parent("table") is element]
+    rows = [list(_filled(line.find_all(["td", "th"], recursive=False), open_cells)) for line in own]
+    width = max(map(len, rows), default=0)
+    return [cells + [""] * (width - len(cells)) for cells in rows]
+
+
+def _filled(cells: Sequence[Tag], open_cells: dict[int, tuple[int, str]]) -> Iterator[str]:
+    """Yield the texts of one row; ``open_cells`` has the cells of rows above that reach into it, by column."""
+    column = 0
+    remaining = list(reversed(cells))
+    while column < MAX_COLUMNS and (remaining or any(place >= column for place in open_cells)):
+        if column in open_cells:
+            left, text = open_cells.pop(column)
+            if left > 1:
+                open_cells[column] = (left - 1, text)
+            # ``any`` above looks at later columns only.
+            yield text
+            column += 1
+            continue
+        if not remaining:
+            yield ""
+            column += 1
+            continue
+        cell = remaining.pop()
+        text = cell.get_text(" ", strip=True)
+        rows_below = min(_span(cell, "rowspan"), _MAX_ROWSPAN) - 1
+        for place in range(column, min(column + _span(cell, "colspan"), MAX_COLUMNS)):
+            if rows_below > 0:
+                open_cells[place] = (rows_below, text)
+            yield text
+            column += 1
+
+
+def _span(cell: Tag, name: str) -> int:
+    value = str(cell.get(name) or "1")
+    return max(1, int(value)) if value.isascii() and value.isdigit() and len(value) < 7 else 1

@@ -1,0 +1,272 @@
+"""Read .xlsx with openpyxl: each sheet as the tables that lie on it, in parts that have the header and their range."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from openpyxl import load_workbook
+from openpyxl.utils import get_column_letter
+
+from nornweave.parsing.formats.archive import open_office_archive, properties
+from nornweave.parsing.formats.markdown import grouped, header_lines, heading, joined, plain, row
+from nornweave.parsing.parsed import Parsed
+from nornweave.text.inline_markup import one_line
+from nornweave.types import freeze
+
+MAX_COLUMNS = 256
+MAX_CELLS = 400_000
+"""Of all sheets together, the filled ones."""
+MAX_ROWS = 1_048_576
+MAX_SHEETS = 500
+MAX_CELL = 2_000
+"""Characters of one cell."""
+
+_TABLES_APART = 2  # empty columns between tables beside each other; one is often there for the looks
+_HEADER_ROWS = 4
+_NOTE_CHARACTERS = 1_500
+
+Cells = dict[int, "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a cell shows."""
+
+    text: str
+    is_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row with something in it: its number and its filled cells by column, both from 1."""
+
+    number: int
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A part of a sheet in Markdown, and the corners of its range."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+    text: str
+    is_note: bool = False
+
+    @property
+    def range(self) -> str:
+        """Return it as spreadsheets write it: ``A12:F30``, ``B3`` for one cell."""
+        first = f"{get_column_letter(self.left)}{self.top}"
+        last = f"{get_column_letter(self.right)}{self.bottom}"
+        return first if first == last else f"{first}:{last}"
+
+
+def read_xlsx(raw: bytes) -> Parsed:
+    """Turn a workbook into Markdown: a heading for each sheet, below it one for each range of cells.
+
+    Values are those that were last computed; a formula without one stands as it is. ``metadata["left_out"]`` names
+    what is beyond ``MAX_CELLS``, ``MAX_COLUMNS`` and ``MAX_SHEETS``.
+    """
+    with open_office_archive(raw) as archive:
+        title, modified, told = properties(archive)
+        with_formulas = any(
+            b"<f" in archive.read(member) for member in archive.namelist() if member.startswith("xl/worksheets/sheet")
+        )
+    left_out: list[str] = []
+    values = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
+    formulas = load_workbook(io.BytesIO(raw), read_only=True, keep_links=False) if with_formulas else None
+    try:
+        text = joined(_sheets(values, formulas, left_out))
+    finally:
+        values.close()
+        if formulas is not None:
+            formulas.close()
+    return Parsed(
+        text=text, title=title, updated_at=modified, metadata=freeze({**told, "left_out": tuple(left_out) or None})
+    )
+
+
+def _sheets(values: Any, formulas: Any | None, left_out: list[str]) -> Iterator[str]:
+    budget = MAX_CELLS
+    sheets = values.worksheets
+    if len(sheets) > MAX_SHEETS:
+        left_out.append(f"{len(sheets) - MAX_SHEETS:,} sheets after the first {MAX_SHEETS:,}")
+    for number, sheet in enumerate(sheets[:MAX_SHEETS]):
+        other = formulas.worksheets[number] if formulas is not None else None
+        known = len(left_out)
+        rows = list(_rows(sheet, other, budget, left_out))
+        budget -= sum(len(one.cells) for one in rows)
+        areas = [area for block in _blocks(rows) for area in _areas(block)]
+        said = [f"({note.partition(': ')[2]})" for note in left_out[known:]]
+        parts = (joined((heading(2, area.range), area.text)) for area in _with_joined_notes(areas))
+        yield joined((heading(1, sheet.title), *parts, *said))
+
+
+def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) -> Iterator[Row]:
+    """Yield the rows that have something in them, until the budget of cells is spent."""
+    for one in (sheet, formulas):
+        if one is not None:
+            one.reset_dimensions()  # what a file states of its size is often wrong
+    others = formulas.iter_rows() if formulas is not None else iter(())
+    is_wide = False
+    for number, line in enumerate(sheet.iter_rows(), 1):
+        cells = dict(_filled(line[:MAX_COLUMNS], next(others, ())))
+        is_wide = is_wide or any(cell.value is not None for cell in line[MAX_COLUMNS:])
+        budget -= len(cells)
+        if budget < 0 or number > MAX_ROWS:
+            left_out.append(f"{sheet.title}: rows from {number:,} on, beyond {MAX_CELLS:,} cells")
+            break
+        if cells:
+            yield Row(number, cells)
+    if is_wide:
+        left_out.append(f"{sheet.title}: columns after {get_column_letter(MAX_COLUMNS)}")
+
+
+def _filled(line: Sequence[Any], formulas: Sequence[Any]) -> Iterator[tuple[int, Value]]:
+    for column, cell in enumerate(line, 1):
+        value = cell.value
+        if value is None and column <= len(formulas):
+            value = formulas[column - 1].value
+        if value is None:
+            continue
+        text = _shown(value, cell)
+        if text and not text.isspace():
+            yield column, Value(text[:MAX_CELL], isinstance(value, str))
+
+
+def _shown(value: object, cell: Any) -> str:
+    """Return a value as the sheet shows it, as far as that adds to its meaning: dates, per cent."""
+    if isinstance(value, datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, int | float):
+        if "%" in str(getattr(cell, "number_format", "") or ""):
+            return f"{value * 100:.10g}%"
+        return str(value) if isinstance(value, int) else f"{value:.12g}"
+    return str(getattr(value, "text", value))  # an array formula has its text inside
+
+
+def _blocks(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Cut a sheet at its empty rows, and where two empty columns part tables whose headers are in different rows.
+
+    An empty row right below a header does not cut.
+    """
+    block: list[Row] = []
+    for one in rows:
+        if block and one.number > block[-1].number + 1 and not _heads(block, one):
+            yield from _beside(block)
+            block = []
+        block.append(one)
+    if block:
+        yield from _beside(block)
+
+
+def _heads(block: Sequence[Row], following: Row) -> bool:
+    """Say whether a block is nothing but a header, with the first row of its table below an empty row."""
+    if len(block) > _HEADER_ROWS or following.number > block[-1].number + 2 or len(block[-1].cells) < 2:
+        return False
+    texts = all(value.is_text for one in block for value in one.cells.values())
+    numbers = any(not value.is_text for value in following.cells.values())
+    return texts and numbers and len(following.cells) > 1
+
+
+def _beside(block: Sequence[Row]) -> Iterator[list[Row]]:
+    columns = sorted({column for one in block for column in one.cells})
+    gaps = [right for left, right in zip(columns, columns[1:], strict=False) if right - left > _TABLES_APART]
+    start = columns[0]
+    for gap in gaps:
+        left, right = _between(block, start, gap), _between(block, gap, columns[-1] + 1)
+        header = next((one.number for one in left if len(one.cells) > 1), left[0].number)
+        if right[0].number != header:
+            yield left
+            start = gap
+    yield _between(block, start, columns[-1] + 1)
+
+
+def _between(block: Sequence[Row], left: int, right: int) -> list[Row]:
+    cut = (Row(one.number, {c: v for c, v in one.cells.items() if left <= c < right}) for one in block)
+    return [one for one in cut if one.cells]
+
+
+def _areas(block: Sequence[Row]) -> Iterator[Area]:
+    """Yield a block as text, if it has one column or one row, else as tables that all have its header."""
+    columns = sorted({column for one in block for column in one.cells})
+    if len(columns) == 1 or len(block) == 1:
+        yield from _notes(block)
+        return
+    first = next((place for place, one in enumerate(block) if len(one.cells) > 1), 0)
+    notes, rest = block[:first], block[first:]
+    if len(rest) < 2:
+        yield from _notes(block)
+        return
+    columns = sorted({column for one in rest for column in one.cells})
+    above, header, body = _header(rest)
+    captions = [_line(one) for one in (*notes, *above)]
+    names = [header.cells[c].text if c in header.cells else "" for c in columns] if header else _letters(columns)
+    written = [row([one.cells[c].text if c in one.cells else "" for c in columns]) for one in body]
+    for start, end in grouped(written):
+        top = block[0].number if start == 0 else body[start].number
+        text = joined(("  \n".join(captions), "\n".join((header_lines(names), *written[start:end]))))
+        yield Area(top, columns[0], body[end - 1].number, columns[-1], text)
+
+
+def _header(rows: Sequence[Row]) -> tuple[Sequence[Row], Row | None, Sequence[Row]]:
+    """Return the rows above the header, the header and the rows below it.
+
+    The header is the last of the first rows that are nothing but text and have a row with numbers below; in a table of
+    text it is the first row; in a table of numbers there is none.
+    """
+    texts = 0
+    while texts < len(rows) and texts <= _HEADER_ROWS and all(value.is_text for value in rows[texts].cells.values()):
+        texts += 1
+    if texts == 0:
+        return (), None, rows
+    if texts == len(rows) or texts > _HEADER_ROWS:
+        return (), rows[0], rows[1:]
+    while texts > 1 and len(rows[texts - 1].cells) < 2:  # the name of a group of rows
+        texts -= 1
+    return rows[: texts - 1], rows[texts - 1], rows[texts:]
+
+
+def _letters(columns: Iterable[int]) -> list[str]:
+    return [get_column_letter(column) for column in columns]
+
+
+def _line(one: Row) -> str:
+    return plain(" · ".join(one_line(one.cells[column].text) for column in sorted(one.cells)))
+
+
+def _notes(block: Sequence[Row]) -> Iterator[Area]:
+    columns = [column for one in block for column in one.cells]
+    lines = [_line(one) for one in block]
+    for start, end in grouped(lines, _NOTE_CHARACTERS):
+        text = "  \n".join(lines[start:end])
+        yield Area(block[start].number, min(columns), block[end - 1].number, max(columns), text, is_note=True)
+
+
+def _with_joined_notes(areas: Iterable[Area]) -> Iterator[Area]:
+    """Join short texts that follow each other, so that each says enough to be found."""
+    last: Area | None = None
+    for area in areas:
+        if last is not None and last.is_note and area.is_note and len(last.text) + len(area.text) < _NOTE_CHARACTERS:
+            last = Area(
+                min(last.top, area.top), min(last.left, area.left), max(last.bottom, area.bottom),
+                max(last.right, area.right), joined((last.text, area.text)), is_note=True,
+            )  # fmt: skip
+            continue
+        if last is not None:
+            yield last
+        last = area
+    if last is not None:
+        yield last
