@@ -21,6 +21,13 @@ _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _STRICT = "{http://purl.oclc.org/ooxml/wordprocessingml/main}"
 _MAX_STYLES = 500
 _MAX_BASES = 20
+# What mammoth 1.13 says when it leaves something out.
+_NOT_READ = {
+    "formulas": "officeDocument/2006/math}oMath",
+    "fields": "w:fldSimple",
+    "an embedded document": "w:altChunk",
+    "embedded objects": "OLEObject",
+}
 _TITLE = re.compile(r"# (.+)")
 
 
@@ -38,10 +45,15 @@ def read_docx(raw: bytes) -> Parsed:
         include_embedded_style_map=False,
         convert_image=mammoth.images.img_element(lambda _: {"src": ""}),
     )
+    lost = "\n".join(message.message for message in result.messages)
+    left_out = tuple(f"{name} (not read)" for name, sign in _NOT_READ.items() if sign in lost)
     text = markdown_of(result.value)
     first = _TITLE.match(text)
     return Parsed(
-        text=text, title=(one_line(first[1]) if first else None) or title, updated_at=modified, metadata=freeze(told)
+        text=text,
+        title=(one_line(first[1]) if first else None) or title,
+        updated_at=modified,
+        metadata=freeze({**told, "left_out": left_out or None}),
     )
 
 

@@ -40,11 +40,10 @@ def read_pptx(raw: bytes) -> Parsed:
     starts = [0]
     for text in texts[:-1]:
         starts.append(starts[-1] + len(text) + 2)
-    first = slides[0].shapes.title if slides else None
     return Parsed(
         text="\n\n".join(texts),
         page_starts=tuple(starts[: len(texts)]),
-        title=(one_line(first.text_frame.text) if first is not None else "") or title,
+        title=(_name(slides[0].shapes.title) if slides else "") or title,
         updated_at=modified,
         metadata=freeze({**told, "left_out": tuple(left_out) or None}),
     )
@@ -52,13 +51,17 @@ def read_pptx(raw: bytes) -> Parsed:
 
 def _slide(slide: Any, number: int, left_out: list[str]) -> str:
     title = slide.shapes.title
-    name = one_line(title.text_frame.text) if title is not None else ""
+    name = _name(title)
     shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
     blocks = [heading(1, name or f"Slide {number}"), *_blocks(shapes, number, left_out)]
     if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
         notes = slide.notes_slide.notes_text_frame.text.strip()
         blocks += ["Notes:", plain(notes)] if notes else []
     return joined(blocks)
+
+
+def _name(title: Any | None) -> str:
+    return one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
 
 
 def _blocks(shapes: Sequence[Any], number: int, left_out: list[str], depth: int = 0) -> Iterator[str]:

@@ -11,7 +11,8 @@ from typing import Any
 from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
 
-from nornweave.parsing.formats.archive import open_office_archive, properties
+from nornweave.errors import DocumentError
+from nornweave.parsing.formats.archive import open_office_archive, properties, read_xml
 from nornweave.parsing.formats.markdown import grouped, header_lines, heading, joined, plain, row
 from nornweave.parsing.parsed import Parsed
 from nornweave.text.inline_markup import one_line
@@ -25,8 +26,10 @@ MAX_SHEETS = 500
 MAX_CELL = 2_000
 """Characters of one cell."""
 
+_STRICT = "http://purl.oclc.org/ooxml/"
 _TABLES_APART = 2  # empty columns between tables beside each other; one is often there for the looks
 _HEADER_ROWS = 4
+_YEARS = range(1900, 2101)
 _NOTE_CHARACTERS = 1_500
 
 Cells = dict[int, "Value"]
@@ -34,10 +37,10 @@ Cells = dict[int, "Value"]
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a cell shows."""
+    """What a cell shows; a label is a text, a date or a year: what stands in a header."""
 
     text: str
-    is_text: bool
+    is_label: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,9 @@ def read_xlsx(raw: bytes) -> Parsed:
         with_formulas = any(
             b"<f" in archive.read(member) for member in archive.namelist() if member.startswith("xl/worksheets/sheet")
         )
+        workbook = read_xml(archive, "xl/workbook.xml")
+    if workbook is not None and _STRICT in workbook.tag:  # openpyxl 3.1 finds nothing in them
+        raise DocumentError("saved as 'Strict Open XML', which is not read; save it as an ordinary .xlsx")
     left_out: list[str] = []
     values = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
     formulas = load_workbook(io.BytesIO(raw), read_only=True, keep_links=False) if with_formulas else None
@@ -137,7 +143,13 @@ def _filled(line: Sequence[Any], formulas: Sequence[Any]) -> Iterator[tuple[int,
             continue
         text = _shown(value, cell)
         if text and not text.isspace():
-            yield column, Value(text[:MAX_CELL], isinstance(value, str))
+            yield column, Value(text[:MAX_CELL], _is_label(value))
+
+
+def _is_label(value: object) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value in _YEARS
+    return isinstance(value, str | date)
 
 
 def _shown(value: object, cell: Any) -> str:
@@ -176,9 +188,9 @@ def _heads(block: Sequence[Row], following: Row) -> bool:
     """Say whether a block is nothing but a header, with the first row of its table below an empty row."""
     if len(block) > _HEADER_ROWS or following.number > block[-1].number + 2 or len(block[-1].cells) < 2:
         return False
-    texts = all(value.is_text for one in block for value in one.cells.values())
-    numbers = any(not value.is_text for value in following.cells.values())
-    return texts and numbers and len(following.cells) > 1
+    labels = all(value.is_label for one in block for value in one.cells.values())
+    numbers = any(not value.is_label for value in following.cells.values())
+    return labels and numbers and len(following.cells) > 1
 
 
 def _beside(block: Sequence[Row]) -> Iterator[list[Row]]:
@@ -224,19 +236,20 @@ def _areas(block: Sequence[Row]) -> Iterator[Area]:
 def _header(rows: Sequence[Row]) -> tuple[Sequence[Row], Row | None, Sequence[Row]]:
     """Return the rows above the header, the header and the rows below it.
 
-    The header is the last of the first rows that are nothing but text and have a row with numbers below; in a table of
-    text it is the first row; in a table of numbers there is none.
+    The header is the fullest of the first rows that are nothing but labels and have a row with numbers below; in a
+    table of labels it is the first row; in a table of numbers there is none.
     """
-    texts = 0
-    while texts < len(rows) and texts <= _HEADER_ROWS and all(value.is_text for value in rows[texts].cells.values()):
-        texts += 1
-    if texts == 0:
+    labels = 0
+    while (
+        labels < len(rows) and labels <= _HEADER_ROWS and all(value.is_label for value in rows[labels].cells.values())
+    ):
+        labels += 1
+    if labels == 0:
         return (), None, rows
-    if texts == len(rows) or texts > _HEADER_ROWS:
+    if labels == len(rows) or labels > _HEADER_ROWS:
         return (), rows[0], rows[1:]
-    while texts > 1 and len(rows[texts - 1].cells) < 2:  # the name of a group of rows
-        texts -= 1
-    return rows[: texts - 1], rows[texts - 1], rows[texts:]
+    widest = max(range(labels), key=lambda place: (len(rows[place].cells), place))
+    return rows[:widest], rows[widest], rows[widest + 1 :]
 
 
 def _letters(columns: Iterable[int]) -> list[str]:
