@@ -15,6 +15,8 @@ from nornweave.parsing.formats.markdown import closed, joined, plain, table
 MAX_COLUMNS = 256
 _MAX_ROWSPAN = 10_000
 _LEFT_OUT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object")
+_SHORT = 20
+"""Characters of a text that may stand beside itself: values do, merged cells of prose do not."""
 _ENDS = "\n\n"
 
 
@@ -53,12 +55,12 @@ class _Converter(MarkdownConverter):
     convert_th = convert_tr = convert_td
 
     def convert_table(self, el: Tag, text: str, **_: Any) -> str:
-        rows = grid(el)
+        captions, rows = _parted(grid(el))
         if el.find("table") is not None or len(rows) < 2 or len(rows[0]) < 2:
             return f"{_ENDS}{text.strip()}{_ENDS}"  # it lays out a page
         caption = el.find("caption")
         told = caption.get_text(" ", strip=True) if caption else ""
-        return f"{_ENDS}{joined((told, table(rows)))}{_ENDS}"
+        return f"{_ENDS}{joined((told, *map(plain, captions), table(rows)))}{_ENDS}"
 
 
 def markdown_of(html: str | bytes) -> str:
@@ -73,6 +75,22 @@ def markdown_of(html: str | bytes) -> str:
     except RecursionError:
         text = plain(soup.get_text("\n", strip=True))
     return closed("\n".join(line.rstrip() for line in text.strip("\n").splitlines()))
+
+
+def _parted(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Take the rows of one text above a table's header for its captions, and leave out columns without any text."""
+    first = next((place for place, cells in enumerate(rows) if len(set(filter(None, cells))) > 1), len(rows))
+    captions = [" ".join(next(filter(None, cells)).split()) for cells in rows[:first] if any(cells)]
+    body = rows[first:]
+    used = [column for column in range(len(body[0]) if body else 0) if any(cells[column] for cells in body)]
+    header = [body[0][column] for column in used] if body else []
+    below = [[_once(cells, column) for column in used] for cells in body[1:]]
+    return captions, [header, *below] if body else []
+
+
+def _once(cells: Sequence[str], column: int) -> str:
+    """Return a cell's text where a merged cell begins; only in a header does it name all its columns."""
+    return "" if column and cells[column] == cells[column - 1] and len(cells[column]) > _SHORT else cells[column]
 
 
 def grid(element: Tag) -> list[list[str]]:

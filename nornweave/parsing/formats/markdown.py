@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nornweave.text.inline_markup import one_line
 
-TABLE_CHARACTERS = 900
-"""Of the rows of one table: a longer one is written as several, each with the header, for one chunk each."""
+TABLE_TOKENS = 300
+"""Of one table with its header, about: a longer one is written as several that each have it, one for a chunk."""
 MAX_TITLE = 200
 
 # Lines that Markdown takes for a heading, its underline, a fence, a table, a quote or the end of front matter.
 _MARKUP = re.compile(r"^ {0,3}(?=#{1,6}(?:\s|$)|```|~~~|\||<h[1-6]\b|<table)", re.MULTILINE | re.IGNORECASE)
 _UNDERLINE = re.compile(r"^(?=[ \t]{0,3}(?:-+|=+|\++)[ \t]*$)", re.MULTILINE)
 _HEADING = re.compile(r"^(?=#{1,5} )", re.MULTILINE)
+_TOKEN = re.compile(r"\w+|[^\w\s]")
 _FENCE = re.compile(r"^(?:```|~~~)", re.MULTILINE)
 
 
@@ -73,14 +74,21 @@ def row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(map(cell, cells))} |"
 
 
-def grouped(rows: Sequence[str], limit: int = TABLE_CHARACTERS) -> Iterator[tuple[int, int]]:
-    """Yield first and end index of groups of rows that stay within ``limit`` characters or hold one row."""
-    first = size = 0
+def about_tokens(text: str) -> int:
+    """Estimate the tokens of a text: numbers and signs make many more of them than words of the same length."""
+    return sum(1 + (len(token) - 1) // 5 for token in _TOKEN.findall(text))
+
+
+def grouped(rows: Sequence[str], limit: int = TABLE_TOKENS, header: str = "") -> Iterator[tuple[int, int]]:
+    """Yield first and end index of groups of rows that make ``limit`` tokens with their header, or hold one row."""
+    first, above = 0, about_tokens(header)
+    size = above
     for number, text in enumerate(rows):
-        if number > first and size + len(text) > limit:
+        tokens = about_tokens(text)
+        if number > first and size + tokens > limit:
             yield first, number
-            first, size = number, 0
-        size += len(text) + 1
+            first, size = number, above
+        size += tokens
     if first < len(rows):
         yield first, len(rows)
 
@@ -97,7 +105,7 @@ def table(rows: Sequence[Sequence[str]]) -> str:
     written = [row(cells) for cells in filled[1:]]
     if not written:
         return header
-    return "\n\n".join("\n".join((header, *written[first:end])) for first, end in grouped(written))
+    return "\n\n".join("\n".join((header, *written[first:end])) for first, end in grouped(written, header=header))
 
 
 def header_lines(cells: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from openpyxl.utils import get_column_letter
 
 from nornweave.errors import DocumentError
 from nornweave.parsing.formats.archive import open_office_archive, properties, read_xml
-from nornweave.parsing.formats.markdown import grouped, header_lines, heading, joined, plain, row
+from nornweave.parsing.formats.markdown import about_tokens, grouped, header_lines, heading, joined, plain, row
 from nornweave.parsing.parsed import Parsed
 from nornweave.text.inline_markup import one_line
 from nornweave.types import freeze
@@ -30,7 +30,7 @@ _STRICT = "http://purl.oclc.org/ooxml/"
 _TABLES_APART = 2  # empty columns between tables beside each other; one is often there for the looks
 _HEADER_ROWS = 4
 _YEARS = range(1900, 2101)
-_NOTE_CHARACTERS = 1_500
+_NOTE_TOKENS = 300
 
 Cells = dict[int, "Value"]
 
@@ -227,9 +227,10 @@ def _areas(block: Sequence[Row]) -> Iterator[Area]:
     captions = [_line(one) for one in (*notes, *above)]
     names = [header.cells[c].text if c in header.cells else "" for c in columns] if header else _letters(columns)
     written = [row([one.cells[c].text if c in one.cells else "" for c in columns]) for one in body]
-    for start, end in grouped(written):
+    top_lines = joined(("  \n".join(captions), header_lines(names)))
+    for start, end in grouped(written, header=top_lines):
         top = block[0].number if start == 0 else body[start].number
-        text = joined(("  \n".join(captions), "\n".join((header_lines(names), *written[start:end]))))
+        text = "\n".join((top_lines, *written[start:end]))
         yield Area(top, columns[0], body[end - 1].number, columns[-1], text)
 
 
@@ -263,7 +264,7 @@ def _line(one: Row) -> str:
 def _notes(block: Sequence[Row]) -> Iterator[Area]:
     columns = [column for one in block for column in one.cells]
     lines = [_line(one) for one in block]
-    for start, end in grouped(lines, _NOTE_CHARACTERS):
+    for start, end in grouped(lines, _NOTE_TOKENS):
         text = "  \n".join(lines[start:end])
         yield Area(block[start].number, min(columns), block[end - 1].number, max(columns), text, is_note=True)
 
@@ -272,7 +273,12 @@ def _with_joined_notes(areas: Iterable[Area]) -> Iterator[Area]:
     """Join short texts that follow each other, so that each says enough to be found."""
     last: Area | None = None
     for area in areas:
-        if last is not None and last.is_note and area.is_note and len(last.text) + len(area.text) < _NOTE_CHARACTERS:
+        if (
+            last is not None
+            and last.is_note
+            and area.is_note
+            and about_tokens(last.text) + about_tokens(area.text) < _NOTE_TOKENS
+        ):
             last = Area(
                 min(last.top, area.top), min(last.left, area.left), max(last.bottom, area.bottom),
                 max(last.right, area.right), joined((last.text, area.text)), is_note=True,
