@@ -1,10 +1,10 @@
-"""``python -m evals.answers FOLDER QUESTIONS``: is the passage found that holds the answer, and is its place named?
+"""``python -m evals.answers FOLDER QUESTIONS``: is the passage found that holds the answer, and is its place named.
 
-For judging how files are read: two readers cut a file differently, so the judgments name texts and not places. A line of
-QUESTIONS is ``{"id", "text", "path", "answer": [texts that one passage must hold], "with": [what it must hold to be
+For judging how files are read: two readers cut a file differently, so the judgments name texts and not places. A line
+of QUESTIONS is ``{"id", "text", "path", "answer": [texts that one passage must hold], "with": [what it must hold to be
 understood: the header of a row], "page": 3, "section": "part of the cited section"}``; the last three may be missing.
-``path`` may have a further suffix in FOLDER (``a.docx.md`` for ``a.docx``), so that another reader's output can be
-measured with the same questions.
+``path`` may have a further suffix in FOLDER (``a.docx.md`` for ``a.docx``): another reader's output is measured with
+the same questions.
 """
 
 from __future__ import annotations

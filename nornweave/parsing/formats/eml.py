@@ -66,11 +66,22 @@ def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], str]) -> Parsed
     )
 
 
+class _BoundedHeaders(email.policy.EmailPolicy[EmailMessage]):
+    """Headers up to a length: the parser of the standard library takes quadratic time over them."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_MAX_HEADER]
+
+
+_POLICY = _BoundedHeaders()
+
+
 def _message(raw: bytes) -> EmailMessage:
     if raw[:2] in {b"\xff\xfe", b"\xfe\xff"}:  # saved as a text by a program of Windows
         raw = raw.decode("utf-16", "replace").encode("utf-8")
     try:
-        return email.message_from_bytes(raw, _class=EmailMessage, policy=email.policy.default)
+        return email.message_from_bytes(raw, _class=EmailMessage, policy=_POLICY)
     except (ValueError, LookupError, RecursionError) as error:
         raise DocumentError(f"broken e-mail: {error}; export it again") from error
 

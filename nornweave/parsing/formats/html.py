@@ -15,6 +15,7 @@ from nornweave.parsing.formats.markdown import closed, joined, plain, table
 MAX_COLUMNS = 256
 _MAX_ROWSPAN = 10_000
 _LEFT_OUT = ("script", "style", "template", "noscript", "svg", "head", "iframe", "object")
+_TABLE_TAGS = ("caption", "colgroup", "tbody", "td", "tfoot", "th", "thead", "tr")
 _SHORT = 20
 """Characters of a text that may stand beside itself: values do, merged cells of prose do not."""
 _ENDS = "\n\n"
@@ -49,15 +50,8 @@ class _Converter(MarkdownConverter):
         convert_b
     )
 
-    def convert_td(self, _el: Tag, text: str, **_: Any) -> str:
-        return f"{_ENDS}{text.strip()}{_ENDS}"
-
-    convert_th = convert_tr = convert_td
-
-    def convert_table(self, el: Tag, text: str, **_: Any) -> str:
+    def convert_table(self, el: Tag, _text: str, **_: Any) -> str:
         captions, rows = _parted(grid(el))
-        if el.find("table") is not None or len(rows) < 2 or len(rows[0]) < 2:
-            return f"{_ENDS}{text.strip()}{_ENDS}"  # it lays out a page
         caption = el.find("caption")
         told = caption.get_text(" ", strip=True) if caption else ""
         return f"{_ENDS}{joined((told, *map(plain, captions), table(rows)))}{_ENDS}"
@@ -70,11 +64,30 @@ def markdown_of(html: str | bytes) -> str:
         soup = BeautifulSoup(html, "lxml")
     for tag in soup.find_all(_LEFT_OUT):
         tag.decompose()
+    for element in soup.find_all("table"):
+        if _lays_out(element):
+            _dissolve(element)
     try:
         text = str(_Converter().convert_soup(soup))
     except RecursionError:
         text = plain(soup.get_text("\n", strip=True))
     return closed("\n".join(line.rstrip() for line in text.strip("\n").splitlines()))
+
+
+def _lays_out(element: Tag) -> bool:
+    """Say whether a table only places what is in it: it holds tables, or has one row or one column."""
+    if element.find("table") is not None:
+        return True
+    _, rows = _parted(grid(element))
+    return len(rows) < 2 or len(rows[0]) < 2
+
+
+def _dissolve(element: Tag) -> None:
+    """Make a table and its cells ordinary blocks."""
+    for tag in element.find_all(_TABLE_TAGS):
+        if tag.find_parent("table") is element:
+            tag.name = "div"
+    element.name = "div"
 
 
 def _parted(rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:

@@ -126,7 +126,8 @@ def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) ->
         is_wide = is_wide or any(cell.value is not None for cell in line[MAX_COLUMNS:])
         budget -= len(cells)
         if budget < 0 or number > MAX_ROWS:
-            left_out.append(f"{sheet.title}: rows from {number:,} on, beyond {MAX_CELLS:,} cells")
+            limit = f"{MAX_CELLS:,} cells" if budget < 0 else f"{MAX_ROWS:,} rows"
+            left_out.append(f"{sheet.title}: rows from {number:,} on, beyond {limit}")
             break
         if cells:
             yield Row(number, cells)
