@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
+from typing import Any
 
 from nornweave.errors import DocumentError
 from nornweave.parsing.formats.html import markdown_of
@@ -66,7 +67,7 @@ def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], str]) -> Parsed
     )
 
 
-class _BoundedHeaders(email.policy.EmailPolicy[EmailMessage]):
+class _BoundedHeaders(email.policy.EmailPolicy):
     """Headers up to a length: the parser of the standard library takes quadratic time over them."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
@@ -74,7 +75,7 @@ class _BoundedHeaders(email.policy.EmailPolicy[EmailMessage]):
         return name, value[:_MAX_HEADER]
 
 
-_POLICY = _BoundedHeaders()
+_POLICY: Any = _BoundedHeaders()
 
 
 def _message(raw: bytes) -> EmailMessage:
