@@ -16,16 +16,21 @@ from nornweave.chunking.outlines.html_reader import Readable
 from nornweave.chunking.outlines.markdown import outline_markdown
 from nornweave.chunking.outlines.rst import outline_rst
 from nornweave.chunking.outlines.sections import joined, limit_of, sections_of, top_level
+from nornweave.chunking.places import named_place, page_of
 from nornweave.chunking.section_pieces import Part, cut_section
 from nornweave.chunking.spans import KnownStarts, TokenIndex, strip
 from nornweave.types import ANCHOR, Chunk, Document, Domain, JsonValue, Span, freeze
 
-VERSION = "sections-3"
+VERSION = "sections-4"
+
+CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml"})
+"""Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
 
 _OUTLINES: Mapping[str, Callable[[str], Sequence[Block]]] = {
     "markdown": outline_markdown,
     "rst": outline_rst,
     "text": paragraphs,
+    **dict.fromkeys(CONVERTED, outline_markdown),
 }
 _PASSED_ON = ("source_type", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
 
@@ -113,13 +118,15 @@ def _parts(document: Document, blocks: Sequence[Block], index: TokenIndex, h1_li
 def _chunk(document: Document, part: Part, span: Span, index: TokenIndex, anchor: str) -> Chunk:
     content = index.text[part.span.start : part.span.end]
     path = part.section.path
+    place = named_place(document.sections, span)
     return Chunk(
         span=span,
         content=content,
         token_count=index.count(part.span),
         context=_context(document, path),
         title=path[-1] if path else document.title,
-        section=" > ".join(path) or None,
+        section=" > ".join((*path, place) if place else path) or None,
+        page=page_of(document.page_starts, span.start),
         metadata=freeze({**_metadata(document, part, content), **_academic(document, path), ANCHOR: anchor or None}),
     )
 
