@@ -129,7 +129,7 @@ def query(
     from nornweave.answer.text_renderer import render_answer
     from nornweave.cli.report import print_answer
     from nornweave.engine import Engine
-    from nornweave.retrieval.filters import parse_filter_options
+    from nornweave.retrieval.filter_options import parse_filter_options
     from nornweave.views import answer_document
 
     settings = settings_of(context)

@@ -18,7 +18,7 @@ from nornweave.text.decode import check_size, decode
 from nornweave.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 
 # Raise it when the same bytes come out as another document.
-PARSE_VERSION = ",".join(("documents-1", PDF_VERSION, STACKEXCHANGE_VERSION, PDF_LIBRARY))
+PARSE_VERSION = ",".join(("documents-2", PDF_VERSION, STACKEXCHANGE_VERSION, PDF_LIBRARY))
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
@@ -61,6 +61,8 @@ def assemble(
     """Merge parsed values with those of the source; the source wins, except for dates of undated entries."""
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}
+    # What stands at the head of the document is for the document to say.
+    own |= {key: value for key, value in parsed.metadata.items() if key == "front_matter"}
     dates = (entry.updated_at, parsed.updated_at) if is_dated else (parsed.updated_at, entry.updated_at)
     return Document(
         id=document_id(source_id, entry.path),
