@@ -20,6 +20,7 @@ from api.large_bodies import BodyProcess, LargeBodies
 from api.limits import BodyLimit
 from api.links import configured_url
 from api.mcp.endpoint import tool_endpoint
+from api.mcp.schemas import own_filters
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
 from api.pages.addresses import original
@@ -83,7 +84,7 @@ def create_app(
     metrics = app.state.metrics = Metrics(app.state.serving.engine)
     app.state.serving.engine.on_answer = metrics.observe_answer
     app.state.body_process = body_process
-    app.state.tools = tool_endpoint(app.state.serving)
+    app.state.tools = tool_endpoint(app.state.serving, own_filters(settings, app.state.serving.domains))
     add_handlers(app)
     if body_process:
         app.add_middleware(LargeBodies, process=body_process)

@@ -39,7 +39,9 @@ FILTERS: list[dict[str, Any]] = [
     {"key": "kind", "type": "keyword", "from": "source.type"},
 ]
 FILES = {
-    "services/billing/run.md": "---\nEnvironment: Prod\nseverity: 3\npublic: yes\nreview: {date: 2026-01-15}\n---\n# R\n\nDo.",
+    "services/billing/run.md": (
+        "---\nEnvironment: Prod\nseverity: 3\npublic: yes\nreview: {date: 2026-01-15}\n---\n# R\n\nDo."
+    ),
     "services/billing/deep/stage.md": "---\nenvironment: [staging, prod]\nseverity: high\n---\n# Stage\n\nTry.",
     "services/cards/a.rst": "A card\n======\n\n:severity: 1\n:environment: staging\n\nSay it.",
     "b.html": "<head><meta name='environment' content='prod'></head><body><h1>B</h1><p>Say more.</p>",

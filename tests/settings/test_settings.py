@@ -123,7 +123,8 @@ def test_the_environment_wins(tmp_path: Path) -> None:
             ["'format' (type keyword, from metadata.x)", "built-in filter 'format' (type string"],
         ),
         (
-            "domains: {code: {filters: [{key: a, type: date, from: metadata.x}, {key: a, type: date, from: metadata.y}]}}",
+            "domains: {code: {filters: [{key: a, type: date, from: metadata.x}, "
+            "{key: a, type: date, from: metadata.y}]}}",
             ["'a' is declared twice"],
         ),
         ("domains: {documentation: {filters: {a: b}}}", ["documentation.filters", "tuple"]),
