@@ -15,6 +15,7 @@ from nornweave.cli.doctor import add_doctor_command
 from nornweave.cli.drift import add_drift_command
 from nornweave.cli.init import add_init_command
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.cli.push import add_push_command
 from nornweave.cli.quality import add_quality_commands
 from nornweave.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.files.bundled import use_bundled_packages
@@ -289,6 +290,7 @@ def up(
 add_init_command(app)
 add_doctor_command(app)
 add_drift_command(app)
+add_push_command(app)
 add_quality_commands(app)
 
 

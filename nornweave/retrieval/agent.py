@@ -45,6 +45,7 @@ DENSE_THREADS = 8
 _MODEL_WAIT_S = 60.0
 # Of a filter, as many frequent values as a reader looks through.
 FACET_VALUES = 8
+_UNPUBLISHED = "nothing is published yet; run `nornweave sync`"
 
 
 class Agent:
@@ -105,6 +106,14 @@ class Agent:
         if not self._started:
             return AgentState.STARTING
         return AgentState.DEGRADED if self._problems() else AgentState.READY
+
+    @property
+    def ingestion_problem(self) -> str | None:
+        """Say why it takes no documents: it is closing, or DEGRADED by more than that nothing is published yet."""
+        if self._closing:
+            return "it is shutting down"
+        problems = self._problems() if self._started else []
+        return "; ".join(problem for problem in problems if problem != _UNPUBLISHED) or None
 
     def start(self) -> None:
         """Load the encoder and the published generation; what cannot be loaded is a problem, not an error."""
@@ -280,7 +289,7 @@ class Agent:
     def _generation_problem(self) -> str | None:
         if self.generation.problem:
             return self.generation.problem
-        return None if self.generation.name else "nothing is published yet; run `nornweave sync`"
+        return None if self.generation.name else _UNPUBLISHED
 
     def _problems(self) -> list[str]:
         mismatch = self._mismatch(self.generation.meta)

@@ -21,6 +21,7 @@ from nornweave.store.connection import Connection, explain
 from nornweave.store.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.store.generation import facts_of
 from nornweave.store.lock import WriterLock
+from nornweave.store.outcomes import Outcome, write_outcomes
 from nornweave.store.port import (
     Batch,
     Candidate,
@@ -126,7 +127,22 @@ class DuckDBWriter:
         self._resources.close()
 
     def _close(self) -> None:
-        self._connection.close()
+        try:
+            write_outcomes(self._file.parent, self._outcomes())
+        except StoreError as error:
+            logger.warning("%s", error)
+        finally:
+            self._connection.close()
+
+    def _outcomes(self) -> tuple[Outcome, ...]:
+        rows = self._rows(
+            """
+            select source_id, path, gate, outcome, reason, strftime(looked_at, '%Y-%m-%dT%H:%M:%SZ')
+            from not_stored
+            order by outcome = 'skipped', source_id, path
+            """
+        )
+        return tuple(Outcome(*row) for row in rows)
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:

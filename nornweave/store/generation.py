@@ -30,6 +30,7 @@ from nornweave.store.facts import decode_facts
 from nornweave.store.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, TermLists, load_names, load_pairs
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.ranked_chunks import Hits
+from nornweave.store.served_documents import ServedDocument, documents_after
 from nornweave.store.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
 from nornweave.types import ChunkId, DocumentId, Fact, Metadata, freeze
@@ -278,6 +279,17 @@ class Generation:
             return unread_values(self._cursor(), field, self._documents, limit, within)
         except duckdb.Error as error:
             raise self._unreadable(error) from error
+
+    def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
+        """Return the first documents after a source and a path, by both; those with a chunk ``within`` alone."""
+        try:
+            return documents_after(self._cursor(), self._documents, after, limit, within)
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def sources_of(self, path: str) -> tuple[str, ...]:
+        """Return the sources that have a document of this path."""
+        return tuple(name for (name,) in self._rows("select distinct source_id from documents where path = ?", [path]))
 
     def contents(self, numbers: Numbers) -> dict[int, str]:
         """Return the texts of chunks, by number."""
