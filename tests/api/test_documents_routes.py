@@ -98,7 +98,7 @@ def test_a_document_from_being_handed_in_to_being_gone(tmp_path: Path) -> None:
             "generation": None,
             "reason": None,
             "updated_at": moment,
-            "size": 28,
+            "size": 27,
             "chunks": 0,
         }
         await published(client, settings, "gen-000002")
