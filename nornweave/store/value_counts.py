@@ -33,7 +33,7 @@ class ValueCounts:
     Attributes:
         documents: that have any.
         distinct: how many values there are.
-        frequent: those that most documents have, then most chunks, then by value.
+        frequent: those that most chunks have, then most documents, then by value.
         least, most: of numbers and moments (ISO 8601); ``None`` for texts and where there are none.
     """
 
@@ -102,7 +102,7 @@ def count_values(
     names, places = np.unique(values, return_inverse=True)
     pairs = np.unique(np.stack([places, documents[chunks]]), axis=1)
     of_chunks, of_documents = np.bincount(places), np.bincount(pairs[0])
-    order = np.lexsort((np.arange(len(names)), -of_chunks, -of_documents))[:limit]
+    order = np.lexsort((np.arange(len(names)), -of_documents, -of_chunks))[:limit]
     return ValueCounts(
         documents=len(np.unique(pairs[1])),
         distinct=len(names),
