@@ -99,11 +99,13 @@ class Listing:
 
     Attributes:
         problem: why the listing is not complete, if so; then nothing follows from what it does not name.
+        withdrawn: paths that somebody took out of the source on purpose: their removal needs no confirmation.
     """
 
     entries: tuple[Entry, ...]
     skipped: tuple[Skip, ...] = ()
     problem: str | None = None
+    withdrawn: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -97,7 +97,7 @@ class ProtocolEndpoint:
             tasks.cancel_scope.cancel()
 
 
-def tool_endpoint(serving: Serving) -> ProtocolEndpoint:
+def tool_endpoint(serving: Serving, filters: str = "") -> ProtocolEndpoint:
     """Return the endpoint over what is served."""
 
     async def served(_: Deadline) -> Serving:
@@ -106,7 +106,7 @@ def tool_endpoint(serving: Serving) -> ProtocolEndpoint:
     def link(request: Request) -> Link:
         return page_links(serving.public_url, request)
 
-    return ProtocolEndpoint(protocol_server(serving.domains, served, link, serving.timeout_ms))
+    return ProtocolEndpoint(protocol_server(serving.domains, served, link, serving.timeout_ms, filters))
 
 
 async def _body(receive: Receive) -> bytes | None:

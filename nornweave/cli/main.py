@@ -15,6 +15,7 @@ from nornweave.cli.doctor import add_doctor_command
 from nornweave.cli.drift import add_drift_command
 from nornweave.cli.init import add_init_command
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.cli.push import add_push_command
 from nornweave.cli.quality import add_quality_commands
 from nornweave.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.files.bundled import use_bundled_packages
@@ -129,7 +130,7 @@ def query(
     from nornweave.answer.text_renderer import render_answer
     from nornweave.cli.report import print_answer
     from nornweave.engine import Engine
-    from nornweave.retrieval.filters import parse_filter_options
+    from nornweave.retrieval.filter_options import parse_filter_options
     from nornweave.views import answer_document
 
     settings = settings_of(context)
@@ -289,6 +290,7 @@ def up(
 add_init_command(app)
 add_doctor_command(app)
 add_drift_command(app)
+add_push_command(app)
 add_quality_commands(app)
 
 

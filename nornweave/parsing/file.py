@@ -22,7 +22,7 @@ from nornweave.types import ContentHash, Document, Domain, Entry, JsonValue, Sou
 
 # Raise it when the same bytes come out as another document.
 PARSE_VERSION = ",".join(
-    ("documents-2", CONVERTED_VERSION, PDF_VERSION, PDF_LIBRARY, ocr_version(), STACKEXCHANGE_VERSION)
+    ("documents-3", CONVERTED_VERSION, PDF_VERSION, PDF_LIBRARY, ocr_version(), STACKEXCHANGE_VERSION)
 )
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
@@ -69,6 +69,8 @@ def assemble(
     """Merge parsed values with those of the source; the source wins, except for dates of undated entries."""
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}
+    # What stands at the head of the document is for the document to say.
+    own |= {key: value for key, value in parsed.metadata.items() if key == "front_matter"}
     dates = (entry.updated_at, parsed.updated_at) if is_dated else (parsed.updated_at, entry.updated_at)
     return Document(
         id=document_id(source_id, entry.path),

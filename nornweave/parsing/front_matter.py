@@ -16,7 +16,9 @@ from bs4.exceptions import ParserRejectedMarkup
 from bs4.filter import SoupStrainer
 
 from nornweave.parsing.plain_yaml import load_plain_yaml
+from nornweave.parsing.stated_fields import plain_fields
 from nornweave.text.dates import utc
+from nornweave.text.field_names import field_key
 from nornweave.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.types import NO_METADATA, JsonValue, Metadata, freeze
 
@@ -56,7 +58,7 @@ class MarkupFacts:
     Attributes:
         updated_at: UTC; a date without a zone is taken as UTC.
         metadata: ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``, ``citation_count``,
-            ``source_type``; only those that the text names.
+            ``source_type``; only those that the text names. ``front_matter`` has every field, as it is written.
     """
 
     title: str | None = None
@@ -91,6 +93,7 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
                 ),
                 "citation_count": _count(fields.get("citation_count")),
                 "source_type": _first_text(fields, ("source_type",)),
+                "front_matter": plain_fields(fields) or None,
             }
         ),
     )
@@ -103,7 +106,7 @@ def _markdown_fields(text: str) -> dict[str, object]:
         loaded = tomllib.loads(head) if text.startswith("+++") else load_plain_yaml(head)
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
         return {}
-    return {_key(str(key)): value for key, value in loaded.items()} if isinstance(loaded, dict) else {}
+    return {field_key(str(key)): value for key, value in loaded.items()} if isinstance(loaded, dict) else {}
 
 
 def _rst_fields(text: str) -> dict[str, object]:
@@ -111,7 +114,9 @@ def _rst_fields(text: str) -> dict[str, object]:
     for line in text[:_HEAD].splitlines()[:100]:
         if field := _RST_FIELD.match(line):
             value = _RST_DATE.sub(r"\1", field[2]).strip()
-            fields.setdefault(_key(field[1]), re.split(r"\s*;\s*", value) if field[1].lower() == "authors" else value)
+            fields.setdefault(
+                field_key(field[1]), re.split(r"\s*;\s*", value) if field[1].lower() == "authors" else value
+            )
     return fields
 
 
@@ -149,11 +154,7 @@ def _html_pairs(head: str) -> Iterator[tuple[str, str]]:
             yield "canonical", str(tag.get("href") or "")
         elif tag.name == "meta":
             name = str(tag.get("name") or tag.get("property") or "")
-            yield _key(name.removeprefix("article:")), str(tag.get("content") or "")
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[\s.-]+", "_", name.strip().lower())
+            yield field_key(name.removeprefix("article:")), str(tag.get("content") or "")
 
 
 def _first_text(fields: Mapping[str, object], keys: tuple[str, ...]) -> str | None:

@@ -30,6 +30,8 @@ from nornweave.store.facts import decode_facts
 from nornweave.store.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, TermLists, load_names, load_pairs
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.ranked_chunks import Hits
+from nornweave.store.served_documents import ServedDocument, documents_after
+from nornweave.store.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
 from nornweave.types import ChunkId, DocumentId, Fact, Metadata, freeze
 
@@ -264,19 +266,30 @@ class Generation:
             self._masks[asked] = mask
         return mask
 
-    def facet_counts(self, field: str, limit: int) -> list[tuple[str, int]]:
-        """Return the values that most chunks have in a field, with how many; ties by value."""
-        return self._rows(
-            """
-            select value, count(*) as chunks
-            from (select distinct value_no, value from facet_values where field = ?)
-            join facets using (value_no)
-            group by value
-            order by chunks desc, value
-            limit ?
-            """,
-            [field, limit],
-        )
+    def value_counts(self, field: str, type_: str, limit: int, within: Mask | None = None) -> ValueCounts:
+        """Count the values that documents have in the column of a filter, those of the chunks ``within`` alone."""
+        try:
+            return count_values(self._cursor(), field, type_, self._documents, limit, within)
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def unread_values(self, field: str, limit: int, within: Mask | None = None) -> UnreadValues:
+        """Return the values that are not of the type which their filter declares."""
+        try:
+            return unread_values(self._cursor(), field, self._documents, limit, within)
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
+        """Return the first documents after a source and a path, by both; those with a chunk ``within`` alone."""
+        try:
+            return documents_after(self._cursor(), self._documents, after, limit, within)
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def sources_of(self, path: str) -> tuple[str, ...]:
+        """Return the sources that have a document of this path."""
+        return tuple(name for (name,) in self._rows("select distinct source_id from documents where path = ?", [path]))
 
     def contents(self, numbers: Numbers) -> dict[int, str]:
         """Return the texts of chunks, by number."""

@@ -137,6 +137,9 @@ def _split_removals(
         if isinstance(listing, Unavailable) or (listing and listing.problem):
             continue  # nothing follows from what it does not list
         missing = [stored for stored in documents if (stored.source_id, stored.path) not in listed]
+        if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about
+            gone.extend(stored for stored in missing if stored.path in listing.withdrawn)
+            missing = [stored for stored in missing if stored.path not in listing.withdrawn]
         emptied = listing is not None and not listing.entries
         reason = None if confirm_deletes or listing is None else _brake(len(missing), len(documents), emptied=emptied)
         if missing and reason:

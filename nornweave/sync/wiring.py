@@ -6,17 +6,14 @@ from functools import partial
 
 from nornweave.chunking.chunker import Chunker
 from nornweave.settings import DomainSettings, Settings, SourceType
-from nornweave.settings.workspace import INBOX_ID
 from nornweave.sources.git.clone import remove_unused
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.opening import open_source
 from nornweave.sync.confirmations import Confirmations
 from nornweave.sync.pipeline import DomainSync
 from nornweave.sync.records import DomainParts, Gate, Progress, SyncOptions
-from nornweave.types import Domain, SourceId
-from nornweave.wiring import encoder_of, store_of
-
-INBOX = SourceId(INBOX_ID)
+from nornweave.types import Domain
+from nornweave.wiring import INBOX, encoder_of, store_of
 
 
 def domain_sync(
