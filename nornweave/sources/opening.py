@@ -24,6 +24,8 @@ from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
 from nornweave.sources.remote.jira import JiraFeed
 from nornweave.sources.remote.mirrored import MirroredSource
+from nornweave.sources.remote.slack import PUBLIC_API as SLACK_API
+from nornweave.sources.remote.slack import SlackFeed
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
@@ -99,6 +101,11 @@ def _feed(settings: SourceSettings) -> Feed:
                 settings.url or "",
                 projects=settings.projects,
                 user=settings.user,
+        case SourceType.SLACK:
+            name = settings.token_env or "SLACK_TOKEN"
+            return SlackFeed(
+                settings.channels,
+                api_url=settings.api_url or SLACK_API,
                 token=os.environ.get(name),
                 token_name=name,
             )

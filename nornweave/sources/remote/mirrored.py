@@ -46,6 +46,7 @@ class MirroredSource:
         self._relist_s = relist_s
         self._now = now
         self._watcher: Watcher = lambda *_: None
+        self._left_out: list[Skip] = []
 
     @property
     def domain(self) -> Domain:
@@ -82,13 +83,14 @@ class MirroredSource:
         """
         with self._mirror.reading() as mirror:
             problem = None
+            self._left_out = []
             try:
                 self._pull(mirror)
             except SourceUnavailableError as error:
                 if not mirror.totals()[0]:
                     raise SourceUnavailableError(f"source {self.id!r}: {error}") from error
                 problem = str(error)
-            entries, skipped = [], []
+            entries, skipped = [], list(dict.fromkeys(self._left_out))
             for each in mirror.documents():
                 if reason := unsafe_path(each.path):
                     skipped.append(Skip(each.path, reason))
@@ -137,6 +139,7 @@ class MirroredSource:
         expected: int | None = None
         for page in self._feed.pages(reading.state, mirror):
             mirror.store(page, reading.number)
+            self._left_out += page.left_out
             expected = page.expected if page.expected is not None else expected
             self._watcher(*mirror.totals(), expected)
 
