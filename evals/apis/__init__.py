@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evals.apis import confluence, github, jira
+from evals.apis import confluence, github, jira, slack, stackexchange
 from evals.apis.server import Api
 from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.confluence import ConfluenceFeed
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import GithubFeed
 from nornweave.sources.remote.jira import JiraFeed
+from nornweave.sources.remote.slack import SlackFeed
+from nornweave.sources.remote.stackexchange import StackExchangeFeed
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,5 +41,13 @@ STAND_INS: Mapping[str, StandIn] = {
     "jira": StandIn(
         large=jira.large,
         feed=lambda url, limits: JiraFeed(url, user=jira.USER, token=jira.TOKEN, limits=limits),
+    ),
+    "slack": StandIn(
+        large=slack.large,
+        feed=lambda url, limits: SlackFeed(api_url=f"{url}/api", token=slack.TOKEN, limits=limits),
+    ),
+    "stackexchange": StandIn(
+        large=stackexchange.large,
+        feed=lambda url, limits: StackExchangeFeed(stackexchange.SITE, ["python"], api_url=f"{url}/2.3", limits=limits),
     ),
 }
