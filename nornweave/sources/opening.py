@@ -25,6 +25,8 @@ from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
 from nornweave.sources.remote.jira import JiraFeed
 from nornweave.sources.remote.mirrored import MirroredSource
 from nornweave.sources.remote.web import WebFeed
+from nornweave.sources.remote.slack import PUBLIC_API as SLACK_API
+from nornweave.sources.remote.slack import SlackFeed
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
@@ -100,6 +102,14 @@ def _feed(settings: SourceSettings) -> Feed:
                 settings.url or "",
                 projects=settings.projects,
                 user=settings.user,
+                token=os.environ.get(name),
+                token_name=name,
+            )
+        case SourceType.SLACK:
+            name = settings.token_env or "SLACK_TOKEN"
+            return SlackFeed(
+                settings.channels,
+                api_url=settings.api_url or SLACK_API,
                 token=os.environ.get(name),
                 token_name=name,
             )

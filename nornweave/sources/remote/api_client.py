@@ -100,6 +100,14 @@ class Answer:
         return content
 
     @property
+    def moment(self) -> float:
+        """Return when it was made, in seconds since 1970, by the server's clock; by ours if the server does not say."""
+        try:
+            return parsedate_to_datetime(self.headers.get("date", "")).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            return time.time()
+
+    @property
     def following(self) -> str | None:
         """Return the address of the next page, as the ``Link`` header names it."""
         match = re.search(r'<([^<>]{1,4000})>\s*;[^<>,]*\brel="?next\b', self.headers.get("link", ""))
