@@ -27,6 +27,8 @@ from nornweave.sources.remote.mirrored import MirroredSource
 from nornweave.sources.remote.web import WebFeed
 from nornweave.sources.remote.slack import PUBLIC_API as SLACK_API
 from nornweave.sources.remote.slack import SlackFeed
+from nornweave.sources.remote.stackexchange import PUBLIC_API as STACKEXCHANGE_API
+from nornweave.sources.remote.stackexchange import StackExchangeFeed
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
@@ -122,6 +124,15 @@ def _feed(settings: SourceSettings) -> Feed:
                 max_pages=settings.max_pages,
                 include=settings.include,
                 exclude=settings.exclude,
+            )
+        case SourceType.STACKEXCHANGE:
+            name = settings.token_env or ""
+            return StackExchangeFeed(
+                settings.site or "",
+                settings.tags,
+                api_url=settings.api_url or STACKEXCHANGE_API,
+                key=os.environ.get(name),
+                key_name=name or "token_env",
             )
         case _:
             raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} cannot be read over the network")

@@ -59,7 +59,7 @@ class SlackApi:
     """The methods of one workspace, with its token."""
 
     def __init__(self, api_url: str, *, token: str | None, token_name: str, limits: Limits | None) -> None:
-        self._token = token
+        self._has_token = bool(token)
         self._token_name = token_name
         self._client = ApiClient(api_url, token=token, token_name=token_name, limits=limits)
 
@@ -75,7 +75,7 @@ class SlackApi:
             PositionLostError: it does not know the cursor any more.
             SourceUnavailableError: it does not answer, answers nonsense, or limits its rate for too long.
         """
-        if not self._token:
+        if not self._has_token:
             raise SourceUnavailableError(f"{self._token_name} is not set; export the token of a Slack app in it")
         code = ""
         for attempt in range(self._client.limits.attempts):
@@ -138,8 +138,7 @@ class SlackApi:
 
     def _shown(self, value: object) -> str:
         """Return what the server says, as far as it may stand in a message."""
-        text = as_is(value, str) or ""
-        return _UNSHOWN.sub("?", text.replace(self._token or "\0", "…"))[:200]
+        return _UNSHOWN.sub("?", self._client.hide(as_is(value, str) or ""))[:200]
 
 
 def items(content: Mapping[str, Any], key: str, method: str) -> list[dict[str, Any]]:
