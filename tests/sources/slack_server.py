@@ -31,6 +31,7 @@ class SlackServer(Api):
         self._threads: dict[tuple[str, str], set[str]] = {}
         self.refused: dict[tuple[str, str | None], dict[str, Any]] = {}
         self.lost_cursors = False
+        self.lacks_private = False
         self.add_user("U01ALICE", "alice")
         self.add_user("U02BOB", "Bob Okafor")
 
@@ -112,8 +113,11 @@ class SlackServer(Api):
         return {"ok": True, "bot": bot} if bot else {"ok": False, "error": "bot_not_found"}
 
     def _joined(self, query: Mapping[str, str]) -> dict[str, Any]:
-        assert query["types"] == "public_channel,private_channel"
-        listed = [each for _, each in sorted(self.channels.items()) if each["is_member"]]
+        sees_private = "private_channel" in query["types"]
+        if sees_private and self.lacks_private:
+            return {"ok": False, "error": "missing_scope", "needed": "groups:read", "provided": "channels:read"}
+        joined = [each for _, each in sorted(self.channels.items()) if each["is_member"]]
+        listed = [each for each in joined if sees_private or not each.get("is_private")]
         return self._page("channels", listed, query)
 
     def _history(self, query: Mapping[str, str]) -> dict[str, Any]:

@@ -264,6 +264,29 @@ def test_a_channel_that_refuses_is_named_and_what_is_known_of_it_stays(slack: Sl
     assert source.said() == expected(slack)
 
 
+def test_without_the_right_to_see_private_channels_the_public_ones_are_read(slack: SlackServer, tmp_path: Path) -> None:
+    slack.say(slack.add_channel("C01", "general"), "One")
+    slack.say(slack.add_channel("C02", "board", is_private=True), "Two")
+    slack.lacks_private = True
+    assert source_paths(slack, tmp_path) == ["general/2026-01-16"]
+
+
+def test_a_history_that_ignores_where_it_goes_on_deletes_nothing(slack: SlackServer, tmp_path: Path) -> None:
+    channel = slack.add_channel("C01", "general")
+    for number in range(5):
+        slack.say(channel, f"M{number}")
+    source = Source(slack, tmp_path)
+    whole = source.said()
+    odd = {"ok": True, "messages": list(slack.messages[channel].values())[-2:], "has_more": True}
+    slack.before = lambda request: slack.faults.append(Reply(odd)) if "history" in request.path else None
+    for _ in range(2):
+        assert "goes on without saying where" in (source.source.list().problem or "")
+        source.a_day_later()
+    slack.before = lambda _: None
+    slack.requests.clear()
+    assert source.said() == whole
+
+
 @pytest.mark.parametrize(
     ("reply", "advice"),
     [
@@ -275,6 +298,7 @@ def test_a_channel_that_refuses_is_named_and_what_is_known_of_it_stays(slack: Sl
         (Reply({"ok": False}), "no error named"),
         (Reply({"ok": True}), "no list of members in the answer"),
         (Reply({"ok": True, "members": {}}), "no list of members"),
+        (Reply({"ok": True, "members": [], "response_metadata": {"next_cursor": "c:7"}}), "follows itself"),
         (Reply([]), "expected an object"),
         (Reply(b"<html>"), "no JSON"),
         (Reply({}, 401), "renew SLACK_TOKEN"),

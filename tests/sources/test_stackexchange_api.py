@@ -242,6 +242,7 @@ def test_the_key_is_sent_and_never_shown(site: StackExchangeServer, tmp_path: Pa
         (Reply({"error_id": 405, "error_name": "key_required"}, 400), "check the app key in STACK_APPS_KEY"),
         (Reply({"error_id": 404, "error_name": "no_method"}, 404), "no_method; try again later"),
         (Reply({"items": {}}), "no list of items in the answer"),
+        (Reply({"items": [], "has_more": True}), "goes on without saying anything new"),
         (Reply([]), "expected an object"),
         (Reply(b"<html>"), "no JSON"),
         (Reply({}, 410), "check the address"),

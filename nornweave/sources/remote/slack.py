@@ -25,7 +25,8 @@ from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.feed import Body, Known, Page, Pass, Record
 from nornweave.sources.remote.slack_api import SlackApi, SlackError
 from nornweave.sources.remote.slack_channel import Channel, ChannelReader, channel_of
-from nornweave.sources.remote.slack_records import event_in, folder_of, people_in
+from nornweave.sources.remote.slack_people import PREFIX, People, people_in
+from nornweave.sources.remote.slack_records import event_in, folder_of
 from nornweave.sources.slack import read_message
 from nornweave.types import Document, Domain, Entry, Skip, SourceId
 
@@ -34,7 +35,6 @@ log = logging.getLogger(__name__)
 PUBLIC_API = "https://slack.com/api"
 # A pass of changes looks back so far before the last one: edits and deletions within it are seen at once.
 WINDOW_S = 3 * 86_400
-_TYPES = "public_channel,private_channel"
 _WEB_ADDRESS = re.compile(r"https?://[\w.:-]{1,200}/?")
 
 
@@ -100,7 +100,7 @@ class SlackFeed:
             until=min(before["at"], began_at) - WINDOW_S,
             began_at=began_at,
             channels={each["id"]: channel_of(each, "").name for each in joined},
-            people=_people(known, with_nameless=not state.is_full),
+            people=People(self._api, known, ask_again=state.is_full),
         )
         yield from self._channels(reader, joined, position)
 
@@ -125,13 +125,23 @@ class SlackFeed:
         for found, cursor in self._api.pages("users.list", "members", cursor=position.get("cursor")):
             stage = "people" if cursor else "channels"
             at = {"at": position["at"], "stage": stage, "cursor": cursor}
-            yield Page(records=tuple(people_in(found)), confirmed=("user/",), position=at)
+            yield Page(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
 
     def _joined(self) -> list[dict[str, Any]]:
-        listed = self._api.listed("users.conversations", "channels", types=_TYPES, exclude_archived="false")
+        """List the channels that were joined; without the right to see private ones, the public ones."""
+        try:
+            listed = self._listed_channels("public_channel,private_channel")
+        except SlackError as error:
+            if error.code != "missing_scope":
+                raise
+            log.warning("private channels are left out: %s", error)
+            listed = self._listed_channels("public_channel")
         kept = [{key: each.get(key) for key in ("id", "name", "is_archived")} for each in listed]
         joined = {str(each["id"]): each for each in kept if re.fullmatch(r"[A-Za-z0-9]{1,40}", str(each["id"]))}
         return [joined[identifier] for identifier in sorted(joined)]
+
+    def _listed_channels(self, types: str) -> list[Mapping[str, Any]]:
+        return list(self._api.listed("users.conversations", "channels", types=types, exclude_archived="false"))
 
     def _channels(
         self, reader: ChannelReader, joined: Sequence[Mapping[str, Any]], position: Mapping[str, Any]
@@ -181,12 +191,6 @@ class SlackFeed:
             )
         reason = "not among the channels that the token's owner has joined; invite the app, or correct 'channels'"
         return list(chosen.values()), tuple(Skip(f"#{each}", reason) for each in missing)
-
-
-def _people(known: Known, *, with_nameless: bool) -> dict[str, str]:
-    """Return name by id; those without a name are asked for again by a full pass."""
-    named = {key.split("/")[1]: str(body.get("name") or "") for key, body in known.under("user/")}
-    return {identifier: name for identifier, name in named.items() if name or with_nameless}
 
 
 def _workspace_record(workspace: Mapping[str, Any]) -> Record:

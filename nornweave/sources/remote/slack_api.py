@@ -110,7 +110,9 @@ class SlackApi:
         """Yield the pages of a list, each with the cursor of the next one; ``None`` after the last."""
         for _ in range(MAX_PAGES):
             _, content = self.ask(method, limit=PER_PAGE, **parameters, **({"cursor": cursor} if cursor else {}))
-            cursor = next_cursor(content)
+            before, cursor = cursor, next_cursor(content)
+            if cursor and cursor == before:
+                raise SourceUnavailableError(f"{method}: the same page follows itself; try again later")
             yield items(content, key, method), cursor
             if not cursor:
                 return

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
 from nornweave.errors import SourceUnavailableError
 from nornweave.parsing.conversation import as_is, clean_name
-from nornweave.parsing.slack_text import user_name
 from nornweave.sources.remote.feed import Known, Record
 from nornweave.sources.remote.slack_api import MAX_PAGES, PER_PAGE, SlackApi, SlackError, items, next_cursor
+from nornweave.sources.remote.slack_people import People
 from nornweave.sources.remote.slack_records import (
     day_of,
     event_in,
     ids_in,
     marks,
     message_of,
-    person_record,
     replies,
     root_of,
     says_something,
@@ -29,12 +27,8 @@ from nornweave.sources.remote.slack_records import (
     turn_of,
 )
 
-log = logging.getLogger(__name__)
-
 # Edits of a reply leave no mark on its thread. A full pass reads every so many-th old thread again, each in its turn.
 TURNS = 30
-# People and bots that the list of users lacks, such as those of other workspaces, are asked for one by one.
-_MAX_LOOKUPS = 100
 # What a thread has beyond so many replies is left out.
 _MAX_REPLIES = 10_000
 # Before every ``ts``, and a day on which nobody used Slack.
@@ -69,19 +63,16 @@ class ChannelReader:
         until: a pass of changes looks back to this moment, in seconds since 1970, or further.
         began_at: when the pass began.
         channels: name by id.
-        people: name by id; empty for those whom nobody knows.
     """
 
     api: SlackApi
     known: Known
+    people: People
     is_full: bool
     turn: int
     until: float
     began_at: float
     channels: Mapping[str, str]
-    people: dict[str, str] = field(default_factory=dict)
-    _lookups: int = 0
-    _found: list[Record] = field(default_factory=list)
 
     def read(self, channel: Channel, latest: str) -> Iterator[Step]:
         """Read a channel down from the message ``latest``, which is left out; from the newest one if it is empty.
@@ -110,7 +101,11 @@ class ChannelReader:
             events = _newest_first(items(content, "messages", "conversations.history"), before=latest)
             oldest = str(events[-1]["ts"]) if events else latest
             cursor = None if events else next_cursor(content)  # needed only beyond a page without messages
-            is_end = content.get("has_more") is not True or not (events or cursor)
+            is_end = content.get("has_more") is not True
+            if not is_end and not events and not cursor:
+                raise SourceUnavailableError(
+                    f"#{channel.name}: the history goes on without saying where; try again later"
+                )
             if not is_end and not is_whole:
                 is_end = bool(events) and float(oldest) < self.until
             end = _EARLIEST if is_whole else min(oldest or "9", _ts(self.until))
@@ -205,31 +200,12 @@ class ChannelReader:
                     yield self._record(channel, event_in(body))
 
     def _record(self, channel: Channel, event: Mapping[str, Any]) -> Record:
-        for identifier in sorted(ids_in(event)):
-            if identifier not in self.people and identifier[0] in "UWB":
-                self.people[identifier] = self._name(identifier)
-        return to_record(event, channel.id, channel.folder, self.people, self.channels)
-
-    def _name(self, identifier: str) -> str:
-        """Ask for the name of a person or a bot; empty if Slack does not say."""
-        if self._lookups >= _MAX_LOOKUPS:
-            return ""
-        self._lookups += 1
-        is_bot = identifier.startswith("B")
-        method, kind = ("bots.info", "bot") if is_bot else ("users.info", "user")
-        content: Mapping[str, Any] = {}
-        try:
-            _, content = self.api.ask(method, **{kind: identifier})
-        except SlackError as error:
-            log.debug("%s has no name: %s", identifier, error)
-        name = user_name(as_is(content.get(kind), dict) or {})
-        self._found.append(person_record(identifier, name))
-        return name
+        self.people.require(ids_in(event))
+        return to_record(event, channel.id, channel.folder, self.people.names, self.channels)
 
     def _taken(self, records: Iterable[Record]) -> tuple[Record, ...]:
         """Return records with those of the people who were asked for meanwhile."""
-        people, self._found = self._found, []
-        return (*records, *people)
+        return (*records, *self.people.taken())
 
 
 def channel_of(listed: Mapping[str, Any], folder: str) -> Channel:

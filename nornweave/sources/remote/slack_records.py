@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -105,16 +105,6 @@ def ids_in(event: Mapping[str, Any]) -> set[str]:
     """Return the ids of the people, bots and channels that a message names."""
     found = {first or second for first, second in _MENTION.findall(json.dumps(event, ensure_ascii=False))}
     return found | {each for key in ("user", "bot_id") if (each := as_is(event.get(key), str))}
-
-
-def person_record(identifier: str, name: str) -> Record:
-    """Return the record of a person or a bot."""
-    return Record(key=f"user/{identifier}/", document="", body={"name": name})
-
-
-def people_in(users: Iterable[Mapping[str, Any]]) -> list[Record]:
-    """Return the records of listed users: deleted ones, guests and bots too, who have said something once."""
-    return [person_record(each["id"], user_name(each)) for each in users if isinstance(each.get("id"), str)]
 
 
 def folder_of(channel: Mapping[str, Any]) -> str:

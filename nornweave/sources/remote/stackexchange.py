@@ -30,6 +30,7 @@ PUBLIC_API = "https://api.stackexchange.com/2.3"
 _OVERLAP_S = 600
 # 2,000,000 questions; a server that sends more pages than this sends the same ones for ever.
 _MAX_PAGES = 20_000
+_MAX_PAGES_OF_A_MOMENT = 100
 _TAG = re.compile(r"[^\s;,/?&]{1,100}")
 _FIELDS = (
     *("question_id", "answer_id", "title", "body", "tags", "score", "link", "creation_date", "last_activity_date"),
@@ -209,7 +210,9 @@ class _Listed:
         """Return the place of the next page: from the last item's ``moment`` on, which may be several items'."""
         if not self.has_more:
             return None
-        last = as_is(self.items[-1].get(moment), int) if self.items else None
+        if not self.items or self.place.page > _MAX_PAGES_OF_A_MOMENT:
+            raise SourceUnavailableError("a list that goes on without saying anything new; try again later")
+        last = as_is(self.items[-1].get(moment), int)
         if last is None or (self.place.start is not None and last <= self.place.start):
             return replace(self.place, page=self.place.page + 1)
         return replace(self.place, start=last, page=1)
