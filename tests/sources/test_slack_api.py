@@ -231,7 +231,7 @@ def test_only_the_named_channels_are_read_and_a_missing_one_is_named(slack: Slac
     assert [entry.path for entry in listing.entries] == ["engineering/2026-01-16", "general/2026-01-16"]
     assert [(skip.path, "invite the app" in skip.reason) for skip in listing.skipped] == [("#opps", True)]
     assert Source(slack, tmp_path, channels=["random"]).paths() == ["random/2026-01-16"]
-    with pytest.raises(SourceUnavailableError, match="channels: opps: not joined"):
+    with pytest.raises(SourceUnavailableError, match="channels: opps: not among the channels"):
         Source(slack, tmp_path / "other", channels=["opps"]).paths()
 
 
@@ -259,16 +259,37 @@ def test_a_channel_that_refuses_is_named_and_what_is_known_of_it_stays(slack: Sl
     slack.refused["conversations.history", public] = {"error": "channel_not_found"}
     source.a_day_later()
     assert "no channel can be read" in (source.source.list().problem or "")
-    slack.refused.clear()
     slack.say(private, "Four")
-    assert source.said() == expected(slack)
+    slack.now += 20 * DAY
+    source.source.list()
+    slack.refused.clear()
+    slack.page_size = 1
+    assert source.said() == expected(slack), "it is read whole, further back than a pass of changes looks"
 
 
 def test_without_the_right_to_see_private_channels_the_public_ones_are_read(slack: SlackServer, tmp_path: Path) -> None:
     slack.say(slack.add_channel("C01", "general"), "One")
     slack.say(slack.add_channel("C02", "board", is_private=True), "Two")
+    source = Source(slack, tmp_path / "before")
+    source.paths()
     slack.lacks_private = True
-    assert source_paths(slack, tmp_path) == ["general/2026-01-16"]
+    listing = Source(slack, tmp_path).source.list()
+    assert [entry.path for entry in listing.entries] == ["general/2026-01-16"]
+    assert [(skip.path, "add the scope groups:read" in skip.reason) for skip in listing.skipped] == [
+        ("private channels", True)
+    ]
+    for _ in range(2):
+        assert len(source.paths()) == 2, "what is known of them stays"
+        source.a_day_later()
+
+
+def test_an_answer_without_a_workspace_deletes_nothing(slack: SlackServer, tmp_path: Path) -> None:
+    slack.say(slack.add_channel("C01", "general"), "One")
+    source = Source(slack, tmp_path)
+    source.paths()
+    slack.faults.append(Reply({"ok": True}))
+    listing = source.source.list()
+    assert (len(listing.entries), "no team_id" in (listing.problem or "")) == (1, True)
 
 
 def test_a_history_that_ignores_where_it_goes_on_deletes_nothing(slack: SlackServer, tmp_path: Path) -> None:

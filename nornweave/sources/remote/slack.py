@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 PUBLIC_API = "https://slack.com/api"
 # A pass of changes looks back so far before the last one: edits and deletions within it are seen at once.
 WINDOW_S = 3 * 86_400
+_NOT_JOINED = "not among the channels that the token's owner has joined; invite the app, or correct 'channels'"
 _WEB_ADDRESS = re.compile(r"https?://[\w.:-]{1,200}/?")
 
 
@@ -86,12 +87,12 @@ class SlackFeed:
         began_at = position["at"]
         turn = before["turn"] + state.is_full
         since = {"at": began_at, "turn": turn}
-        gone = _of_another_workspace(workspace, known)
-        yield Page(gone=gone, records=(_workspace_record(workspace),), position=position, since=since)
+        record = _workspace_record(workspace)
+        yield Page(gone=_of_another(record, known), records=(record,), position=position, since=since)
         if position["stage"] == "people":
             yield from self._people(position)
             position = {"at": began_at, "stage": "channels"}
-        joined = self._joined()
+        joined, unseen = self._joined()
         reader = ChannelReader(
             api=self._api,
             known=known,
@@ -102,7 +103,11 @@ class SlackFeed:
             channels={each["id"]: channel_of(each, "").name for each in joined},
             people=People(self._api, known, ask_again=state.is_full),
         )
-        yield from self._channels(reader, joined, position)
+        chosen = self._chosen(joined)
+        left_out = (*self._missing(joined), *([Skip("private channels", str(unseen))] if unseen else ()))
+        gone, confirmed = _not_chosen(known, chosen, keep_private=unseen is not None)
+        yield Page(gone=gone, confirmed=confirmed, left_out=left_out, position=position)
+        yield from self._channels(reader, chosen, position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return what was said in a channel in threads that began on one day, names resolved."""
@@ -127,28 +132,26 @@ class SlackFeed:
             at = {"at": position["at"], "stage": stage, "cursor": cursor}
             yield Page(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
 
-    def _joined(self) -> list[dict[str, Any]]:
-        """List the channels that were joined; without the right to see private ones, the public ones."""
+    def _joined(self) -> tuple[list[dict[str, Any]], SlackError | None]:
+        """List the channels that were joined, by id; and why private ones are not among them, if so."""
+        unseen = None
         try:
             listed = self._listed_channels("public_channel,private_channel")
         except SlackError as error:
             if error.code != "missing_scope":
                 raise
-            log.warning("private channels are left out: %s", error)
-            listed = self._listed_channels("public_channel")
-        kept = [{key: each.get(key) for key in ("id", "name", "is_archived")} for each in listed]
+            unseen, listed = error, self._listed_channels("public_channel")
+        kept = [{key: each.get(key) for key in ("id", "name", "is_archived", "is_private")} for each in listed]
         joined = {str(each["id"]): each for each in kept if re.fullmatch(r"[A-Za-z0-9]{1,40}", str(each["id"]))}
-        return [joined[identifier] for identifier in sorted(joined)]
+        return [joined[identifier] for identifier in sorted(joined)], unseen
 
     def _listed_channels(self, types: str) -> list[Mapping[str, Any]]:
         return list(self._api.listed("users.conversations", "channels", types=types, exclude_archived="false"))
 
     def _channels(
-        self, reader: ChannelReader, joined: Sequence[Mapping[str, Any]], position: Mapping[str, Any]
+        self, reader: ChannelReader, chosen: Sequence[Channel], position: Mapping[str, Any]
     ) -> Iterator[Page]:
         """Read the channels, by id; one that refuses is left out, and what is known of it stays."""
-        chosen, missing = self._chosen(joined)
-        yield Page(gone=_left(reader.known, chosen), left_out=missing, position=dict(position))
         has_worked, refusal = bool(position.get("has_worked")), None
         for channel in chosen:
             if channel.id < position.get("channel", ""):
@@ -162,19 +165,17 @@ class SlackFeed:
             except SlackError as error:
                 if not error.is_of_a_channel:
                     raise
-                log.warning("#%s is left out: %s", channel.name, error)
                 refusal = error
-                confirmed = (f"message/{channel.id}/", f"channel/{channel.id}/")
-                yield Page(confirmed=confirmed, left_out=(Skip(f"#{channel.name}", str(error)),), position=at)
+                yield _refused(reader.known, channel, error, at)
         if refusal is not None and not has_worked:
             yield Page(position=None)  # the next pass tries every channel again
             raise SourceUnavailableError(f"no channel can be read: {refusal}")
 
-    def _chosen(self, joined: Sequence[Mapping[str, Any]]) -> tuple[list[Channel], tuple[Skip, ...]]:
-        """Return the channels to read, by id, and those that are named by the configuration but were not joined.
+    def _chosen(self, joined: Sequence[Mapping[str, Any]]) -> list[Channel]:
+        """Return the channels to read, by id.
 
         Raises:
-            SourceUnavailableError: there is none to read.
+            SourceUnavailableError: there is none.
         """
         chosen: dict[str, Channel] = {}
         for each in joined:
@@ -182,34 +183,56 @@ class SlackFeed:
                 folder = folder_of(each)
                 folder = str(each["id"]) if folder in chosen else folder
                 chosen[folder] = channel_of(each, folder)
-        missing = sorted(self._wanted - {each[key] for each in joined for key in ("id", "name")})
-        if not chosen:
-            raise SourceUnavailableError(
-                f"channels: {', '.join(missing)}: not joined by the token's owner; invite the app, or correct the names"
-                if missing
-                else "the token's owner has joined no channel; invite the app to those that shall be read"
-            )
-        reason = "not among the channels that the token's owner has joined; invite the app, or correct 'channels'"
-        return list(chosen.values()), tuple(Skip(f"#{each}", reason) for each in missing)
+        if chosen:
+            return list(chosen.values())
+        if self._wanted:
+            named = ", ".join(sorted(self._wanted))
+            raise SourceUnavailableError(f"channels: {named}: {_NOT_JOINED}")
+        raise SourceUnavailableError("the token's owner has joined no channel; invite the app to those to be read")
+
+    def _missing(self, joined: Sequence[Mapping[str, Any]]) -> Iterator[Skip]:
+        """Yield the channels that the configuration names though they were not joined."""
+        for name in sorted(self._wanted - {each[key] for each in joined for key in ("id", "name")}):
+            yield Skip(f"#{name}", _NOT_JOINED)
+
+
+def _refused(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> Page:
+    """Name a channel that refuses; what is known of it stays, and it is read whole as soon as it can be."""
+    log.warning("#%s is left out: %s", channel.name, error)
+    key = f"channel/{channel.id}/"
+    record = Record(key=key, document="", body={**(known.body(key) or {}), "is_complete": False})
+    return Page(
+        records=(record,),
+        confirmed=(f"message/{channel.id}/",),
+        left_out=(Skip(f"#{channel.name}", str(error)),),
+        position=dict(position),
+    )
 
 
 def _workspace_record(workspace: Mapping[str, Any]) -> Record:
     body = {key: as_is(workspace.get(key), str) for key in ("team_id", "url")}
+    if not body["team_id"]:
+        raise SourceUnavailableError("auth.test: no team_id in the answer; check api_url")
     return Record(key="workspace/", document="", body=body)
 
 
-def _of_another_workspace(workspace: Mapping[str, Any], known: Known) -> tuple[str, ...]:
+def _of_another(workspace: Record, known: Known) -> tuple[str, ...]:
     """Return what is known of the workspace that the token belonged to before, if it is of another one now."""
-    before = known.body("workspace/")
-    is_same = before is None or before.get("team_id") == as_is(workspace.get("team_id"), str)
-    return () if is_same else ("message/", "channel/", "user/")
+    before = known.body(workspace.key)
+    is_same = before is None or before.get("team_id") == workspace.body["team_id"]
+    return () if is_same else ("message/", "channel/", PREFIX)
 
 
-def _left(known: Known, chosen: Iterable[Channel]) -> tuple[str, ...]:
-    """Return the prefixes of all that is known of channels that are not read any more."""
+def _not_chosen(
+    known: Known, chosen: Iterable[Channel], *, keep_private: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the prefixes of all that is known of channels that are not read any more, and of those that stay."""
     ids = {channel.id for channel in chosen}
-    left = [key for key, _ in known.under("channel/") if key.split("/")[1] not in ids]
-    return tuple(prefix for key in left for prefix in (key, f"message/{key.split('/')[1]}/"))
+    prefixes: dict[bool, list[str]] = {False: [], True: []}
+    for key, body in known.under("channel/"):
+        if (identifier := key.split("/")[1]) not in ids:
+            prefixes[keep_private and body.get("is_private") is True] += [key, f"message/{identifier}/"]
+    return tuple(prefixes[False]), tuple(prefixes[True])
 
 
 def _links(known: Known, channel: str) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Any
 
@@ -43,6 +43,7 @@ class Channel:
     name: str
     folder: str
     is_archived: bool
+    is_private: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +82,7 @@ class ChannelReader:
         """
         key = f"channel/{channel.id}/"
         before = self.known.body(key) or {}
-        body = {"name": channel.name, "folder": channel.folder, "is_archived": channel.is_archived}
+        body = {key: value for key, value in asdict(channel).items() if key != "id"}
         is_complete = before.get("is_complete") is True and before.get("folder") == channel.folder
         if is_complete and not self.is_full and channel.is_archived and before.get("is_archived"):
             return  # nobody can say anything in it
@@ -212,7 +213,7 @@ def channel_of(listed: Mapping[str, Any], folder: str) -> Channel:
     """Return a channel as the workspace lists it."""
     identifier = str(listed["id"])
     name = clean_name(as_is(listed.get("name"), str) or "") or identifier
-    return Channel(identifier, name, folder, bool(listed.get("is_archived")))
+    return Channel(identifier, name, folder, bool(listed.get("is_archived")), bool(listed.get("is_private")))
 
 
 def _newest_first(events: Iterable[Mapping[str, Any]], *, before: str) -> list[Mapping[str, Any]]:
