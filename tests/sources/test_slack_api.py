@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from remote_server import HANG_UP, Reply, serving
-from slack_server import TOKEN, SlackServer, large, small
 
+from evals.apis.server import HANG_UP, Reply, serving
+from evals.apis.slack import TOKEN, SlackServer, large, small
 from nornweave.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.mirrored import MirroredSource

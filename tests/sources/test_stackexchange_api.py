@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from remote_server import HANG_UP, Reply, serving
-from stackexchange_server import BASE, KEY, SITE, StackExchangeServer, large, small
 
+from evals.apis.server import HANG_UP, Reply, serving
+from evals.apis.stackexchange import BASE, KEY, SITE, StackExchangeServer, large, small
 from nornweave.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.sources.files import stackexchange_document
 from nornweave.sources.remote.api_client import Limits

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from email.utils import formatdate
 from typing import Any
 
-from remote_server import Api, Reply, Request
+from evals.apis.server import Api, Reply, Request
 
 BASE = 1_768_521_600  # 2026-01-16 00:00 UTC
 TOKEN = "xoxb-12345-secret"
@@ -43,7 +43,9 @@ class SlackServer(Api):
         self.messages[identifier] = {}
         return identifier
 
-    def say(self, channel: str, text: str, *, user: str = "U01ALICE", thread: str | None = None, **more: Any) -> str:
+    def say(
+        self, channel: str, text: str, *, user: str | None = "U01ALICE", thread: str | None = None, **more: Any
+    ) -> str:
         self.now += 60
         ts = f"{self.now}.{len(self.messages[channel]) % 1_000_000:06d}"
         event = {"type": "message", "ts": ts, "text": text, "user": user, "team": self.team, **more}

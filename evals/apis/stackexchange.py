@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from email.utils import formatdate
 from typing import Any
 
-from remote_server import Api, Reply, Request
+from evals.apis.server import Api, Reply, Request
 
 BASE = 1_768_521_600  # 2026-01-16 00:00 UTC
 KEY = "U4DMV*8nvpm3EOpvf69Rxw(("
