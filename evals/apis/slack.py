@@ -21,6 +21,7 @@ class SlackServer(Api):
     def __init__(self, *, page_size: int = 999) -> None:
         super().__init__()
         self.page_size = page_size
+        self.token = TOKEN
         self.now = BASE
         self.team = "T01"
         self.users: dict[str, dict[str, Any]] = {}
@@ -78,7 +79,7 @@ class SlackServer(Api):
 
     def handle(self, request: Request) -> Reply:
         method, query = request.path.rpartition("/")[2], request.query
-        if request.headers.get("authorization") != f"Bearer {TOKEN}":
+        if request.headers.get("authorization") != f"Bearer {self.token}":
             return self._reply({"ok": False, "error": "invalid_auth"})
         refused = self.refused.get((method, query.get("channel"))) or self.refused.get((method, None))
         if refused:

@@ -26,6 +26,7 @@ class StackExchangeServer(Api):
         super().__init__()
         self.page_size = page_size
         self.quota = quota
+        self.key = KEY
         self.backoff = 0
         self.now = BASE
         self.questions: dict[int, dict[str, Any]] = {}
@@ -94,7 +95,7 @@ class StackExchangeServer(Api):
         method = "/".join(part for part in request.path.split("/")[2:] if ";" not in part and not part.isdigit())
         if query.get("site") != SITE:
             return self._error(400, "bad_parameter", f"No site found for name `{query.get('site')}`")
-        if "key" in query and query["key"] != KEY:
+        if "key" in query and query["key"] != self.key:
             return self._error(400, "bad_parameter", "`key` doesn't match a known application")
         if int(query["page"]) > 25 and "key" not in query:
             return self._error(403, "access_denied", "page above 25 requires access token or app key")

@@ -18,6 +18,8 @@ from evals.apis.confluence import ConfluenceServer
 from evals.apis.github import REPOSITORY, TOKEN, GithubServer
 from evals.apis.jira import SITE, USER, JiraServer
 from evals.apis.server import Api, Reply, serving
+from evals.apis.slack import SlackServer
+from evals.apis.stackexchange import StackExchangeServer
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings, load_settings
@@ -67,7 +69,54 @@ def jira() -> JiraServer:
     return server
 
 
+def slack() -> SlackServer:
+    server = SlackServer()
+    server.token = TOKEN
+    root = server.say(server.add_channel("C01", "general"), "Do zebracorns return 418?")
+    server.say("C01", "They do.", user="U02BOB", thread=root)
+    return server
+
+
+def say_a_day_later(server: SlackServer) -> str:
+    server.now += 86_400
+    return server.say("C01", "Yellowtails swim in shoals.")
+
+
+def stackexchange() -> StackExchangeServer:
+    server = StackExchangeServer()
+    server.key = TOKEN
+    server.answer_to(server.ask("Zebracorns", "<p>Do zebracorns return 418?</p>"), "<p>They do.</p>")
+    return server
+
+
 CASES = {
+    "slack": Case(
+        start=slack,
+        add=say_a_day_later,
+        delete=lambda server, ts: server.delete("C01", ts),
+        source=lambda url: {
+            "domain": "conversations",
+            "type": "slack",
+            "channels": ["general"],
+            "api_url": f"{url}/api",
+            "token_env": "API_TOKEN",
+        },
+        url="https://acme.slack.com/archives/C01/p1768521660000000",
+    ),
+    "stackexchange": Case(
+        start=stackexchange,
+        add=lambda server: server.ask("Yellowtails", "<p>Do yellowtails swim in shoals?</p>"),
+        delete=lambda server, question: server.delete(question),
+        source=lambda url: {
+            "domain": "research",
+            "type": "stackexchange",
+            "site": "stackoverflow",
+            "tags": ["python"],
+            "api_url": f"{url}/2.3",
+            "token_env": "API_TOKEN",
+        },
+        url="https://stackoverflow.com/questions/101/title",
+    ),
     "github": Case(
         start=github,
         add=lambda server: server.open("Yellowtails", "Yellowtails swim in shoals."),
