@@ -12,10 +12,10 @@ from nornweave.sources.remote.confluence import ConfluenceFeed
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import GithubFeed
 from nornweave.sources.remote.jira import JiraFeed
-from nornweave.sources.remote.web import WebFeed
-from nornweave.types import Domain
 from nornweave.sources.remote.slack import SlackFeed
 from nornweave.sources.remote.stackexchange import StackExchangeFeed
+from nornweave.sources.remote.web import WebFeed
+from nornweave.types import Domain
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
 from nornweave.sources.remote.jira import JiraFeed
 from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.sources.remote.web import WebFeed
 from nornweave.sources.remote.slack import PUBLIC_API as SLACK_API
 from nornweave.sources.remote.slack import SlackFeed
 from nornweave.sources.remote.stackexchange import PUBLIC_API as STACKEXCHANGE_API
 from nornweave.sources.remote.stackexchange import StackExchangeFeed
+from nornweave.sources.remote.web import WebFeed
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId

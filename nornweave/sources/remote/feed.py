@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from nornweave.errors import SourceUnavailableError
-from nornweave.types import Document, Domain, Entry, JsonValue, Skip, SourceId
+from nornweave.types import Document, Domain, Entry, JsonValue, SourceId
 
 Body = Mapping[str, Any]
 """What an API says about one thing, as JSON."""
@@ -46,7 +46,6 @@ class Page:
         position: where a pass that was interrupted after this page goes on.
         since: where the next pass starts from, once this one is complete; ``None`` leaves it as an earlier page said.
         expected: how many documents the pass will bring, if the API says so.
-        left_out: what cannot be read though the rest can, such as one channel of many, and why.
     """
 
     records: tuple[Record, ...] = ()
@@ -55,7 +54,6 @@ class Page:
     position: JsonValue
     since: JsonValue = None
     expected: int | None = None
-    left_out: tuple[Skip, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,13 +22,13 @@ from nornweave.parsing.conversation import as_is, to_canonical
 from nornweave.parsing.isolated import parse_apart
 from nornweave.parsing.slack_text import Directory
 from nornweave.sources.remote.api_client import Limits
-from nornweave.sources.remote.feed import Body, Known, Page, Pass, Record
+from nornweave.sources.remote.feed import LEFT_OUT, Body, Known, Page, Pass, Record
 from nornweave.sources.remote.slack_api import SlackApi, SlackError
 from nornweave.sources.remote.slack_channel import Channel, ChannelReader, channel_of
 from nornweave.sources.remote.slack_people import PREFIX, People, people_in
 from nornweave.sources.remote.slack_records import event_in, folder_of
 from nornweave.sources.slack import read_message
-from nornweave.types import Document, Domain, Entry, Skip, SourceId
+from nornweave.types import Document, Domain, Entry, SourceId
 
 log = logging.getLogger(__name__)
 
@@ -104,9 +104,11 @@ class SlackFeed:
             people=People(self._api, known, ask_again=state.is_full),
         )
         chosen = self._chosen(joined)
-        left_out = (*self._missing(joined), *([Skip("private channels", str(unseen))] if unseen else ()))
+        left_out = [*self._missing(joined), *([_left_out("private channels", str(unseen))] if unseen else ())]
         gone, confirmed = _not_chosen(known, chosen, keep_private=unseen is not None)
-        yield Page(gone=gone, confirmed=confirmed, left_out=left_out, position=position)
+        if "channel" not in position:
+            gone = (*gone, LEFT_OUT)
+        yield Page(records=tuple(left_out), gone=gone, confirmed=confirmed, position=position)
         yield from self._channels(reader, chosen, position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
@@ -190,10 +192,14 @@ class SlackFeed:
             raise SourceUnavailableError(f"channels: {named}: {_NOT_JOINED}")
         raise SourceUnavailableError("the token's owner has joined no channel; invite the app to those to be read")
 
-    def _missing(self, joined: Sequence[Mapping[str, Any]]) -> Iterator[Skip]:
+    def _missing(self, joined: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
         """Yield the channels that the configuration names though they were not joined."""
         for name in sorted(self._wanted - {each[key] for each in joined for key in ("id", "name")}):
-            yield Skip(f"#{name}", _NOT_JOINED)
+            yield _left_out(f"#{name}", _NOT_JOINED)
+
+
+def _left_out(name: str, reason: str) -> Record:
+    return Record(key=f"{LEFT_OUT}{name}", document="", body={"path": name, "reason": reason})
 
 
 def _refused(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> Page:
@@ -202,9 +208,8 @@ def _refused(known: Known, channel: Channel, error: SlackError, position: Mappin
     key = f"channel/{channel.id}/"
     record = Record(key=key, document="", body={**(known.body(key) or {}), "is_complete": False})
     return Page(
-        records=(record,),
+        records=(record, _left_out(f"#{channel.name}", str(error))),
         confirmed=(f"message/{channel.id}/",),
-        left_out=(Skip(f"#{channel.name}", str(error)),),
         position=dict(position),
     )
 
