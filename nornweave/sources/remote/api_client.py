@@ -154,7 +154,7 @@ class ApiClient:
         self.limits = limits or Limits()
         self._base = base_url.rstrip("/") + "/"
         self._host = urlsplit(self._base)[:2]
-        if hosts and secret:
+        if hosts and self._unshown:
             raise ConfigError(f"{token_name}: expected no token where several hosts are asked")
         self._hosts = hosts
         self._token_name = token_name

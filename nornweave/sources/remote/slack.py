@@ -106,7 +106,9 @@ class SlackFeed:
         chosen = self._chosen(joined)
         unread = (*self._missing(joined), *([left_out("private channels", str(unseen))] if unseen else ()))
         gone, confirmed = _not_chosen(known, chosen, keep_private=unseen is not None)
-        yield Page(gone=(*gone, LEFT_OUT), confirmed=confirmed, records=unread, position=position)
+        if "channel" not in position:  # a pass that goes on keeps what it has left out
+            gone = (*gone, LEFT_OUT)
+        yield Page(gone=gone, confirmed=confirmed, records=unread, position=position)
         yield from self._channels(reader, chosen, position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
