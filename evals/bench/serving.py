@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.retrieval.agent import Agent
 from nornweave.retrieval.query import read_query
@@ -42,7 +43,7 @@ def main(config: Path, count: int) -> None:
     engine.start()
     start_s = time.perf_counter() - started
     agent = engine.agents[Domain.CODE]
-    with agent.generation.use() as generation:
+    with agent.generation.use(OPERATOR) as generation:
         queries = _queries(generation, count)
         measured: dict[str, Any] = {"chunks": generation.chunk_count, "start_s": start_s, **_latencies(agent, queries)}
         measured["memory_mb"] = psutil.Process().memory_info().rss / 1e6
@@ -68,12 +69,16 @@ def _queries(generation: Generation, count: int) -> list[str]:
 
 def _latencies(agent: Agent, queries: Sequence[str]) -> dict[str, float]:
     for query in queries[:_WARM_UP]:
-        agent.recall(Question(text=query, now=present()))
-    alone = _timed(lambda query: agent.recall(Question(text=query, now=present())), queries[_WARM_UP:])
+        agent.recall(Question(text=query, now=present(), viewer=OPERATOR))
+    alone = _timed(lambda query: agent.recall(Question(text=query, now=present(), viewer=OPERATOR)), queries[_WARM_UP:])
     # New words, or the vectors of the first round would be remembered.
     halves = [[f"{query} again" for query in queries[_WARM_UP + client :: CLIENTS]] for client in range(CLIENTS)]
     threads = [
-        threading.Thread(target=lambda part=part: [agent.recall(Question(text=query, now=present())) for query in part])
+        threading.Thread(
+            target=lambda part=part: [
+                agent.recall(Question(text=query, now=present(), viewer=OPERATOR)) for query in part
+            ]
+        )
         for part in halves
     ]
     started = time.perf_counter()

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.cli.drift import add_drift_command
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
 from nornweave.cli.quality import add_quality_commands
@@ -124,6 +125,7 @@ def query(
         question = Question(
             text=text,
             now=present(),
+            viewer=OPERATOR,
             query_id=str(uuid.uuid4()),
             trace_id=uuid.uuid4().hex,
             domains=tuple(dict.fromkeys(domain)) if domain else None,

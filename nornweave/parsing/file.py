@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from nornweave.access.rules import KEY
 from nornweave.chunking.languages import language_of
 from nornweave.errors import DocumentSkipped
 from nornweave.parsing.front_matter import FORMATS, describe
@@ -18,7 +19,7 @@ from nornweave.text.decode import check_size, decode
 from nornweave.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 
 # Raise it when the same bytes come out as another document.
-PARSE_VERSION = ",".join(("documents-1", PDF_VERSION, STACKEXCHANGE_VERSION, PDF_LIBRARY))
+PARSE_VERSION = ",".join(("documents-2", PDF_VERSION, STACKEXCHANGE_VERSION, PDF_LIBRARY))
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
@@ -74,7 +75,8 @@ def assemble(
         updated_at=dates[0] or dates[1],
         revision=entry.revision,
         url=_text(known.get("url")) or parsed.url,
-        metadata=freeze({**parsed.metadata, **own}),
+        # The document's own statement of who may see it stays: what the source says of it counts as well.
+        metadata=freeze({**parsed.metadata, **own, KEY: parsed.metadata.get(KEY, own.get(KEY))}),
         sections=parsed.sections,
         page_starts=parsed.page_starts,
     )

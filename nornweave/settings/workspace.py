@@ -43,6 +43,10 @@ class Settings(FrozenSettings):
         """Return the domain's sources in the order of the file."""
         return tuple(source for source in self.sources if source.domain is domain)
 
+    def restricted_sources(self, domain: Domain) -> Mapping[str, tuple[str, ...]]:
+        """Return the groups that may see a source's documents, by source id; sources for everybody are left out."""
+        return {source.id: source.access for source in self.sources_of(domain) if source.access}
+
     def inbox(self, domain: Domain) -> Path:
         """Return the inbox folder of ``domain``; every domain has one without configuration."""
         return self.data_dir / "inbox" / domain.value
