@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,7 +19,7 @@ from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import Filters, RecallResponse
 from nornweave.settings import DomainSettings, PlanSettings, StorageSettings, load_settings
 from nornweave.store.serving import ServedGeneration
-from nornweave.types import Domain, present
+from nornweave.types import Domain, JsonValue, present
 
 DOMAIN = Domain.DOCUMENTATION
 NOW = present()
@@ -69,11 +69,10 @@ class Indexes:
         """Return how counts, values of filters, paths, chunks and documents differ."""
         whole, alone = self.whole, self.alone(viewer)
         pairs: dict[str, tuple[Any, Any]] = {
-            "counts": tuple([described[key] for key in ("documents", "chunks")]
-                            for described in (whole.describe(viewer), alone.describe(OPERATOR))),
+            "counts": (_counts(whole.describe(viewer)), _counts(alone.describe(OPERATOR))),
             "facets": (whole.facets(viewer), alone.facets(OPERATOR)),
             "paths": (sorted(whole.paths(viewer)), sorted(alone.paths(OPERATOR))),
-        }  # fmt: skip
+        }
         with whole.generation.use(viewer) as seen, alone.generation.use(OPERATOR) as rest:
             for one in self._written:
                 place = (one.source_id, one.path)
@@ -117,6 +116,10 @@ def _settings(folder: Path) -> DomainSettings:
     file = folder / "nornweave.yaml"
     file.write_text("data_dir: var\n", encoding="utf-8")
     return load_settings(file, {}).domains[DOMAIN]
+
+
+def _counts(described: Mapping[str, JsonValue]) -> tuple[JsonValue, JsonValue]:
+    return described["documents"], described["chunks"]
 
 
 def _comparable(response: RecallResponse) -> dict[str, Any]:

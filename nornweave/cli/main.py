@@ -267,9 +267,10 @@ def up(
     from api.listening import default_port
     from nornweave.supervisor import up as supervise
 
-    check_listening(host, service_token(os.environ))
+    settings = settings_of(context)
+    check_listening(host, service_token(os.environ), settings)
     port = default_port(None, os.environ)
-    sys.exit(supervise(settings_of(context), host=host, port=port, dagster_port=dagster_port))
+    sys.exit(supervise(settings, host=host, port=port, dagster_port=dagster_port))
 
 
 add_drift_command(app)

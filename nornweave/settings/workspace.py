@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from nornweave.settings.access import AccessSettings
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
 from nornweave.settings.fusion import FusionSettings
@@ -38,6 +39,8 @@ class Settings(FrozenSettings):
     fusion: FusionSettings = FusionSettings()
     feedback: FeedbackSettings = FeedbackSettings()
     evaluation: AnswersSettings = AnswersSettings()
+    access: AccessSettings | None = None
+    """Who may ask, and which groups they are in; without, nobody is in a group."""
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""

@@ -1,8 +1,8 @@
 """What a viewer may see of a generation, and the statistics of that part.
 
 Everything that a score depends on is that of the visible part: how many chunks there are, how many hold a term, how
-long they are. So the part answers as an index that never had the rest. A mask is made once for each set of documents that
-some viewer may see; viewers in other groups who may see the same share it.
+long they are. So the part answers as an index that never had the rest. A mask is made once for each set of documents
+that some viewer may see; viewers in other groups who may see the same share it.
 """
 
 from __future__ import annotations
