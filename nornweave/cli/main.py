@@ -15,6 +15,7 @@ from nornweave.access.viewer import OPERATOR
 from nornweave.cli.drift import add_drift_command
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
 from nornweave.cli.quality import add_quality_commands
+from nornweave.cli.token import add_token_command
 from nornweave.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.files.bundled import use_bundled_packages
 from nornweave.files.full_disk import disk_full_said, full_disk
@@ -275,6 +276,7 @@ def up(
 
 add_drift_command(app)
 add_quality_commands(app)
+add_token_command(app)
 
 
 def main() -> None:
