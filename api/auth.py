@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.access.door import VIEWER, Door
 from api.errors import ProblemError, problem_response
 from api.sessions import CSRF_HEADER, is_csrf_token
+from nornweave.access.tokens import read_tokens
 from nornweave.errors import ConfigError
 from nornweave.settings import Settings
 
@@ -32,8 +33,10 @@ def check_listening(host: str, token: str | None, settings: Settings) -> None:
 
     Raises:
         ConfigError: ``host`` is not this machine alone and nobody has to say who they are; a source names groups and
-            nothing says who is in them.
+            nothing says who is in them; the file of tokens is missing or broken.
     """
+    if settings.access and settings.access.tokens:
+        read_tokens(settings.access.tokens)
     restricted = [source.id for source in settings.sources if source.access]
     if settings.access is None and restricted:
         raise ConfigError(

@@ -142,7 +142,7 @@ class Engine:
         self._limits.enter_context(threadpool_limits(1, user_api="blas"))
         # Not threads to be joined: to Python 3.11 one has ended when Ctrl-C comes while it is joined (bpo-45274), and a
         # process that ends while a thread is in compiled code is aborted.
-        loading = [self._domains[domain].submit(agent.start) for domain, agent in self.agents.items()]
+        loading = [self._domains[domain].submit(self._load, agent) for domain, agent in self.agents.items()]
         for future in loading:
             future.add_done_callback(_log_failure)
         if watch:
@@ -236,8 +236,7 @@ class Engine:
 
         Who wrote a line is told only to those who may see all of them: the answers can name any place.
         """
-        sees_all = all(agent.generation.sees_all(question.viewer) for agent in self.agents.values())
-        origins = self._lines.origins() if sees_all else NO_ORIGINS
+        origins = self._lines.origins() if self._may_know_lines(question.viewer) else NO_ORIGINS
         return answer_document(answer_from(question, recalled, self.fusion, self._synthesizer, origins))
 
     def encoder_load(self) -> EncoderLoad:
@@ -299,6 +298,11 @@ class Engine:
         if ledger is not None and not viewer.sees_everything:
             ledger = seen_ledger(ledger, partial(self._seen_places, viewer))
         return ledger_document(ledger, published(self._settings))
+
+    def _may_know_lines(self, viewer: Viewer) -> bool:
+        """Tell whether nothing is hidden from a viewer, as far as that is known without opening an index."""
+        restricted = any(agent.generation.restricted_documents for agent in self.agents.values())
+        return viewer.sees_everything or (self._settings.access is None and not restricted)
 
     def _seen_places(self, viewer: Viewer, domain: str, places: Collection[Place]) -> Collection[Place]:
         """Return the documents among some that a viewer may see; none where that is not known."""
@@ -419,6 +423,20 @@ class Engine:
             self._rerankers[model, device] = RerankerSlot(model, device=device, cache_dir=model_cache(self._settings))
         return self._rerankers[model, device]
 
+    def _load(self, agent: Agent) -> None:
+        agent.start()
+        self._warn_of_groups(agent)
+
+    def _warn_of_groups(self, agent: Agent) -> None:
+        """Say that documents are hidden from everybody: they name groups, and nothing says who is in one."""
+        count = agent.generation.restricted_documents
+        if count and self._settings.access is None:
+            log.warning(
+                "%s: %d documents are for groups ('access'), and nothing says who is in one: only the command "
+                "line shows them; configure 'access:' at the top of %s (docs/security.md)",
+                agent.domain.value, count, self._settings.file.name,
+            )  # fmt: skip
+
     def _follow_ranking(self) -> None:
         """Rank answers of several domains by the weights that are in force."""
         self.fusion = self._settings.fusion.with_ranking(ranking_in_force(self._settings).weights)
@@ -428,7 +446,8 @@ class Engine:
             self._feedback.tidy()
             for domain, agent in self.agents.items():
                 with self._watching_on(domain.value):
-                    agent.refresh()
+                    if agent.refresh():
+                        self._warn_of_groups(agent)
                     agent.follow(plan_in_force(self._settings, domain))
             with self._watching_on("ranking"):
                 self._follow_ranking()

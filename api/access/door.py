@@ -75,7 +75,7 @@ class Door:
             data_dir: where the key of sessions is kept, if there is ``access``.
 
         Raises:
-            ConfigError: the file of tokens is missing or broken.
+            ConfigError: the key of sessions can be neither read nor made.
         """
         self._service_token = service_token
         self._operators = frozenset(access.operators) if access else frozenset()

@@ -21,15 +21,14 @@ class TokenFile:
     """Looks tokens up; every method may be called from any thread."""
 
     def __init__(self, file: Path) -> None:
-        """Read the file.
+        """Read the file; one that is broken lets nobody in until it is mended.
 
-        Raises:
-            ConfigError: it is missing or broken.
+        A server that starts checks it before (``auth.check_listening``); a process that is replaced later has to start.
         """
         self._file = file
         self._lock = threading.Lock()
         self._version = self._state()
-        self._entries: Mapping[str, TokenEntry] | None = read_tokens(file)
+        self._entries = self._read()
 
     def find(self, token: str) -> TokenEntry | None:
         """Return the entry of a token; ``None`` for one that is unknown or has expired.

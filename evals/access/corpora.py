@@ -36,6 +36,8 @@ WORDS = (
     "WCAG", "SLA", "DNS", "service level agreement", "Web Content Accessibility Guidelines", "domain name system",
     "handle_payment_error", "RetryPolicy", "max_retries", "connection reset by peer", "größe", "支付", "422", "v2.1",
 )  # fmt: skip
+# Files of several folders and sources have the same name: it is looked up, and how rare it is counts.
+NAMES = ("limits.md", "guide.md", "ledger.md", "retry_policy.md")
 STATEMENTS: tuple[JsonValue, ...] = (
     None, None, None, "staff", ["ops", "board"], ["guests"], ["board"], "", [], 3, ["staff", 4],
 )  # fmt: skip
@@ -117,12 +119,17 @@ def published(folder: Path, written: Sequence[Written], storage: StorageSettings
 
 def random_corpus(chance: random.Random) -> tuple[Written, ...]:
     """Return documents, of which everybody may see the first: an index of nothing answers nothing."""
-    documents = [Written("open", "000.md", random_text(chance, 12))]
+    documents = [Written("open", path_of(0, chance.choice(NAMES)), random_text(chance, 12))]
     for number in range(1, chance.randint(4, 14)):
         source = chance.choice((*SOURCES, "open"))
         text = chance.choice(documents).text if chance.random() < 0.15 else random_text(chance, chance.randint(1, 60))
-        documents.append(Written(source, f"{number:03}.md", text, chance.choice(STATEMENTS)))
+        documents.append(Written(source, path_of(number, chance.choice(NAMES)), text, chance.choice(STATEMENTS)))
     return tuple(documents)
+
+
+def path_of(number: int, name: str) -> str:
+    """Return the path of a document; paths differ, names need not."""
+    return f"part-{number:03}/{name}"
 
 
 def random_text(chance: random.Random, count: int) -> str:
@@ -136,6 +143,7 @@ def random_viewer(chance: random.Random) -> Viewer:
 
 
 def random_query(chance: random.Random) -> str:
-    """Return a question of a few words, now and then with a quoted phrase."""
+    """Return a question of a few words, now and then with the name of a file or a quoted phrase."""
     text = random_text(chance, chance.randint(1, 5))
+    text = f"{text} {chance.choice(NAMES)}" if chance.random() < 0.3 else text
     return f'{text} "{random_text(chance, 2)}"' if chance.random() < 0.2 else text

@@ -44,7 +44,7 @@ def main(config: Path, count: int) -> None:
     start_s = time.perf_counter() - started
     agent = engine.agents[Domain.CODE]
     with agent.generation.use(OPERATOR) as generation:
-        queries = _queries(generation, count)
+        queries = queries_of(generation, count)
         measured: dict[str, Any] = {"chunks": generation.chunk_count, "start_s": start_s, **_latencies(agent, queries)}
         measured["memory_mb"] = psutil.Process().memory_info().rss / 1e6
         measured["torch"] = "torch" in sys.modules
@@ -53,7 +53,7 @@ def main(config: Path, count: int) -> None:
     json.dump(measured, sys.stdout)
 
 
-def _queries(generation: Generation, count: int) -> list[str]:
+def queries_of(generation: Generation, count: int) -> list[str]:
     """Make queries of what is there: a third each of first sentences of docstrings, names of symbols, lines of code."""
     chosen = random.Random(7)
     numbers = np.array(chosen.sample(range(generation.chunk_count), min(4 * count, generation.chunk_count)), np.int32)

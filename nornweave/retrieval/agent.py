@@ -120,10 +120,12 @@ class Agent:
         finally:  # whatever went wrong, a question tries again
             self._started = True
 
-    def refresh(self) -> None:
-        """Swap to the published generation if it is a new one."""
-        if not self._closing and self.generation.refresh():
-            log.info("%s answers from %s now", self.agent_id, self.generation.name)
+    def refresh(self) -> bool:
+        """Swap to the published generation if it is a new one; tell whether it is."""
+        if self._closing or not self.generation.refresh():
+            return False
+        log.info("%s answers from %s now", self.agent_id, self.generation.name)
+        return True
 
     def close(self) -> None:
         """Refuse new questions, let the running ones end."""

@@ -33,8 +33,11 @@ class FormerPlace:
 
 
 def former_place(files: GenerationFiles, chunk_id: str) -> FormerPlace | None:
-    """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
-    current = files.current()
+    """Return where a chunk stood; ``None`` when no generation that is kept knows it.
+
+    All are asked, whichever knows it: the time that it takes says nothing.
+    """
+    current, place = files.current(), None
     if not _CHUNK_ID.fullmatch(chunk_id):
         return None
     for generation in reversed(files.all()):
@@ -45,9 +48,9 @@ def former_place(files: GenerationFiles, chunk_id: str) -> FormerPlace | None:
         except (StoreError, duckdb.Error, ValueError) as error:  # removed meanwhile, or damaged: an older one may know
             log.info("%s: %s", generation, error)
             continue
-        if found:
-            return FormerPlace(*found, generation)
-    return None
+        if found and place is None:
+            place = FormerPlace(*found, generation)
+    return place
 
 
 def _look_up(files: GenerationFiles, generation: GenerationId, chunk_id: str) -> tuple[str, str, Rule] | None:

@@ -393,19 +393,21 @@ class Generation:
 
     def document(self, source_id: str, path: str) -> StoredText | None:
         """Return a document by its place."""
+        # First whether it may be seen: how long its text takes to read would tell that it is there.
+        numbers = self._rows("select document_no from documents where source_id = ? and path = ?", [source_id, path])
+        if not numbers or not self.sees_document(numbers[0][0]):
+            return None
         rows = self._rows(
             """
             select
-              document_no, title, format, updated_at, revision, url, stale, metadata, "text",
+              title, format, updated_at, revision, url, stale, metadata, "text",
               (select list(chunk_id order by chunk_no) from chunks where chunks.document_no = documents.document_no)
             from documents
-            where source_id = ? and path = ?
+            where document_no = ?
             """,
-            [source_id, path],
+            [numbers[0][0]],
         )
-        if not rows or not self.sees_document(rows[0][0]):
-            return None
-        _, title, kind, updated_at, revision, url, stale, metadata, text, chunk_ids = rows[0]
+        title, kind, updated_at, revision, url, stale, metadata, text, chunk_ids = rows[0]
         return StoredText(
             title=title,
             format=kind,

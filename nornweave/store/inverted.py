@@ -124,18 +124,19 @@ class FrequentTerms:
     """The weights of frequent terms in every chunk, one array per term; safe to use from several threads.
 
     Nearly all postings that a question touches are of a few function words. The arrays are made when they are first
-    asked for; those asked for last are kept, in 8 MB.
+    asked for; those asked for last are kept, in 8 MB unless said otherwise.
     """
 
-    def __init__(self, chunk_count: int, size: int) -> None:
+    def __init__(self, chunk_count: int, size: int, most_bytes: int = _FREQUENT_BYTES) -> None:
         """Store the sizes.
 
         Args:
             chunk_count: chunks that can be found.
             size: of an array, which has a place for the others as well.
+            most_bytes: of all arrays.
         """
         self._chunk_count = chunk_count
-        self._most = max(1, _FREQUENT_BYTES // max(4 * size, 1))
+        self._most = max(1, most_bytes // max(4 * size, 1))
         self._rows: OrderedDict[Hashable, Scores] = OrderedDict()
         self._lock = threading.Lock()
 

@@ -25,8 +25,9 @@ from nornweave.store.inverted import FrequentTerms, InvertedLists, TermLists
 from nornweave.store.port import Mask, Numbers, Scores
 
 NO_STATEMENTS: Mapping[str, Statement] = {}
-# Of each: a byte a chunk, and frequent terms in 8 MB. Viewers differ in few ways, whatever their groups are called.
+# Of each: some bytes a chunk, and frequent terms in 4 MB. Viewers differ in few ways, whatever their groups are called.
 MOST_VISIBILITIES = 16
+_FREQUENT_BYTES = 4 << 20
 # Sets of groups for which it is known what they may see.
 _MOST_GROUPS = 1_024
 _REMEMBERED_TERMS = 1 << 14
@@ -90,7 +91,7 @@ class Visible:
         self.numbers: Numbers = np.flatnonzero(chunks).astype(np.int32)
         self.chunk_count = len(self.numbers)
         self.document_count = int(np.count_nonzero(documents))
-        self.frequent = FrequentTerms(self.chunk_count, len(chunks))
+        self.frequent = FrequentTerms(self.chunk_count, len(chunks), _FREQUENT_BYTES)
         self._terms: SeenTerms | None = None
         self._lists: OrderedDict[Bm25Settings, SeenLists] = OrderedDict()
         self._lock = threading.Lock()

@@ -10,16 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from evals.access.comparing import indexes
-from evals.access.corpora import GROUPS, PLANS, SOURCES, STATEMENTS, WORDS, Written
+from evals.access.corpora import GROUPS, NAMES, PLANS, SOURCES, STATEMENTS, WORDS, Written, path_of
 from nornweave.access.viewer import Viewer
 from nornweave.settings import StorageSettings
 
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=40).map(" ".join)
 DOCUMENTS = st.lists(
-    st.tuples(st.sampled_from(tuple(SOURCES)), TEXTS, st.sampled_from(STATEMENTS)), min_size=1, max_size=10
+    st.tuples(st.sampled_from(tuple(SOURCES)), st.sampled_from(NAMES), TEXTS, st.sampled_from(STATEMENTS)),
+    min_size=1,
+    max_size=10,
 )
 VIEWERS = st.frozensets(st.sampled_from(GROUPS), max_size=3).map(lambda groups: Viewer(groups=groups))
-PHRASES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
+PHRASES = st.lists(st.sampled_from((*WORDS, *NAMES)), min_size=1, max_size=5).map(" ".join)
 QUERIES = st.one_of(PHRASES, st.tuples(PHRASES, PHRASES).map(lambda two: f'{two[0]} "{two[1]}"'))
 ASKED = st.lists(st.tuples(QUERIES, st.sampled_from(PLANS), st.booleans()), min_size=15, max_size=15)
 
@@ -27,17 +29,17 @@ ASKED = st.lists(st.tuples(QUERIES, st.sampled_from(PLANS), st.booleans()), min_
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 @given(documents=DOCUMENTS, viewers=st.lists(VIEWERS, min_size=2, max_size=2), asked=ASKED)
 def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
-    documents: list[tuple[str, str, object]], viewers: list[Viewer], asked: list[tuple[str, object, bool]]
+    documents: list[tuple[str, str, str, object]], viewers: list[Viewer], asked: list[tuple[str, object, bool]]
 ) -> None:
     written = [Written("open", "first.md", "the queue of the ledger")] + [
-        Written(source, f"{number:02}.md", text, access)  # type: ignore[arg-type]
-        for number, (source, text, access) in enumerate(documents)
+        Written(source, path_of(number, name), text, access)  # type: ignore[arg-type]
+        for number, (source, name, text, access) in enumerate(documents)
     ]
     with tempfile.TemporaryDirectory() as folder, indexes(Path(folder), written) as pair:
         for viewer in viewers:
             assert pair.other_differences(viewer) == []
             for text, plan, filtered in asked:
-                filters = {"path_glob": "*[0-4].md"} if filtered else None
+                filters = {"path_glob": "part-00[0-4]/**"} if filtered else None
                 assert pair.differences(viewer, text, plan=plan, filters=filters) == []  # type: ignore[arg-type]
 
 
