@@ -46,7 +46,7 @@ async def enter(request: Request) -> Response:
     entry = await door.enter(fields.get("token", "").strip())
     if entry is None:
         await anyio.sleep(PAUSE_S)
-        return _again(request, target, "This is not a token of this service.")
+        return _again(request, target, "This is not the token of this service, nor one of somebody who may ask.")
     session = new_session(door.secret, who=entry.who, until=entry.until)
     if len(session) > MAX_CHARACTERS:
         return _again(request, target, "This token names more groups than a session can hold; send it as bearer token.")

@@ -38,7 +38,7 @@ VIEWERS = {
 }
 
 
-def print_access(work: Path, documents: int = 20_000) -> None:
+def print_access(work: Path, documents: int = 6_000) -> None:
     """Print medians of recall and of ``POST /query``, and their ratios to those of who sees everything."""
     settings = _workspace(work, documents)
     console = Console(width=140)
