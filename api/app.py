@@ -17,15 +17,30 @@ from api.access.door import Door
 from api.auth import BearerAuth, service_token
 from api.errors import Unexpected, add_handlers
 from api.hosts import HostGuard
+from api.ingestion import check_path
 from api.large_bodies import BodyProcess, LargeBodies
 from api.limits import BodyLimit
 from api.links import configured_url
 from api.mcp.endpoint import tool_endpoint
+from api.mcp.schemas import own_filters
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
 from api.pages.addresses import original
 from api.ports import EnginePort
-from api.routes import agents, chat, documentation, evaluations, feedback, health, inbox, login, pages, query, texts
+from api.routes import (
+    agents,
+    chat,
+    documentation,
+    documents,
+    evaluations,
+    feedback,
+    health,
+    inbox,
+    login,
+    pages,
+    query,
+    texts,
+)
 from api.state import Service
 from api.syncs import Syncs
 from api.tracing import Tracing
@@ -85,10 +100,10 @@ def create_app(
     metrics = app.state.metrics = Metrics(app.state.serving.engine)
     app.state.serving.engine.on_answer = metrics.observe_answer
     app.state.body_process = body_process
-    app.state.tools = tool_endpoint(app.state.serving)
+    app.state.tools = tool_endpoint(app.state.serving, own_filters(settings, app.state.serving.domains))
     add_handlers(app)
     if body_process:
-        app.add_middleware(LargeBodies, process=body_process)
+        app.add_middleware(LargeBodies, process=body_process, check=partial(check_path, app.state.serving))
     app.add_middleware(BodyLimit)
     app.add_middleware(
         BearerAuth,
@@ -101,11 +116,13 @@ def create_app(
     app.add_middleware(Unexpected)
     app.add_middleware(Tracing)
     app.add_middleware(Measured, metrics=metrics)
-    for part in (query, chat, feedback, evaluations, agents, inbox, texts, health, documentation):
+    app.include_router(inbox.files)
+    for part in (query, chat, feedback, evaluations, agents, inbox, documents, texts, health, documentation):
         app.include_router(part.router)
     app.router.routes.append(app.state.tools.route())
     if agent:
-        app.include_router(agents.alone)
+        for router in (agents.alone, inbox.files_alone, inbox.alone):
+            app.include_router(router)
     return app
 
 

@@ -13,7 +13,7 @@ import json
 import logging
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -106,9 +106,17 @@ class BodyProcess:
 class LargeBodies:
     """Hands requests with large bodies to a process of their own; small ones are passed on."""
 
-    def __init__(self, app: ASGIApp, process: BodyProcess) -> None:
+    def __init__(self, app: ASGIApp, process: BodyProcess, check: Callable[[str], None] | None = None) -> None:
+        """Store what it works with.
+
+        Args:
+            app: takes what is passed on.
+            process: answers the rest.
+            check: refuses a request by its path before its body is read; raises ``ProblemError``.
+        """
         self._app = app
         self._process = process
+        self._check = check
         self._receiving = anyio.Semaphore(RECEIVED_AT_ONCE)
         self._admitted = 0
 
@@ -118,6 +126,8 @@ class LargeBodies:
             await self._app(scope, receive, send)
             return
         try:
+            if self._check:
+                self._check(scope["path"])
             async with self._place():
                 body = await _read(receive)
                 if len(body) > SMALL_BODY_BYTES:

@@ -21,7 +21,7 @@ MAX_BODY_BYTES = 1 << 20
 MAX_LARGE_BODY_BYTES = 32 << 20
 # For which a client may keep us waiting while it sends a body; while we are not reading, no time passes.
 BODY_WITHIN_S = 30.0
-LARGE_BODIES = re.compile(r"/fuse|/agents/[^/]*/ingest")
+LARGE_BODIES = re.compile(r"/fuse|/ingest|/agents/[^/]*/ingest")
 # A recall is computation: more of them at once than CPUs makes each slower and none faster. At about 15 ms each, on two
 # CPUs the last of 64 that wait is served within half a second; who comes after that is better told to come back.
 MAX_WAITING = 64

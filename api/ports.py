@@ -9,6 +9,7 @@ from nornweave.access.viewer import Viewer
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.feedback.book import FeedbackDocument
 from nornweave.fusion.records import Answer, Recalled
+from nornweave.inbox.life_cycle import DocumentsQuery
 from nornweave.models.encoders.memo import EncoderLoad
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState, RecallResponse
@@ -18,6 +19,7 @@ from nornweave.views import (
     Deposit,
     DepositDocument,
     DocumentDocument,
+    DocumentsDocument,
     FormerDocument,
     FusionResult,
     LedgerDocument,
@@ -40,6 +42,10 @@ class AgentPort(Protocol):
     @property
     def state(self) -> AgentState:
         """Where it stands in its lifecycle."""
+
+    @property
+    def ingestion_problem(self) -> str | None:
+        """Why it takes no documents now, ``None`` when it does."""
 
     def recall(self, question: Question) -> RecallResponse:
         """Answer a question from this domain alone.
@@ -169,12 +175,32 @@ class EnginePort(Protocol):
             StoreError: it is damaged.
         """
 
-    def deposit(self, domain: Domain, documents: Sequence[Deposit]) -> list[DepositDocument]:
+    def documents(self, domain: Domain, asked: DocumentsQuery) -> DocumentsDocument:
+        """Return where the documents of a domain stand, a page of them.
+
+        Raises:
+            QueryError: the cursor is none.
+            SourceUnavailableError: the inbox cannot be read.
+            StoreError: the generation cannot be read.
+        """
+
+    def withdraw(self, domain: Domain, source_path: str) -> bool:
+        """Take a document out of a domain's inbox; return whether anything is left for the next sync to remove.
+
+        Raises:
+            ForeignDocumentError: another source has it.
+            SourceUnavailableError: the inbox cannot be written.
+        """
+
+    def deposit(self, domain: Domain, documents: Sequence[Deposit], key: str | None = None) -> list[DepositDocument]:
         """Put documents into a domain's inbox; what is accepted is on disk when this returns.
+
+        With a ``key`` that came before, with the same documents, it returns what it returned then.
 
         Returns:
             What became of each, in order.
 
         Raises:
+            QueryError: the key came with other documents before.
             SourceUnavailableError: the inbox cannot be written.
         """

@@ -12,6 +12,7 @@ from nornweave.access.viewer import Viewer
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.feedback.book import FeedbackDocument
 from nornweave.fusion.records import Answer, Recalled
+from nornweave.inbox.life_cycle import DocumentsQuery
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState, RecallResponse
 from nornweave.types import Domain, JsonValue
@@ -20,6 +21,7 @@ from nornweave.views import (
     Deposit,
     DepositDocument,
     DocumentDocument,
+    DocumentsDocument,
     FormerDocument,
     FusionResult,
     LedgerDocument,
@@ -69,6 +71,11 @@ class SeenAgent:
     def state(self) -> AgentState:
         """Where it stands in its lifecycle."""
         return self._agent.state
+
+    @property
+    def ingestion_problem(self) -> str | None:
+        """Why it takes no documents now, ``None`` when it does."""
+        return self._agent.ingestion_problem
 
     def recall(self, question: Question) -> RecallResponse:
         """Answer a question from this domain alone; raises as ``AgentPort.recall`` does."""
@@ -170,7 +177,17 @@ class SeenEngine:
         check_operates(self._viewer)
         return self._engine.status()
 
-    def deposit(self, domain: Domain, documents: Sequence[Deposit]) -> list[DepositDocument]:
+    def deposit(self, domain: Domain, documents: Sequence[Deposit], key: str | None = None) -> list[DepositDocument]:
         """Put documents into an inbox, which says what is there already: for operators."""
         check_operates(self._viewer)
-        return self._engine.deposit(domain, documents)
+        return self._engine.deposit(domain, documents, key)
+
+    def documents(self, domain: Domain, asked: DocumentsQuery) -> DocumentsDocument:
+        """Return where all documents of a domain stand, failed ones included: for operators."""
+        check_operates(self._viewer)
+        return self._engine.documents(domain, asked)
+
+    def withdraw(self, domain: Domain, source_path: str) -> bool:
+        """Take a document out of an inbox, which says whose it is: for operators."""
+        check_operates(self._viewer)
+        return self._engine.withdraw(domain, source_path)

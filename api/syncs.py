@@ -37,13 +37,15 @@ class Running:
     Attributes:
         since: when it was started.
         step: what it does; empty before it says so.
-        done: of ``total``, in units of the step.
+        done: of ``total``, in units of the step; of a listing the total may be 0, not known.
+        pace: the same for people, with rate and remaining time.
     """
 
     since: datetime
     step: str = ""
     done: int = 0
     total: int = 0
+    pace: str = ""
 
 
 class Syncs:
@@ -84,7 +86,7 @@ class Syncs:
             return None
         told = _read(self._file(domain, "progress"))
         since = datetime.fromisoformat(made["since"])
-        return Running(since=since, **{name: told[name] for name in ("step", "done", "total") if name in told})
+        return Running(since=since, **{name: told[name] for name in ("step", "done", "total", "pace") if name in told})
 
     def close(self) -> None:
         """End what was started by this process; what is stored stays, and the next sync finishes the work."""

@@ -1,7 +1,7 @@
 """Write down what the worked requests answer: ``python -m evals.record_examples CONFIG [NAME…]``.
 
-``CONFIG`` is that of a synced example corpus. With names only these examples are recorded anew, the others stay. One of
-them hands a document in, which the workspace's inbox keeps.
+``CONFIG`` is that of a synced example corpus. With names only these examples are recorded anew, the others stay. Two of
+them hand documents in; one of these the workspace's inbox keeps.
 """
 
 from __future__ import annotations
@@ -172,6 +172,19 @@ ASKED = (
         parameters={"domain": "documentation"},
         body=HANDED_IN,
     ),
+    Asked(
+        name="documents",
+        summary="What waits in the inbox",
+        path="/agents/{domain}/documents",
+        parameters={"domain": "documentation", "source": "inbox", "limit": 2},
+    ),
+    Asked(
+        name="withdraw",
+        summary="Taken out of the inbox",
+        method="delete",
+        path="/agents/{domain}/documents/{source_path}",
+        parameters={"domain": "documentation", "source_path": "runbooks/refunds.md"},
+    ),
     Asked(name="ledger", summary="One open entry", path="/conflicts", parameters={"limit": 1, "settled": "false"}),
     Asked(
         name="evaluations",
@@ -200,6 +213,13 @@ ASKED = (
 ALONE = (
     Asked(name="recall-alone", summary="With filters", method="post", path="/recall", body=RECALL),
     Asked(name="describe-alone", summary="The code agent", path="/describe"),
+    Asked(
+        name="ingest-alone",
+        summary="A document",
+        method="post",
+        path="/ingest",
+        body={"documents": [{"source_path": "scripts/refund.py", "content": "def refund() -> None: ...\n"}]},
+    ),
 )
 
 

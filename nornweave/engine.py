@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType, TracebackType
@@ -23,10 +23,12 @@ from nornweave.answer.synthesis.synthesizer import Synthesizer
 from nornweave.answer.text_renderer import render_answer
 from nornweave.answer.trace import Rankings, trace
 from nornweave.conflicts.origins import NO_ORIGINS
-from nornweave.errors import StoreError
+from nornweave.errors import NoGenerationError, StoreError
 from nornweave.feedback.book import FeedbackDocument, feedback_of
 from nornweave.fusion.records import Answer, Recalled
 from nornweave.inbox.deposits import deposit
+from nornweave.inbox.life_cycle import DocumentsQuery, Shelf
+from nornweave.inbox.receipts import ReceiptBook
 from nornweave.ledger.entries import Place, seen_ledger
 from nornweave.ledger.file import LineBook, load_ledger, published
 from nornweave.models.encoders.batching import BatchedQueries
@@ -39,6 +41,7 @@ from nornweave.retrieval.question import NOTHING_HIDDEN, Question
 from nornweave.retrieval.records import Filters, HiddenPlace, RecallResponse
 from nornweave.settings import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
 from nornweave.store.former_chunks import former_place
+from nornweave.store.outcomes import read_outcomes
 from nornweave.store.publish import CandidateFiles, GenerationFiles
 from nornweave.store.serving import ServedGeneration
 from nornweave.types import Domain, GenerationId, present
@@ -47,12 +50,14 @@ from nornweave.views import (
     Deposit,
     DepositDocument,
     DocumentDocument,
+    DocumentsDocument,
     FormerDocument,
     FusionResult,
     LedgerDocument,
     answer_document,
     chunk_document,
     document_document,
+    documents_document,
     former_document,
 )
 from nornweave.views.evaluations import (
@@ -64,7 +69,7 @@ from nornweave.views.evaluations import (
 )
 from nornweave.views.ledger import ledger_document
 from nornweave.views.status import StatusDocument, status_document
-from nornweave.wiring import encoder_of, history_of, model_cache, store_of
+from nornweave.wiring import INBOX, domain_folder, encoder_of, history_of, model_cache, store_of
 
 log = logging.getLogger(__name__)
 
@@ -318,17 +323,60 @@ class Engine:
             log.warning("%s: %s", domain, error)
             return ()
 
-    def deposit(self, domain: Domain, documents: Sequence[Deposit]) -> list[DepositDocument]:
+    def deposit(self, domain: Domain, documents: Sequence[Deposit], key: str | None = None) -> list[DepositDocument]:
         """Put documents into a domain's inbox; what is accepted is on disk when this returns.
 
+        Args:
+            domain: whose inbox.
+            documents: in order.
+            key: by which the caller may repeat itself; see ``inbox/receipts.py``.
+
         Raises:
+            QueryError: the key came with other documents before.
             SourceUnavailableError: the inbox cannot be written.
         """
-        receipts = deposit(self._settings.inbox(domain), documents)
+        put = partial(deposit, self._settings.inbox(domain), documents)
+        book = ReceiptBook(self._settings.data_dir / "idempotency" / domain.value)
+        receipts = put() if key is None else book.once(key, documents, put)
         return [
             {"source_path": receipt.source_path, "status": receipt.status.value, "reason": receipt.reason}
             for receipt in receipts
         ]
+
+    def documents(self, domain: Domain, asked: DocumentsQuery) -> DocumentsDocument:
+        """Return where the documents of a domain stand, a page of them.
+
+        Raises:
+            QueryError: the cursor is none.
+            SourceUnavailableError: the inbox cannot be read.
+            StoreError: the generation cannot be read.
+        """
+        with self._shelf(domain) as shelf:
+            return documents_document(shelf.page(asked))
+
+    def withdraw(self, domain: Domain, source_path: str) -> bool:
+        """Take a document out of a domain's inbox; return whether anything is left for the next sync to remove.
+
+        Raises:
+            ForeignDocumentError: another source has it.
+            SourceUnavailableError: the inbox cannot be written.
+        """
+        with self._shelf(domain) as shelf:
+            return shelf.take_out(source_path)
+
+    @contextmanager
+    def _shelf(self, domain: Domain) -> Iterator[Shelf]:
+        """Return what is known of a domain's documents; before the first generation that is the inbox alone."""
+        with ExitStack() as stack:
+            generation = None
+            with suppress(NoGenerationError):
+                generation = stack.enter_context(self.agents[domain].generation.use(OPERATOR))
+            yield Shelf(
+                generation=generation,
+                outcomes=read_outcomes(domain_folder(self._settings, domain)),
+                root=self._settings.inbox(domain),
+                inbox=INBOX,
+            )
 
     def recall(self, question: Question) -> tuple[RecallResponse, ...]:
         """Return what every domain that is asked answers, before fusion; domains without an answer are left out."""

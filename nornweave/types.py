@@ -25,6 +25,8 @@ JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | 
 Metadata: TypeAlias = Mapping[str, JsonValue]
 
 NO_METADATA: Metadata = MappingProxyType({})
+ANCHOR = "anchor"
+"""Metadata of a chunk: what the address of its document has after ``#`` to open its section."""
 
 
 def freeze(values: Mapping[str, JsonValue]) -> Metadata:
@@ -93,10 +95,17 @@ class Skip:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Everything a source lists at one moment, by path; and what it left out."""
+    """Everything a source lists at one moment, by path; and what it left out.
+
+    Attributes:
+        problem: why the listing is not complete, if so; then nothing follows from what it does not name.
+        withdrawn: paths that somebody took out of the source on purpose: their removal needs no confirmation.
+    """
 
     entries: tuple[Entry, ...]
     skipped: tuple[Skip, ...] = ()
+    problem: str | None = None
+    withdrawn: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

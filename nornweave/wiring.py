@@ -8,14 +8,28 @@ from pathlib import Path
 from nornweave.models.conversion import machine_cache
 from nornweave.models.encoders import Encoder, load_encoder
 from nornweave.settings import DomainSettings, EmbeddingSettings, Settings
+from nornweave.settings.workspace import INBOX_ID
 from nornweave.store.corpus import DuckDBStore
+from nornweave.store.declared import DeclaredFilters
 from nornweave.store.history import EvaluationHistory
-from nornweave.types import Domain
+from nornweave.types import Domain, SourceId
+
+# Every domain has an inbox, without configuration.
+INBOX = SourceId(INBOX_ID)
 
 
 def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> DuckDBStore:
     """Return the domain's storage; ``dimensions`` matters to writers only."""
-    return DuckDBStore(domain_folder(settings, domain), settings.domains[domain].storage, dimensions=dimensions)
+    configured = settings.domains[domain]
+    return DuckDBStore(
+        domain_folder(settings, domain),
+        configured.storage,
+        dimensions=dimensions,
+        declared=DeclaredFilters(
+            tuple(each for each in configured.filters if each.is_declared),
+            {INBOX: INBOX, **{source.id: source.type.value for source in settings.sources_of(domain)}},
+        ),
+    )
 
 
 def domain_folder(settings: Settings, domain: Domain) -> Path:

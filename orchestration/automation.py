@@ -19,8 +19,8 @@ from nornweave.settings import Settings
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.opening import open_source
 from nornweave.sources.protocol import Source
-from nornweave.sync.wiring import INBOX
 from nornweave.types import Domain, digest
+from nornweave.wiring import INBOX
 from orchestration.announcements import BROKERS, Announcements
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY

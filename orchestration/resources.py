@@ -19,6 +19,7 @@ from nornweave.files.full_disk import full_disk
 from nornweave.settings import Settings
 from nornweave.store.port import Publication
 from nornweave.sync.alarms import OF_A_SYNC, Alarm, AlarmKind, alarms_of
+from nornweave.sync.pace import Pace
 from nornweave.sync.pipeline import DomainSync
 from nornweave.sync.records import Progress, SyncOptions, SyncReport
 from nornweave.sync.run_status import record_failure, record_run
@@ -44,6 +45,7 @@ RESOURCE = "syncs"
 # No option confirms anything: whoever reaches the UI can start a run with any configuration (``confirmations.py``).
 OPTIONS = {
     "full": dg.Field(bool, default_value=False, description="Read and chunk everything again; vectors are reused."),
+    "sources": dg.Field([str], default_value=[], description="Ids of the sources to list; all of them unless named."),
     "wait_s": dg.Field(float, default_value=60.0, description="Seconds to wait for another writer of a domain."),
     "retries": dg.Field(int, default_value=RETRIES, description="How often to try again what may pass by itself."),
     "retry_delay_s": dg.Field(
@@ -188,6 +190,7 @@ def domain_syncs(
             settings=settings,
             options=SyncOptions(
                 full=config["full"],
+                sources=tuple(config["sources"]),
                 wait_s=config["wait_s"],
                 run_id=run.run_id if run else "",
             ),
@@ -209,12 +212,14 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
     """Return the configuration of a run that is not the default one.
 
     Args:
-        options: only ``full`` and ``wait_s`` are used: the run has its own id, and configuration confirms nothing.
+        options: only ``full``, ``sources`` and ``wait_s`` are used: the run has its own id, and configuration confirms
+            nothing.
         retries: how often to try again after an error that may pass by itself.
         console_level: of what a run also logs on stderr; all of its events are in the UI in any case.
     """
     config = {
         "full": options.full,
+        "sources": list(options.sources),
         "wait_s": float(options.wait_s),
         "retries": retries,
     }
@@ -226,12 +231,13 @@ def run_config(options: SyncOptions, *, retries: int = RETRIES, console_level: s
 
 def logged_progress(log: Logger, clock: Callable[[], float] = time.monotonic) -> Progress:
     """Return a progress that logs at most every ``LOG_EVERY_S``: every line is an event that is stored."""
-    last = clock()
+    last, pace = clock(), Pace(clock)
 
     def show(step: str, done: int, total: int) -> None:
         nonlocal last
-        if clock() - last >= LOG_EVERY_S:
+        told = pace.told(step, done, total)
+        if told and clock() - last >= LOG_EVERY_S:
             last = clock()
-            log.info("%s: %s of %s", step, f"{done:,}", f"{total:,}")
+            log.info("%s: %s", step, told)
 
     return show

@@ -98,7 +98,7 @@ class ProtocolEndpoint:
             tasks.cancel_scope.cancel()
 
 
-def tool_endpoint(service: Service) -> ProtocolEndpoint:
+def tool_endpoint(service: Service, filters: str = "") -> ProtocolEndpoint:
     """Return the endpoint over what is served: each call gets what its own request may see."""
 
     async def served(request: Request, _: Deadline) -> Serving:
@@ -107,7 +107,7 @@ def tool_endpoint(service: Service) -> ProtocolEndpoint:
     def link(request: Request) -> Link:
         return page_links(service.public_url, request)
 
-    return ProtocolEndpoint(protocol_server(service.domains, served, link, service.timeout_ms))
+    return ProtocolEndpoint(protocol_server(service.domains, served, link, service.timeout_ms, filters))
 
 
 async def _body(receive: Receive) -> bytes | None:

@@ -7,17 +7,34 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
+from nornweave.settings import USUAL_FILTERS, Settings
 from nornweave.types import Domain
 
 
-def input_schema(arguments: type[BaseModel], domains: Sequence[Domain]) -> dict[str, Any]:
-    """Return the schema of a tool's arguments, which names the domains that are served."""
+def own_filters(settings: Settings, domains: Sequence[Domain]) -> str:
+    """Name the filters that the team has declared itself, by domain; empty without any."""
+    usual = {each.key for each in USUAL_FILTERS}
+    named = {
+        domain.value: [
+            f"{each.key} ({each.type})"
+            for each in settings.domains[domain].filters
+            if each.is_declared and each.key not in usual
+        ]
+        for domain in domains
+    }
+    return "; ".join(f"{domain}: {', '.join(filters)}" for domain, filters in named.items() if filters)
+
+
+def input_schema(arguments: type[BaseModel], domains: Sequence[Domain], filters: str = "") -> dict[str, Any]:
+    """Return the schema of a tool's arguments, which names the domains that are served and the team's own filters."""
     schema: dict[str, Any] = _without_titles(arguments.model_json_schema())
     schema.pop("description", None)
     properties = schema.setdefault("properties", {})
     names = {"type": "string", "enum": [domain.value for domain in domains]}
     if "domains" in properties:
         properties["domains"]["anyOf"][0]["items"] = names
+    if filters and "filters" in properties:
+        properties["filters"]["description"] += f" The team's own: {filters}."
     if "domain" in properties:
         properties["domain"]["anyOf"][0] = names
     return schema

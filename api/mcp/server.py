@@ -50,7 +50,7 @@ LinkSource: TypeAlias = Callable[[Any], Link]
 
 
 def protocol_server(
-    domains: Sequence[Domain], serving: ServingSource, links: LinkSource, timeout_ms: int
+    domains: Sequence[Domain], serving: ServingSource, links: LinkSource, timeout_ms: int, filters: str = ""
 ) -> Server[dict[str, Any]]:
     """Return a server of the tools.
 
@@ -59,8 +59,9 @@ def protocol_server(
         serving: gives what is asked.
         links: gives what makes the URLs.
         timeout_ms: after which a call is an answer or an error.
+        filters: that the team has declared, by domain; the tools name them.
     """
-    listed = [_listed(tool, domains) for tool in TOOLS]
+    listed = [_listed(tool, domains, filters) for tool in TOOLS]
     schemas = {tool.name: tool.input_schema for tool in listed}
     tools = {tool.name: tool for tool in TOOLS}
 
@@ -92,12 +93,12 @@ def protocol_server(
     )
 
 
-def _listed(tool: ToolDefinition, domains: Sequence[Domain]) -> Tool:
+def _listed(tool: ToolDefinition, domains: Sequence[Domain], filters: str) -> Tool:
     return Tool(
         name=tool.name,
         title=tool.title,
         description=tool.description,
-        input_schema=tool.input_schema(domains),
+        input_schema=tool.input_schema(domains, filters),
         output_schema=tool.output_schema(),
         annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False),
     )

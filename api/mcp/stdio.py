@@ -20,6 +20,7 @@ from mcp.server.stdio import stdio_server
 from api.access.door import Door
 from api.errors import RETRY_SOON_S, unavailable
 from api.links import own_links, usual_url
+from api.mcp.schemas import own_filters
 from api.mcp.server import protocol_server
 from api.ports import EnginePort
 from api.state import Service, Serving
@@ -98,7 +99,9 @@ def serve_stdio(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
     async def main() -> None:
-        server = protocol_server(settings.served_domains, loading.serving, lambda _: link, settings.fusion.timeout_ms)
+        domains, timeout_ms = settings.served_domains, settings.fusion.timeout_ms
+        filters = own_filters(settings, domains)
+        server = protocol_server(domains, loading.serving, lambda _: link, timeout_ms, filters)
         async with stdio_server() as (reading, writing):
             loading.start()  # not before: libraries may print
             await server.run(reading, writing, server.create_initialization_options())

@@ -55,9 +55,9 @@ class ToolDefinition:
     result: type
     work: Work
 
-    def input_schema(self, domains: Sequence[Domain]) -> dict[str, Any]:
-        """Return the JSON Schema of the arguments, which names the domains that are served."""
-        return input_schema(self.arguments, domains)
+    def input_schema(self, domains: Sequence[Domain], filters: str = "") -> dict[str, Any]:
+        """Return the JSON Schema of the arguments, which names the domains that are served and the team's filters."""
+        return input_schema(self.arguments, domains, filters)
 
     def output_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the result."""

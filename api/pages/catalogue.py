@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from api.pages.citations import age_of
-from api.pages.question_form import Declared, QuestionForm
+from api.pages.question_form import SEVERAL, Declared, QuestionForm
 from api.seen import SeenAgent
+from nornweave.retrieval.filter_options import RANGE_ENDS
 
 _LABELS = {
     "path_glob": "path",
@@ -19,16 +20,19 @@ _LABELS = {
     "date_range": "between",
     "since": "changed since",
 }
+# How a filter is asked for, by its type; another one by its values.
+_KINDS = {"date_range": "days", "date": "days", "datetime": "day", "integer": "numbers", "number": "numbers"}
 _EXAMPLES = {"path_glob": "src/**/*.py", "heading_path": "Install > Linux"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterChoice:
-    """A declared filter: its type, and its most frequent values with how many passages have them."""
+    """A filter: its type, its most frequent values with how many passages have them, and if it finds anything."""
 
     key: str
     type: str
     values: tuple[tuple[str, int], ...]
+    is_useful: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ class Chip:
 
 @dataclass(frozen=True, slots=True)
 class FilterField:
-    """A filter as the form shows it: chips of frequent values, a text field, or two days."""
+    """A filter as the form shows it: chips of frequent values, a text field, two days or two numbers."""
 
     name: str
     label: str
@@ -106,7 +110,9 @@ def filter_groups(catalogue: Sequence[DomainChoice], form: QuestionForm) -> tupl
     """Return the filters of the domains that are asked."""
     asked = [choice for choice in catalogue if not form.domains or choice.domain in form.domains]
     return tuple(
-        FilterGroup(choice.domain, tuple(_field(choice.domain, each, form) for each in choice.filters))
+        FilterGroup(
+            choice.domain, tuple(_field(choice.domain, each, form) for each in choice.filters if each.is_useful)
+        )
         for choice in asked
         if choice.filters
     )
@@ -130,7 +136,13 @@ def _choice(agent: SeenAgent) -> DomainChoice:
         documents=described.get("documents", 0),
         passages=described.get("chunks", 0),
         filters=tuple(
-            FilterChoice(key=each["key"], type=each["type"], values=tuple(values.get(each["key"], ())))
+            FilterChoice(
+                key=each["key"],
+                type=each["type"],
+                values=tuple(values.get(each["key"], ())),
+                # Some filters work in every domain whose documents say so much; where none does, nobody needs them.
+                is_useful="from" not in each or each.get("documents", 0) > 0,
+            )
             for each in described.get("filters", ())
         ),
     )
@@ -138,7 +150,7 @@ def _choice(agent: SeenAgent) -> DomainChoice:
 
 def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterField:
     name = f"{domain}.{declared.key}"
-    several = declared.type == "list"
+    several = declared.type in SEVERAL
     stated = form.values(name)
     chips = [
         Chip(
@@ -153,15 +165,16 @@ def _field(domain: str, declared: FilterChoice, form: QuestionForm) -> FilterFie
             for value in stated
             if value not in known
         ]
-    kind = {"date_range": "days", "datetime": "day"}.get(declared.type, "chips" if declared.values else "text")
-    value = _first(form.values(f"{name}.start") if kind == "days" else stated)
+    kind = _KINDS.get(declared.type, "chips" if declared.values else "text")
+    start, end = RANGE_ENDS.get(declared.type, ("", ""))
+    value = _first(form.values(f"{name}.{start}") if start else stated)
     return FilterField(
         name=name,
         label=_LABELS.get(declared.key, declared.key.replace("_", " ")),
         kind=kind,
         chips=tuple(chips),
         value=value,
-        end=_first(form.values(f"{name}.end")),
+        end=_first(form.values(f"{name}.{end}")),
         example=_EXAMPLES.get(declared.key, ""),
     )
 

@@ -1,7 +1,8 @@
 """The ask page's form: what stands behind the question mark ⇄ what is asked.
 
 ``q`` the question, ``domain`` repeated, ``top_k``, and filters by their names: ``code.language=python``, lists
-repeated, ranges as ``research.date_range.start`` and ``.end``. Blank fields count as left out.
+repeated, ranges as ``research.date_range.start`` and ``.end``, of numbers ``.min`` and ``.max``. Blank fields count as
+left out.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from pydantic import ValidationError
 from api.pages.addresses import ask_address
 from api.query_body import QueryBody
 from nornweave.errors import QueryError
+from nornweave.retrieval.filter_options import RANGE_ENDS, plain_value
 
 TOP_K = 10
 COUNTS = (5, 10, 20, 50)
-ENDS = ("start", "end")
+# Types of filters that may be given several times, each with another value.
+SEVERAL = frozenset({"list", "keyword"})
 
 Declared = Mapping[str, Mapping[str, str]]
 """Domain → filter → type."""
@@ -143,11 +146,11 @@ def _count(value: str) -> int:
 def _type_of(name: str, declared: Declared) -> str | None:
     """Return the type of the filter that a name belongs to; ``None`` where there is no such filter."""
     domain, _, rest = name.partition(".")
-    key, _, end = rest.partition(".")
+    key, dot, end = rest.partition(".")
     kind = declared.get(domain, {}).get(key)
-    if kind == "date_range":
-        return kind if end in ENDS else None
-    return kind if not end else None
+    if kind is None or (dot and end not in RANGE_ENDS.get(kind, ())):
+        return None
+    return None if kind == "date_range" and not dot else kind
 
 
 def _nested(filters: Sequence[Pair], declared: Declared) -> dict[str, Any]:
@@ -157,12 +160,12 @@ def _nested(filters: Sequence[Pair], declared: Declared) -> dict[str, Any]:
         domain, key, *end = name.split(".")
         values = nested.setdefault(domain, {})
         kind = declared[domain][key]
-        if kind == "date_range":
-            values.setdefault(key, {})[end[0]] = value
-        elif kind == "list":
+        if kind in SEVERAL:
             values.setdefault(key, []).append(value)
+        elif end and isinstance(values.setdefault(key, {}), dict):
+            values[key][end[0]] = plain_value(kind, value, name)
         elif key in values:
             raise QueryError(name, "given twice; it takes one value")
         else:
-            values[key] = value
+            values[key] = plain_value(kind, value, name)
     return nested

@@ -16,6 +16,7 @@ from nornweave.views.status import StatusDocument
 # Steps of a sync as people call them.
 STEPS = {
     "load": "loading the model",
+    "list": "reading",
     "store": "reading documents",
     "embed": "computing vectors",
     "build": "building the generation",
@@ -53,6 +54,7 @@ class UnderWay:
     step: str
     done: int
     total: int
+    pace: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +136,13 @@ def status_view(
 
 
 def _under_way(running: Running, now: datetime) -> UnderWay:
-    step = running.step.rpartition(" ")[2]
+    _, step, name = (*running.step.split(), "", "", "")[:3]
     return UnderWay(
         since=age_of(running.since.isoformat(), now),
-        step=STEPS.get(step, step),
+        step=f"{STEPS[step]} {name}" if step == "list" else STEPS.get(step, step),
         done=running.done,
         total=running.total,
+        pace=running.pace,
     )
 
 

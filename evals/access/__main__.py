@@ -41,6 +41,8 @@ def main(
                     found += [f"corpus {corpora}, {sorted(viewer.groups)}, {text!r}: {one}" for one in differs]
                     compared += 1
         corpora += 1
+        if corpora % 10 == 0:
+            console.print(f"{compared:,} cases, {len(found)} differences")
         if found:
             break
     for one in found[:10]:

@@ -13,6 +13,7 @@ from evals.bench import (
     access,
     encoding,
     evaluating,
+    fetching,
     fusing,
     pages,
     precision,
@@ -33,7 +34,7 @@ def main(
         str,
         typer.Option(
             help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
-            "only if named: access, precision, tuning, hnsw, large, pages."
+            "only if named: access, precision, tuning, hnsw, large, pages, remote."
         ),
     ] = "",
     copies: Annotated[int, typer.Option(help="How many times 100,000 chunks `large` has.")] = 10,
@@ -63,6 +64,7 @@ def main(
             "tuning": lambda: tuning.print_tuning(shared, kept / "fusion"),
             "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
             "pages": lambda: pages.print_pages(url),
+            "remote": fetching.print_fetching,
             "large": lambda: recalling.print_recall(kept / "recall", copies=copies),
         }
         tables = {**usual, **if_named}

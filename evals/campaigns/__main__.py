@@ -11,7 +11,9 @@ from typing import Annotated
 
 import typer
 
+from evals.campaigns.cloning import kill_clones
 from evals.campaigns.damaging import damage_files
+from evals.campaigns.fetching import kill_readings
 from evals.campaigns.filling import fill_disks
 from evals.campaigns.killing import kill_syncs
 from evals.campaigns.publishing import publish_while_reading
@@ -21,6 +23,8 @@ from evals.campaigns.sharing import share_installation
 # Per campaign what it does, and how often in full.
 CAMPAIGNS: Mapping[str, tuple[Callable[[Order], Tally], int]] = {
     "kill": (kill_syncs, 200),
+    "remote": (kill_readings, 200),
+    "clone": (kill_clones, 200),
     "disk-full": (fill_disks, 100),
     "publish": (publish_while_reading, 1000),
     "together": (share_installation, 50),

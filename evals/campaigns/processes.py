@@ -55,6 +55,11 @@ class Child:
         self._process.start()
 
     @property
+    def pid(self) -> int:
+        """Return its number; 0 before it has one."""
+        return self._process.pid or 0
+
+    @property
     def is_running(self) -> bool:
         """Tell whether it has not ended yet."""
         return self._process.is_alive()

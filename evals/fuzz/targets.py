@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import psutil
 
+from evals.fuzz import packed
 from evals.fuzz.snippets import CODE, PROSE, SETTINGS
 from nornweave.chunking.chunker import Chunker
 from nornweave.errors import DocumentError, ReaderLostError
@@ -36,18 +37,19 @@ class Target:
     """A parser and what it is given.
 
     Attributes:
-        wrap: makes the file of a text: an opening tag, the JSON around a post.
+        wrap: makes the file of a text: an opening tag, the JSON around a post, an archive.
     """
 
     parser: str
     domain: Domain
     path: str
     snippets: Sequence[str]
-    wrap: Callable[[str], str] = str
+    wrap: Callable[[str], str | bytes] = str
 
     def raw(self, text: str) -> bytes:
         """Return the file that holds a text."""
-        return self.wrap(text).encode("utf-8", "surrogatepass")
+        file = self.wrap(text)
+        return file.encode("utf-8", "surrogatepass") if isinstance(file, str) else file
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def _inbox(text: str) -> str:
 
 _ENDINGS = "py ts tsx js go rs java c cpp rb php cs swift kt".split()  # noqa: SIM905
 _SETTINGS = "a.yaml a.toml a.json a.xml a.ini a.properties .env a.tf Dockerfile pom.xml package.json".split()  # noqa: SIM905
+_PACKED = (packed.docx, packed.pptx, packed.xlsx, packed.epub, packed.ipynb, packed.eml)
 TARGETS: tuple[Target, ...] = (
     *(Target("file", Domain.CODE, f"a.{end}", CODE, _php if end == "php" else str) for end in _ENDINGS),
     *(Target("file", Domain.DOCUMENTATION, f"a.{end}", PROSE) for end in ("md", "rst", "html", "txt")),
@@ -83,6 +86,7 @@ TARGETS: tuple[Target, ...] = (
     *(Target("messages", Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("txt", "jsonl", "log")),
     *(Target("file", Domain.CODE, path, SETTINGS) for path in _SETTINGS),
     Target("stackexchange", Domain.RESEARCH, "a.json", PROSE, _question),
+    *(Target("file", Domain.DOCUMENTATION, f"a.{pack.__name__}", PROSE, pack) for pack in _PACKED),
     Target("inbox", Domain.DOCUMENTATION, "a.md", PROSE, _inbox),
 )
 _WITH_DOMAIN = frozenset({"file", "stackexchange", "inbox"})

@@ -170,7 +170,8 @@ def _is_same(one: RankedItem, other: RankedItem) -> bool:
 
 
 def _document(citation: Citation) -> tuple[str, str, str | None]:
-    return citation.source_id, citation.source_path, citation.url
+    # The rest of the address says which lines.
+    return citation.source_id, citation.source_path, citation.url and citation.url.partition("#")[0]
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:

@@ -40,6 +40,8 @@ class Chunker:
             return recursive.chunk_recursive(document, index, limit=self.limit)
         if document.messages:
             return messages.chunk_messages(document, index, limit=self.limit, group_limit=2 * self.limit)
+        if document.format in sections.CONVERTED and self.strategy == "HIERARCHICAL_SECTIONS":
+            return sections.chunk_sections(document, index, h1_limit=2 * self.limit, limit=self.limit)
         if document.sections:
             return papers.chunk_papers(document, index, section_limit=2 * self.limit, limit=self.limit)
         if document.format in self.grammars:

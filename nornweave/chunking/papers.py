@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from nornweave.chunking.places import page_of
 from nornweave.chunking.spans import TokenIndex, split, strip_lines
 from nornweave.types import Chunk, Document, JsonValue, Metadata, Section, Span, freeze
 
-VERSION = "papers-1"
+VERSION = "papers-2"
 
 _DOCUMENT_KEYS = ("source_type", "title", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
 
@@ -91,6 +91,7 @@ def _joined(document: Document, parts: Sequence[_Part], index: TokenIndex, limit
 
 def _chunk(document: Document, part: _Part, span: Span, index: TokenIndex) -> Chunk:
     section = part.section
+    page = page_of(document.page_starts, span.start)
     path = " > ".join(part.path)
     return Chunk(
         span=span,
@@ -99,8 +100,8 @@ def _chunk(document: Document, part: _Part, span: Span, index: TokenIndex) -> Ch
         context="\n".join(line for line in _context(document.title, part.path, section.context) if line),
         title=section.heading or document.title,
         section=path or None,
-        page=max(1, bisect_right(document.page_starts, span.start)) if document.page_starts else None,
-        metadata=_metadata(document, section),
+        page=page,
+        metadata=_metadata(document, section, page),
     )
 
 
@@ -110,8 +111,10 @@ def _context(title: str | None, path: Sequence[str], more: str) -> tuple[str, st
     return ("" if title and more.startswith(title) else title or "", " > ".join(shown), more)
 
 
-def _metadata(document: Document, section: Section) -> Metadata:
+def _metadata(document: Document, section: Section, page: int | None) -> Metadata:
     values: dict[str, JsonValue] = {key: document.metadata.get(key) for key in _DOCUMENT_KEYS}
     values["title"] = document.title or values["title"]
+    recognised = document.metadata.get("ocr_pages")
+    values["ocr"] = True if isinstance(recognised, Sequence) and page in recognised else None
     values["section_name"] = section.heading or None
     return freeze({**values, **section.metadata})

@@ -7,6 +7,7 @@ paragraph above.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from nornweave.chunking.outlines.blocks import Block, paragraphs
@@ -15,16 +16,21 @@ from nornweave.chunking.outlines.html_reader import Readable
 from nornweave.chunking.outlines.markdown import outline_markdown
 from nornweave.chunking.outlines.rst import outline_rst
 from nornweave.chunking.outlines.sections import joined, limit_of, sections_of, top_level
+from nornweave.chunking.places import named_place, page_of
 from nornweave.chunking.section_pieces import Part, cut_section
 from nornweave.chunking.spans import KnownStarts, TokenIndex, strip
-from nornweave.types import Chunk, Document, Domain, JsonValue, Span, freeze
+from nornweave.types import ANCHOR, Chunk, Document, Domain, JsonValue, Span, freeze
 
-VERSION = "sections-2"
+VERSION = "sections-4"
+
+CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml"})
+"""Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
 
 _OUTLINES: Mapping[str, Callable[[str], Sequence[Block]]] = {
     "markdown": outline_markdown,
     "rst": outline_rst,
     "text": paragraphs,
+    **dict.fromkeys(CONVERTED, outline_markdown),
 }
 _PASSED_ON = ("source_type", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
 
@@ -49,12 +55,26 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
         index = TokenIndex(readable.text, KnownStarts(_token_starts(readable, index)))
         parts = _parts(document, readable.blocks, index, h1_limit, limit)
         spans = _source_spans(document.text, readable, [part.span for part in parts])
+        anchors = _anchors(readable.blocks, parts)
     else:
         blocks = _OUTLINES.get(document.format, paragraphs)(document.text)
         parts = _parts(document, blocks, index, h1_limit, limit)
         spans = [part.span for part in parts]
-    for part, span in zip(parts, spans, strict=True):
-        yield _chunk(document, part, span, index)
+        anchors = [""] * len(parts)
+    for part, span, anchor in zip(parts, spans, anchors, strict=True):
+        yield _chunk(document, part, span, index, anchor)
+
+
+def _anchors(blocks: Sequence[Block], parts: Sequence[Part]) -> list[str]:
+    """Return for each part the anchor of the heading or definition that it stands below; empty if there is none."""
+    named = [block for block in blocks if block.anchor]
+    anchors = []
+    for part in parts:
+        headings = (piece.span.start for piece in part.pieces if piece.kind == "heading")
+        start = max(headings, default=part.span.start)
+        place = bisect_right(named, start, key=lambda block: block.span.start)
+        anchors.append(named[place - 1].anchor if place else "")
+    return anchors
 
 
 def _token_starts(readable: Readable, index: TokenIndex) -> list[int]:
@@ -95,17 +115,19 @@ def _parts(document: Document, blocks: Sequence[Block], index: TokenIndex, h1_li
     ]
 
 
-def _chunk(document: Document, part: Part, span: Span, index: TokenIndex) -> Chunk:
+def _chunk(document: Document, part: Part, span: Span, index: TokenIndex, anchor: str) -> Chunk:
     content = index.text[part.span.start : part.span.end]
     path = part.section.path
+    place = named_place(document.sections, span)
     return Chunk(
         span=span,
         content=content,
         token_count=index.count(part.span),
         context=_context(document, path),
         title=path[-1] if path else document.title,
-        section=" > ".join(path) or None,
-        metadata=freeze({**_metadata(document, part, content), **_academic(document, path)}),
+        section=" > ".join((*path, place) if place else path) or None,
+        page=page_of(document.page_starts, span.start),
+        metadata=freeze({**_metadata(document, part, content), **_academic(document, path), ANCHOR: anchor or None}),
     )
 
 

@@ -12,8 +12,11 @@ from typing import Annotated
 import typer
 
 from nornweave.access.viewer import OPERATOR
+from nornweave.cli.doctor import add_doctor_command
 from nornweave.cli.drift import add_drift_command
+from nornweave.cli.init import add_init_command
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.cli.push import add_push_command
 from nornweave.cli.quality import add_quality_commands
 from nornweave.cli.token import add_token_command
 from nornweave.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
@@ -48,6 +51,10 @@ def _configure(
 def sync(
     context: typer.Context,
     domain: DomainsOption = None,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Only this source; may be repeated.", show_default=False)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option(help="Say what would be read and removed, and stop.")] = False,
     full: Annotated[bool, typer.Option(help="Read and chunk everything again.")] = False,
     confirm_deletes: Annotated[bool, typer.Option(help="Carry out the removals that were held back.")] = False,
     accept_quality: Annotated[
@@ -58,17 +65,27 @@ def sync(
     as_json: JsonOption = False,
 ) -> None:
     """Bring the index up to date with the sources and publish it (a Dagster run, visible in its UI)."""
+    from nornweave.cli.preview import preview_sync
     from nornweave.cli.progress import ProgressBars, ProgressFile
     from nornweave.sync.records import SyncOptions
 
     settings = settings_of(context)
+    options = SyncOptions(
+        full=full,
+        confirm_deletes=confirm_deletes,
+        accept_quality=accept_quality,
+        sources=tuple(source or ()),
+        wait_s=wait,
+    )
+    domains = settings.domains_of(options.sources, domain)
+    if dry_run:
+        sys.exit(preview_sync(settings, domains, options, as_json=as_json))
     from orchestration.instance import open_instance
     from orchestration.runs import materialize
 
-    options = SyncOptions(full=full, confirm_deletes=confirm_deletes, accept_quality=accept_quality, wait_s=wait)
     with disk_full_said(settings.data_dir), ProgressBars(messages) as bars, open_instance(settings) as instance:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
-        run = materialize(settings, domain or settings.served_domains, options, progress, instance)
+        run = materialize(settings, domains, options, progress, instance)
     from nornweave.cli.report import print_sync, sync_document, sync_failed
 
     if as_json:
@@ -115,7 +132,7 @@ def query(
     from nornweave.answer.text_renderer import render_answer
     from nornweave.cli.report import print_answer
     from nornweave.engine import Engine
-    from nornweave.retrieval.filters import parse_filter_options
+    from nornweave.retrieval.filter_options import parse_filter_options
     from nornweave.views import answer_document
 
     settings = settings_of(context)
@@ -274,7 +291,10 @@ def up(
     sys.exit(supervise(settings, host=host, port=port, dagster_port=dagster_port))
 
 
+add_init_command(app)
+add_doctor_command(app)
 add_drift_command(app)
+add_push_command(app)
 add_quality_commands(app)
 add_token_command(app)
 

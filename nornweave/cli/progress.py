@@ -24,16 +24,16 @@ from rich.progress import (
 from rich.text import Text
 
 from nornweave.files.atomic_write import write_whole
+from nornweave.sync.pace import UNITS, Pace
 from nornweave.text.terminal import Terminal
 
 PAUSE_S = 0.5
-UNITS = {"load": "model", "store": "documents", "embed": "chunks", "build": "generation"}
 
 
 class _Speed(ProgressColumn):
     def render(self, task: Task) -> Text:
         unit = task.fields["unit"]
-        return Text(f"{task.speed:,.0f} {unit}/s" if task.speed and task.total and task.total > 1 else "")
+        return Text(f"{task.speed:,.0f} {unit}/s" if task.speed and task.total != 1 else "")
 
 
 class ProgressBars:
@@ -62,11 +62,11 @@ class ProgressBars:
         self._bars.stop()
 
     def __call__(self, name: str, done: int, total: int) -> None:
-        """Show that ``done`` of ``total`` are through the step ``name`` (``domain step``)."""
+        """Show that ``done`` of ``total`` are through the step ``name``: ``domain step`` or ``domain step source``."""
         if name not in self._tasks:
-            unit = UNITS.get(name.rpartition(" ")[2], "")
-            self._tasks[name] = self._bars.add_task(f"{name} {unit}", total=total, unit=unit)
-        self._bars.update(self._tasks[name], completed=done, total=total)
+            unit = UNITS.get(name.split()[1], "")
+            self._tasks[name] = self._bars.add_task(f"{name} {unit}", total=total or None, unit=unit)
+        self._bars.update(self._tasks[name], completed=done, total=total or None)
 
 
 class ProgressFile:
@@ -75,13 +75,17 @@ class ProgressFile:
     def __init__(self, file: Path, show: Callable[[str, int, int], None]) -> None:
         self._file = file
         self._show = show
+        self._pace = Pace()
         self._step, self._written_at = "", 0.0
 
     def __call__(self, name: str, done: int, total: int) -> None:
         """Pass it on, and write it at most twice a second; each step at least once."""
         self._show(name, done, total)
+        pace = self._pace.told(name, done, total)
+        if pace is None:
+            return
         now = time.monotonic()
         if name != self._step or now - self._written_at >= PAUSE_S:
             self._step, self._written_at = name, now
             with contextlib.suppress(OSError):  # progress that nobody sees fails no sync
-                write_whole(self._file, json.dumps({"step": name, "done": done, "total": total}))
+                write_whole(self._file, json.dumps({"step": name, "done": done, "total": total, "pace": pace}))

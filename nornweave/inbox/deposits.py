@@ -5,17 +5,29 @@ This module does not parse documents, so that the API can write to the inbox wit
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from nornweave.errors import DocumentError, SourceUnavailableError
 from nornweave.files.paths import unsafe_path
-from nornweave.inbox.file import file_name, header_of, holds, locked, spell, sync_folder, write
+from nornweave.inbox.file import (
+    file_name,
+    header_of,
+    holds,
+    locked,
+    spell,
+    sync_folder,
+    withdrawn_name,
+    write,
+)
 from nornweave.text.decode import check_size, decode
 from nornweave.types import NO_METADATA, Metadata
+
+BINARY_SUFFIXES = frozenset({".pdf", ".docx", ".pptx", ".xlsx", ".epub"})
 
 
 class Status(StrEnum):
@@ -27,10 +39,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InboxDocument:
-    """A document as it is handed in; ``source_path`` is its place and identity."""
+    """A document as it is handed in; ``source_path`` is its place and identity.
+
+    ``content`` is text, whatever the suffix says, or the bytes of a file of the format that the suffix names.
+    """
 
     source_path: str
-    content: str
+    content: str | bytes
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
     source_updated_at: datetime | None = None
 
@@ -68,7 +83,9 @@ def deposit(root: Path, documents: Sequence[InboxDocument]) -> tuple[Receipt, ..
 
 
 def withdraw(root: Path, source_path: str) -> bool:
-    """Remove a document from an inbox; return whether it was there.
+    """Take a document out of an inbox; return whether it was there.
+
+    It is noted that somebody wanted this, so that the next sync removes the document without asking.
 
     Raises:
         SourceUnavailableError: the folder cannot be written.
@@ -77,10 +94,12 @@ def withdraw(root: Path, source_path: str) -> bool:
         return False
     try:
         with locked(root):
+            if not (root / file_name(source_path)).exists():
+                return False
+            note = json.dumps({"source_path": source_path}, ensure_ascii=False)
+            write(root, withdrawn_name(source_path), note.encode("utf-8", "surrogatepass"))
             (root / file_name(source_path)).unlink()
             sync_folder(root)
-    except FileNotFoundError:
-        return False
     except OSError as error:
         raise _unwritable(root, error) from error
     return True
@@ -101,19 +120,30 @@ def _deposit(root: Path, document: InboxDocument) -> Receipt:
     if reason:
         return Receipt(document.source_path, Status.REJECTED, reason)
     write(root, file_name(document.source_path), spell(header, document.content))
+    (root / withdrawn_name(document.source_path)).unlink(missing_ok=True)
     return Receipt(document.source_path, Status.ACCEPTED)
 
 
 def _reason_to_reject(document: InboxDocument) -> str | None:
     if reason := unsafe_path(document.source_path):
         return reason
-    try:
-        raw = document.content.encode("utf-8")
-    except UnicodeEncodeError as error:
-        return f"content: not valid Unicode text at character {error.start}; expected text that UTF-8 can hold"
+    raw = document.content
+    if isinstance(raw, str):
+        try:
+            raw = raw.encode("utf-8")
+        except UnicodeEncodeError as error:
+            return f"content: not valid Unicode text at character {error.start}; expected text that UTF-8 can hold"
     check_size(len(raw))
-    decode(raw)  # binary and blank contents are refused now, while somebody listens
+    # What can be said without a parser is said now, while somebody listens.
+    if isinstance(document.content, bytes) and has_binary_format(document.source_path):
+        return None if raw else "empty: 0 bytes; send the file's content"
+    decode(raw)
     return None
+
+
+def has_binary_format(source_path: str) -> bool:
+    """Tell whether files of this suffix are not text, so that only a parser can say what is in them."""
+    return PurePosixPath(source_path.lower()).suffix in BINARY_SUFFIXES
 
 
 def _unwritable(root: Path, error: OSError) -> SourceUnavailableError:

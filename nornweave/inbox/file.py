@@ -1,15 +1,20 @@
 """The files of an inbox: one JSON file per document, written atomically.
 
 A file is named after the digest of its ``source_path``. Its first line holds everything but the content, so that
-listing reads no further.
+listing reads no further. A text stands there as it is; what is not text is spelled in base64, and the first line says
+so (``encoding``). Of a document that was taken out, a file with the same name and another suffix says that somebody
+wanted that.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import fcntl
 import json
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -24,7 +29,11 @@ MAX_METADATA_BYTES = 256 * 1024
 # JSON spells a control character with six bytes and everything else that matters with at most two.
 MAX_FILE_BYTES = 6 * (MAX_BYTES + MAX_METADATA_BYTES) + 64 * 1024
 _MAX_HEADER_BYTES = 6 * MAX_METADATA_BYTES + 64 * 1024
+BASE64 = "base64"
+# A sync takes note of what was taken out long before.
+KEEP_WITHDRAWN_S = 30 * 24 * 3600.0
 _NAME = re.compile(r"[0-9a-f]{32}\.json")
+_WITHDRAWN = re.compile(r"[0-9a-f]{32}\.withdrawn")
 _ASIDE = ".incoming"
 _LOCK = ".lock"
 _END = b"}\n"
@@ -38,6 +47,52 @@ def is_document_file(name: str) -> bool:
 def file_name(source_path: str) -> str:
     """Return the name of the one file that can hold a document."""
     return f"{digest(source_path)}.json"
+
+
+def withdrawn_name(source_path: str) -> str:
+    """Return the name of the file which says that a document was taken out."""
+    return f"{digest(source_path)}.withdrawn"
+
+
+def gate_of(status: os.stat_result) -> str:
+    """Return the mark of a document's file: it changes whenever the document is handed in anew."""
+    return f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+
+
+def withdrawn_paths(root: Path) -> frozenset[str]:
+    """Return the documents that were taken out and not handed in again.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    paths = set()
+    for file in root.iterdir():
+        if _WITHDRAWN.fullmatch(file.name):
+            try:
+                path = loads(file.read_bytes()[:_MAX_HEADER_BYTES]).get("source_path")
+            except FileNotFoundError:
+                continue  # handed in again meanwhile
+            if isinstance(path, str) and withdrawn_name(path) == file.name:
+                paths.add(path)
+    return frozenset(paths)
+
+
+def content_of(stored: Mapping[str, JsonValue]) -> bytes | None:
+    """Return the bytes of a document's content; ``None`` if the file does not hold them."""
+    content = stored.get("content")
+    if not isinstance(content, str):
+        return None
+    if not is_binary(stored):
+        return content.encode("utf-8", "replace")
+    try:
+        return base64.b64decode(content, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def is_binary(header: Mapping[str, JsonValue]) -> bool:
+    """Tell whether a document was handed in as bytes and not as text."""
+    return header.get("encoding") == BASE64
 
 
 def read_header(file: Path) -> Mapping[str, JsonValue]:
@@ -57,7 +112,7 @@ def loads(raw: bytes) -> Mapping[str, JsonValue]:
 
 
 def header_of(
-    source_path: str, content: str, metadata: Metadata, source_updated_at: datetime | None
+    source_path: str, content: str | bytes, metadata: Metadata, source_updated_at: datetime | None
 ) -> dict[str, JsonValue]:
     """Return everything but the content.
 
@@ -73,13 +128,14 @@ def header_of(
     if size > MAX_METADATA_BYTES:
         raise DocumentError(f"metadata: {size} bytes, at most {MAX_METADATA_BYTES} are allowed")
     loaded: JsonValue = json.loads(spelt)
-    raw = content.encode("utf-8")
+    raw = content.encode("utf-8") if isinstance(content, str) else content
     return {
         "source_path": source_path,
         "source_updated_at": moment,
         "size": len(raw),
         "digest": digest(raw),
         "metadata": loaded,
+        **({} if isinstance(content, str) else {"encoding": BASE64}),
     }
 
 
@@ -98,7 +154,8 @@ def holds(file: Path, header: Mapping[str, JsonValue]) -> bool:
         is_whole = _ends_well(file)
     except FileNotFoundError:
         return False
-    return is_whole and all(stored.get(key) == header[key] for key in ("source_path", "digest", "metadata"))
+    same = all(stored.get(key) == header[key] for key in ("source_path", "digest", "metadata"))
+    return is_whole and same and is_binary(stored) == is_binary(header)
 
 
 def _ends_well(file: Path) -> bool:
@@ -108,8 +165,10 @@ def _ends_well(file: Path) -> bool:
         return opened.read() == _END
 
 
-def spell(header: Mapping[str, JsonValue], content: str) -> bytes:
+def spell(header: Mapping[str, JsonValue], content: str | bytes) -> bytes:
     """Return the bytes of a document's file."""
+    if isinstance(content, bytes):
+        content = base64.b64encode(content).decode("ascii")
     first_line = json.dumps(header, ensure_ascii=False).removesuffix("}")
     return f'{first_line},\n"content": {json.dumps(content, ensure_ascii=False)}'.encode() + _END
 
@@ -124,7 +183,15 @@ def locked(root: Path) -> Iterator[None]:
         aside.mkdir(exist_ok=True)
         for left in aside.iterdir():
             left.unlink()
+        _forget_withdrawn(root)
         yield
+
+
+def _forget_withdrawn(root: Path) -> None:
+    before = time.time() - KEEP_WITHDRAWN_S
+    for file in root.glob("*.withdrawn"):
+        if file.stat().st_mtime < before:
+            file.unlink()
 
 
 def write(root: Path, name: str, raw: bytes) -> None:

@@ -7,22 +7,29 @@ from pathlib import PurePosixPath
 from nornweave.access.rules import KEY
 from nornweave.chunking.languages import language_of
 from nornweave.errors import DocumentSkipped
+from nornweave.parsing.formats.reader import CONVERTED, read_converted
+from nornweave.parsing.formats.reader import VERSION as CONVERTED_VERSION
 from nornweave.parsing.front_matter import FORMATS, describe
 from nornweave.parsing.generated import is_generated
 from nornweave.parsing.parsed import Parsed
 from nornweave.parsing.pdf.document import LIBRARY as PDF_LIBRARY
 from nornweave.parsing.pdf.document import VERSION as PDF_VERSION
 from nornweave.parsing.pdf.document import parse_pdf
+from nornweave.parsing.pdf.ocr import version as ocr_version
 from nornweave.parsing.stackexchange import VERSION as STACKEXCHANGE_VERSION
 from nornweave.parsing.stackexchange import parse_stackexchange
 from nornweave.text.decode import check_size, decode
 from nornweave.types import ContentHash, Document, Domain, Entry, JsonValue, SourceId, digest, document_id, freeze
 
 # Raise it when the same bytes come out as another document.
-PARSE_VERSION = ",".join(("documents-2", PDF_VERSION, STACKEXCHANGE_VERSION, PDF_LIBRARY))
+PARSE_VERSION = ",".join(
+    ("documents-4", CONVERTED_VERSION, PDF_VERSION, PDF_LIBRARY, ocr_version(), STACKEXCHANGE_VERSION)
+)
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
+_PDF, _ZIP = b"%PDF-", b"PK\x03\x04"
+_OF_TEXT = frozenset({".ipynb", ".eml"})
 _LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
@@ -40,7 +47,8 @@ def read_document(
     Args:
         is_dated: ``entry.updated_at`` is a statement (a commit, a sidecar, a client) and goes before the document's own
             date; a file's modification time is none, it only stands in where the document has no date.
-        is_handed_in: somebody sent it as text on purpose: code that says it is generated stays, ``.pdf`` is its text.
+        is_handed_in: somebody sent it on purpose: code that says it is generated stays; where the bytes are not those
+            of a PDF or an office document, the text of one was sent.
 
     Raises:
         DocumentSkipped: code that is empty or generated; a Git LFS pointer in place of the file.
@@ -62,6 +70,8 @@ def assemble(
     """Merge parsed values with those of the source; the source wins, except for dates of undated entries."""
     known = entry.metadata
     own = {key: value for key, value in known.items() if key not in _FIELDS}
+    # What stands at the head of the document is for the document to say.
+    own |= {key: value for key, value in parsed.metadata.items() if key == "front_matter"}
     dates = (entry.updated_at, parsed.updated_at) if is_dated else (parsed.updated_at, entry.updated_at)
     return Document(
         id=document_id(source_id, entry.path),
@@ -93,8 +103,10 @@ def _code(raw: bytes, *, keep_generated: bool) -> Parsed:
 
 def _prose(domain: Domain, path: str, raw: bytes, *, is_text: bool) -> tuple[Parsed, str]:
     suffix = PurePosixPath(path.lower()).suffix
-    if suffix == ".pdf" and not is_text:
+    if suffix == ".pdf" and (not is_text or raw.startswith(_PDF)):
         return parse_pdf(raw), "pdf"
+    if suffix in CONVERTED and (suffix in _OF_TEXT or not is_text or raw.startswith(_ZIP)):
+        return read_converted(CONVERTED[suffix], raw), CONVERTED[suffix]
     if suffix == ".json" and domain is Domain.RESEARCH:
         return parse_stackexchange(raw), "stackexchange"
     text = decode(raw)

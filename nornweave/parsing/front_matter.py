@@ -17,7 +17,9 @@ from bs4.filter import SoupStrainer
 
 from nornweave.access.rules import KEY
 from nornweave.parsing.plain_yaml import load_plain_yaml
+from nornweave.parsing.stated_fields import plain_fields
 from nornweave.text.dates import utc
+from nornweave.text.field_names import field_key
 from nornweave.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.types import NO_METADATA, JsonValue, Metadata, freeze
 
@@ -59,7 +61,8 @@ class MarkupFacts:
     Attributes:
         updated_at: UTC; a date without a zone is taken as UTC.
         metadata: ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``, ``citation_count``,
-            ``source_type``, ``access``; only those that the text names.
+            ``source_type``, ``access``; only those that the text names. ``front_matter`` has every field, as it is
+            written.
     """
 
     title: str | None = None
@@ -95,6 +98,7 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
                 "citation_count": _count(fields.get("citation_count")),
                 "source_type": _first_text(fields, ("source_type",)),
                 KEY: _groups(fields.get(KEY)),
+                "front_matter": plain_fields(fields) or None,
             }
         ),
     )
@@ -111,7 +115,7 @@ def _markdown_fields(text: str) -> dict[str, object]:
         return _unreadable(head)
     if not isinstance(loaded, dict):
         return _unreadable(head)
-    return {_key(str(key)): value for key, value in loaded.items()}
+    return {field_key(str(key)): value for key, value in loaded.items()}
 
 
 def _unreadable(head: str) -> dict[str, object]:
@@ -124,7 +128,9 @@ def _rst_fields(text: str) -> dict[str, object]:
     for line in text[:_HEAD].splitlines()[:100]:
         if field := _RST_FIELD.match(line):
             value = _RST_DATE.sub(r"\1", field[2]).strip()
-            fields.setdefault(_key(field[1]), re.split(r"\s*;\s*", value) if field[1].lower() == "authors" else value)
+            fields.setdefault(
+                field_key(field[1]), re.split(r"\s*;\s*", value) if field[1].lower() == "authors" else value
+            )
     return fields
 
 
@@ -162,11 +168,7 @@ def _html_pairs(head: str) -> Iterator[tuple[str, str]]:
             yield "canonical", str(tag.get("href") or "")
         elif tag.name == "meta":
             name = str(tag.get("name") or tag.get("property") or "")
-            yield _key(name.removeprefix("article:")), str(tag.get("content") or "")
-
-
-def _key(name: str) -> str:
-    return re.sub(r"[\s.-]+", "_", name.strip().lower())
+            yield field_key(name.removeprefix("article:")), str(tag.get("content") or "")
 
 
 def _groups(value: object) -> JsonValue:

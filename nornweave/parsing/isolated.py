@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from nornweave.parsing.time_limits import pdf_seconds, seconds_for
+from nornweave.parsing.formats.reader import CONVERTED
+from nornweave.parsing.time_limits import CONVERTED_SECONDS, pdf_seconds, seconds_for
 from nornweave.parsing.transfer import document_from
 from nornweave.sandbox import run_apart
 from nornweave.types import Document, Entry, SourceId
@@ -20,7 +21,12 @@ def parse_apart(parser: str, source_id: SourceId, entry: Entry, raw: bytes, **op
     Raises:
         DocumentError: what the parser raised; ``ReaderLostError`` when it went beyond its limits.
     """
-    is_pdf = entry.path.lower().endswith(".pdf")
-    cpu_s = pdf_seconds(len(raw)) if is_pdf else seconds_for(len(raw))
+    cpu_s = _seconds(entry.path.lower(), len(raw))
     values = {"parser": parser, "source_id": source_id, "entry": entry, "options": options}
     return document_from(cast(dict[str, Any], run_apart("parse", values, raw, cpu_s=cpu_s)))
+
+
+def _seconds(path: str, size: int) -> float:
+    if path.endswith(tuple(CONVERTED)):
+        return CONVERTED_SECONDS
+    return pdf_seconds(size) if path.endswith(".pdf") else seconds_for(size)

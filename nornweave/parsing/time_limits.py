@@ -10,6 +10,11 @@ PDF_SECONDS_PER_MEGABYTE = 40.0
 """Dense pages take 0.06 s each; a book without pictures has 300 of them in a megabyte."""
 PDF_SECONDS_AT_MOST = 60.0
 
+OCR_SECONDS = 150.0
+"""For the scanned pages of a PDF, beside what it may take without them."""
+CONVERTED_SECONDS = 60.0
+"""Of office documents, whatever their size: a workbook of 1 MB unpacks to 20 MB, and those take 15 s."""
+
 
 def seconds_for(size: int) -> float:
     """Return the time limit of one step for a document of this size."""

@@ -17,8 +17,10 @@ from nornweave.models.encoders.memo import QueryMemo
 from nornweave.models.encoders.port import same_space
 from nornweave.models.rerankers import Reranker, RerankerSlot
 from nornweave.plans.active import PlanInForce
+from nornweave.retrieval.expand import stated_category
 from nornweave.retrieval.expanded_search import ask, stages_of
-from nornweave.retrieval.filters import has_few_values, read_filters
+from nornweave.retrieval.filter_counts import FilterCounts, count_filters, described_filters, spelled
+from nornweave.retrieval.filters import read_filters
 from nornweave.retrieval.masked_document import without
 from nornweave.retrieval.query import check_query
 from nornweave.retrieval.question import Question
@@ -28,6 +30,7 @@ from nornweave.retrieval.statistics import Statistics
 from nornweave.settings import DomainSettings, PlanSettings
 from nornweave.spans import retrieval_span
 from nornweave.store.conditions import Condition
+from nornweave.store.declared import DeclaredFilters
 from nornweave.store.generation import Generation
 from nornweave.store.port import Vectors
 from nornweave.store.serving import ServedGeneration
@@ -44,6 +47,7 @@ DENSE_THREADS = 8
 _MODEL_WAIT_S = 60.0
 # Of a filter, as many frequent values as a reader looks through.
 FACET_VALUES = 8
+_UNPUBLISHED = "nothing is published yet; run `nornweave sync`"
 
 
 class Agent:
@@ -83,7 +87,7 @@ class Agent:
         self._closing = False
         self._plan = PlanInForce(settings.plan)
         self._left: dict[str, Vectors] = {}
-        self._facets: tuple[str, dict[bytes, dict[str, list[tuple[str, int]]]]] = ("", {})
+        self._counts: tuple[str, dict[bytes, Mapping[str, FilterCounts]]] = ("", {})
         self.statistics = Statistics()
 
     @property
@@ -104,6 +108,14 @@ class Agent:
         if not self._started:
             return AgentState.STARTING
         return AgentState.DEGRADED if self._problems() else AgentState.READY
+
+    @property
+    def ingestion_problem(self) -> str | None:
+        """Say why it takes no documents: it is closing, or DEGRADED by more than that nothing is published yet."""
+        if self._closing:
+            return "it is shutting down"
+        problems = self._problems() if self._started else []
+        return "; ".join(problem for problem in problems if problem != _UNPUBLISHED) or None
 
     def start(self) -> None:
         """Load the encoder and the published generation; what cannot be loaded is a problem, not an error."""
@@ -214,7 +226,7 @@ class Agent:
             "chunking": settings.chunking.model_dump(mode="json"),
             "embedding": settings.embedding.model_dump(mode="json"),
             "reranking": {"model": settings.reranking.model, "state": str(self._reranker.state)},
-            "filters": [{"key": one.key, "type": one.type} for one in settings.filters],
+            "filters": described_filters(settings.filters, self.filter_counts(viewer)),
             "plan": settings.plan.model_dump(mode="json"),
             "plan_name": self.plan_name,
         }
@@ -235,25 +247,30 @@ class Agent:
 
         Only the chunks that a viewer may see are counted.
         """
-        fields = {each.key: each.column for each in self.settings.filters if has_few_values(each)}
+        return {
+            key: [(spelled(each.value), each.chunks) for each in counted.values.frequent[:FACET_VALUES]]
+            for key, counted in self.filter_counts(viewer).items()
+            if counted.values.frequent
+        }
+
+    def filter_counts(self, viewer: Viewer) -> Mapping[str, FilterCounts]:
+        """Count what the filters find of what a viewer may see, once a generation; nothing where none can be read."""
         try:
             with self.generation.use(viewer) as generation:
-                return self._counted(generation, fields)
+                return self._counted(generation)
         except StoreError as error:
             log.info("%s: %s", self.agent_id, error)
             return {}
 
-    def _counted(self, generation: Generation, fields: Mapping[str, str]) -> dict[str, list[tuple[str, int]]]:
+    def _counted(self, generation: Generation) -> Mapping[str, FilterCounts]:
         """Count values, once for each part of a generation that somebody may see."""
-        name, by_part = self._facets
+        name, by_part = self._counts
         if name != generation.meta["generation"]:
-            name, by_part = self._facets = (generation.meta["generation"], {})
+            name, by_part = self._counts = (generation.meta["generation"], {})
         if generation.part not in by_part:
             if len(by_part) >= MOST_VISIBILITIES:
                 by_part.clear()
-            by_part[generation.part] = {
-                key: generation.facet_counts(field, FACET_VALUES) for key, field in fields.items()
-            }
+            by_part[generation.part] = count_filters(generation, self.settings.filters)
         return by_part[generation.part]
 
     def health(self, viewer: Viewer) -> dict[str, JsonValue]:
@@ -288,7 +305,7 @@ class Agent:
     def _generation_problem(self) -> str | None:
         if self.generation.problem:
             return self.generation.problem
-        return None if self.generation.name else "nothing is published yet; run `nornweave sync`"
+        return None if self.generation.name else _UNPUBLISHED
 
     def _problems(self) -> list[str]:
         mismatch = self._mismatch(self.generation.meta)
@@ -324,6 +341,7 @@ class Agent:
             dense_executor=self._dense,
             within=within,
             deadline=deadline,
+            category=stated_category(question.filters.get(self.domain, NO_METADATA)),
         )
         reranker, notices = self._model(question, deadline)
         items, problems = choose(question, asked, generation, self.domain, self.settings, reranker, deadline)
@@ -357,6 +375,11 @@ class Agent:
         built_with = generation.meta.get("analyzer")
         if built_with != analyzer.VERSION:
             notices.append(f"built with analyzer {built_with}, queries are read by {analyzer.VERSION}; sync to rebuild")
+        declared = DeclaredFilters(tuple(each for each in self.settings.filters if each.is_declared))
+        if not declared.is_read_by(generation.meta.get("filters", "")):
+            notices.append(
+                "filters were declared anew since the index was built; they find nothing before the next sync"
+            )
         return notices
 
     def _encode(self, text: str, generation: Generation) -> Vectors:

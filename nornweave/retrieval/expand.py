@@ -16,7 +16,7 @@ import yaml
 
 from nornweave.facts.names import singular, words_of
 from nornweave.retrieval.initials import capitalised_names
-from nornweave.retrieval.records import Switch
+from nornweave.retrieval.records import Filters, Switch
 
 MAX_VARIANTS = 3
 """The query itself included."""
@@ -26,6 +26,8 @@ MANY_CANDIDATES = 100
 MAX_CHARACTERS = 4096
 """A variant is a query like any other."""
 
+# Either names the error category of what is looked for.
+_CATEGORY_FILTERS = ("error_category", "category")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?<!\w)'[^'\n]+'(?!\w)")
 _WORD = re.compile(r"\w+")
 _COMPOUND = re.compile(r"\b(?=[A-Za-z])[A-Za-z0-9]*(?:[a-z][A-Z]|[A-Za-z]_+[A-Za-z])\w*")
@@ -91,11 +93,13 @@ class Vocabulary:
         acronyms: short forms with their long forms, and the other way round.
         synonyms: words that are said for each other.
         cues: words that show an error category, with its keywords.
+        categories: error category → its keywords.
     """
 
     acronyms: Phrases
     synonyms: Phrases
     cues: Phrases
+    categories: Mapping[str, tuple[str, ...]]
 
 
 @cache
@@ -109,29 +113,44 @@ def vocabulary() -> Vocabulary:
     # Each line's first word with the others; where no line starts with them, the others with the rest.
     synonyms = [(words[0], tuple(words[1:])) for words in lines]
     synonyms += [(word, tuple(other for other in words if other != word)) for words in lines for word in words]
-    cues = [
-        (cue, tuple(category["keywords"]))
-        for name, category in stored["categories"].items()
-        for cue in (name, *category["cues"])
-    ]
+    categories = {name: tuple(category["keywords"]) for name, category in stored["categories"].items()}
+    cues = [(cue, words) for name, words in categories.items() for cue in (name, *stored["categories"][name]["cues"])]
     return Vocabulary(
         acronyms=Phrases(((text, (other,)) for text, other in both_ways), in_capitals=ordinary),
         synonyms=Phrases(synonyms, in_capitals=frozenset()),
         cues=Phrases(cues, in_capitals=frozenset()),
+        categories=categories,
     )
 
 
-def variants(text: str, *, limit: int = MAX_VARIANTS) -> tuple[str, ...]:
+def stated_category(filters: Filters) -> str | None:
+    """Return the error category that is filtered by, if it is one of the vocabulary's and the only one."""
+    for key in _CATEGORY_FILTERS:
+        value = filters.get(key)
+        names = [value] if isinstance(value, str) else value if isinstance(value, Sequence) else []
+        if len(names) == 1 and isinstance(names[0], str) and names[0].strip().upper() in vocabulary().categories:
+            return names[0].strip().upper()
+    return None
+
+
+def variants(text: str, *, category: str | None = None, limit: int = MAX_VARIANTS) -> tuple[str, ...]:
     """Put a query in other words.
 
     The first variant of each kind comes before the second of any: acronyms (one replaced at a time), identifiers as
     words, synonyms (all words of a variant at once), the keywords of an error category that the query shows. What
     replaces a plural stands in the singular; retrieval stems anyway.
 
+    Args:
+        text: the query.
+        category: an error category that is known beside the query; its keywords come right after the acronyms.
+        limit: variants at most, the query itself included, though it is not returned.
+
     Returns:
         At most ``limit - 1`` variants, distinct but for case and spaces, none longer than 4,096 characters.
     """
-    turns = zip_longest(_acronyms(text), _identifiers(text), _synonyms(text), _keywords(text))
+    stated = _with_keywords(text, vocabulary().categories[category]) if category else ()
+    shown = () if category else _keywords(text)
+    turns = zip_longest(_acronyms(text), stated, _identifiers(text), _synonyms(text), shown)
     return _distinct(text, (variant for turn in turns for variant in turn if variant is not None), limit)
 
 
@@ -209,8 +228,13 @@ def _synonyms(text: str) -> Iterator[str]:
 def _keywords(text: str) -> Iterator[str]:
     """Add the keywords of the error category of the first cue; error lines name the cause first."""
     cue = next(vocabulary().cues.find(text, quoted=True), None)
+    return _with_keywords(text, cue.alternatives if cue else ())
+
+
+def _with_keywords(text: str, keywords: Sequence[str]) -> Iterator[str]:
+    """Add one keyword that the query does not have; then the next one."""
     words = set(_words(text))
-    for keyword in cue.alternatives if cue else ():
+    for keyword in keywords:
         if not words.issuperset(_words(keyword)):
             yield f"{text.rstrip()} {keyword}"
 

@@ -56,6 +56,7 @@ def ask(
     dense_executor: Executor,
     within: Mask | None,
     deadline: float | None,
+    category: str | None = None,
 ) -> Asked:
     """Search for a query and, if the plan or the request asks for it, for its variants.
 
@@ -68,6 +69,7 @@ def ask(
         dense_executor: where that runs.
         within: which chunks may be found.
         deadline: of ``time.monotonic()``; a source that misses it is named in what is found.
+        category: the error category that is filtered by.
     """
 
     def found_by(query: Query) -> Found:
@@ -86,7 +88,7 @@ def ask(
     asked = read_query(question.text)
     found = [found_by(asked)]
     expands = _expands(question, found[0], plan)
-    others = _variants(question, asked, generation, expands=expands)
+    others = _variants(question, asked, generation, category, expands=expands)
     found += [found_by(query) for query in others]
     ranking = found[0].ranking
     if others:
@@ -113,7 +115,9 @@ def stages_of(
     }
 
 
-def _variants(question: Question, asked: Query, generation: Generation, *, expands: bool) -> list[Query]:
+def _variants(
+    question: Question, asked: Query, generation: Generation, category: str | None, *, expands: bool
+) -> list[Query]:
     """Return other ways to put the query: those with its acronyms the other way round, or all where it ``expands``.
 
     Spelling out an acronym does not turn a quotation into a question, nor the other way round.
@@ -121,7 +125,7 @@ def _variants(question: Question, asked: Query, generation: Generation, *, expan
     if question.expand == "off":
         return []
     if expands:
-        return [read_query(variant) for variant in variants(asked.text)]
+        return [read_query(variant) for variant in variants(asked.text, category=category)]
     acronyms = acronym_variants(asked.text, lambda text: is_said(text, generation))
     return [replace(read_query(variant), is_literal=asked.is_literal) for variant in acronyms]
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from nornweave.retrieval.combine import Ranking
 from nornweave.retrieval.heuristics import Candidate, dated
+from nornweave.retrieval.passage_url import passage_url
 from nornweave.retrieval.records import Citation, Explanation, RecallItem, SourceScore
 from nornweave.retrieval.rerank import Ranked
 from nornweave.retrieval.search import Found
@@ -18,17 +19,18 @@ from nornweave.types import Domain
 
 def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
     """Return the citation of a chunk; messages and pages are cited instead of lines of extracted text."""
+    line_range = None if chunk.message_ids or chunk.page else chunk.line_range
     return Citation(
         domain_id=domain,
         source_id=chunk.source_id,
         source_path=chunk.path,
         timestamp=dated(domain, chunk.metadata, chunk.updated_at) or chunk.updated_at,
-        line_range=None if chunk.message_ids or chunk.page else chunk.line_range,
+        line_range=line_range,
         char_range=chunk.char_range,
         page=chunk.page,
         section=chunk.section,
         message_ids=chunk.message_ids or None,
-        url=chunk.url,
+        url=passage_url(chunk.url, chunk.metadata, line_range=line_range, message_ids=chunk.message_ids),
         title=chunk.title,
         revision=chunk.revision,
         stale=chunk.stale,

@@ -36,6 +36,13 @@ def allow_cpu(seconds: float) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
 
 
+def allow_more_cpu(seconds: float) -> None:
+    """Prolong what ``allow_cpu`` allowed; a process without a limit keeps none."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    if soft != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_CPU, (soft + math.ceil(seconds), hard))
+
+
 def has_grown() -> bool:
     """Tell whether this process has taken more memory than it should keep."""
     return _peak_bytes() > RETIRE_BYTES

@@ -26,7 +26,10 @@ START_S = 60.0
 KEPT = 4
 """Processes that wait for the next task at most: one a domain."""
 # What a program needs to run; tokens and keys stay with the parent.
-_ENVIRONMENT = ("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ")
+_ENVIRONMENT = (
+    *("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"),
+    "TESSDATA_PREFIX",
+)
 _ERRORS = {error.__name__: error for error in (DocumentError, DocumentSkipped, TransientDocumentError)}
 
 

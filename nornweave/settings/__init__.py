@@ -9,12 +9,12 @@ from nornweave.settings.domain import (
     DomainSettings,
     EmbeddingSettings,
     EvaluationSettings,
-    FilterSettings,
     HeuristicSettings,
     RerankingSettings,
     RerankingWeights,
     StorageSettings,
 )
+from nornweave.settings.filters import USUAL_FILTERS, FilterSettings
 from nornweave.settings.load import DOMAIN_FILES, MAX_CONFIG_BYTES, load_settings
 from nornweave.settings.plan import Bm25Settings, FieldWeights, PlanSettings, SourceWeights
 from nornweave.settings.sources import ALLOWED_TYPES, SourceSettings, SourceType
@@ -24,6 +24,7 @@ __all__ = [
     "ALLOWED_TYPES",
     "DOMAIN_FILES",
     "MAX_CONFIG_BYTES",
+    "USUAL_FILTERS",
     "AnswersSettings",
     "Bm25Settings",
     "ChunkingSettings",

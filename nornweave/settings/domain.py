@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, StringConstraints, model_validator
 
 from nornweave.settings.base import FrozenSettings
+from nornweave.settings.filters import FilterSettings
 from nornweave.settings.plan import PlanSettings
 from nornweave.types import Domain
 
@@ -93,14 +94,6 @@ class StorageSettings(FrozenSettings):
     hnsw_ef_construction: int = Field(128, ge=8, le=2048)
     hnsw_ef_search: int = Field(512, ge=8, le=4096)
     keep_generations: int = Field(3, ge=1, le=100)
-
-
-class FilterSettings(FrozenSettings):
-    """One filter that a domain declares; ``column`` is what it looks at, never SQL."""
-
-    key: str
-    type: Literal["string", "datetime", "list", "date_range"]
-    column: str
 
 
 class EvaluationSettings(FrozenSettings):

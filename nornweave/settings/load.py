@@ -14,6 +14,7 @@ from nornweave.errors import ConfigError
 from nornweave.settings.access import AccessSettings, is_address
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
+from nornweave.settings.filters import DeclaredFilters, FilterSettings, with_usual_and_declared
 from nornweave.settings.fusion import FusionSettings, with_environment
 from nornweave.settings.sources import SourceSettings
 from nornweave.settings.workspace import AnswersSettings, FeedbackSettings, Settings
@@ -91,18 +92,34 @@ def _load_domain(
     domain: Domain, overrides: Mapping[str, Any], file: Path, environment: Mapping[str, str]
 ) -> DomainSettings:
     defaults = _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
-    for key in ("domain_id", "filters"):
-        if key in overrides and overrides[key] != defaults.get(key):
-            raise ConfigError(f"{file}: domains.{domain.value}.{key}: {overrides[key]!r} may not be overridden")
-    merged = _merge(defaults, overrides)
+    prefix = f"domains.{domain.value}"
+    if overrides.get("domain_id", domain.value) != domain.value:
+        raise ConfigError(f"{file}: {prefix}.domain_id: {overrides['domain_id']!r} may not be overridden")
+    merged = _merge(defaults, {key: value for key, value in overrides.items() if key != "filters"})
     if factor := environment.get("OVERFETCH_FACTOR"):
         merged = _merge(merged, {"reranking": {"overfetch_factor": factor}})
     if device := environment.get("EMBEDDING_DEVICE"):
         merged = _merge(merged, {"embedding": {"device": device}}, keep_model=True)
-    domain_settings = _validate(DomainSettings, merged, file, f"domains.{domain.value}")
+    domain_settings = _validate(DomainSettings, merged, file, prefix)
     evaluation = domain_settings.evaluation
     folders = tuple(_below(file.resolve().parent, folder) for folder in evaluation.judgments)
-    return domain_settings.model_copy(update={"evaluation": evaluation.model_copy(update={"judgments": folders})})
+    update = {
+        "evaluation": evaluation.model_copy(update={"judgments": folders}),
+        "filters": _all_filters(domain_settings.filters, defaults, overrides.get("filters"), file, prefix),
+    }
+    return domain_settings.model_copy(update=update)
+
+
+def _all_filters(
+    built_in: tuple[FilterSettings, ...], defaults: Mapping[str, Any], stated: Any, file: Path, prefix: str
+) -> tuple[FilterSettings, ...]:
+    """Add what a team declares to the built-in filters; a built-in one may be repeated as it is."""
+    own = [each for each in stated if each not in defaults["filters"]] if isinstance(stated, list) else stated
+    declared = _validate(DeclaredFilters, {} if own is None else {"filters": own}, file, prefix)
+    try:
+        return with_usual_and_declared(built_in, declared.filters)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {prefix}.filters: {error}") from error
 
 
 def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any], *, keep_model: bool = False) -> dict[str, Any]:
@@ -171,4 +188,4 @@ def _fields_at(model: type[BaseModel], location: list[Any]) -> set[str]:
             if isinstance(candidate, type) and issubclass(candidate, BaseModel):
                 current = candidate
                 break
-    return set(current.model_fields)
+    return {field.alias or name for name, field in current.model_fields.items()}

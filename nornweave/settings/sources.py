@@ -56,6 +56,7 @@ TYPES_OF_KEY: Mapping[str, frozenset[SourceType]] = {
     "metadata": frozenset({SourceType.FILES}),
     "url": frozenset({SourceType.GIT, SourceType.WEB, SourceType.CONFLUENCE, SourceType.JIRA}),
     "ref": frozenset({SourceType.GIT}),
+    "web_url": frozenset({SourceType.GIT}),
     "credentials_env": frozenset({SourceType.GIT}),
     "submodules": frozenset({SourceType.GIT}),
     "hosts": frozenset({SourceType.GIT, SourceType.WEB}),
@@ -110,6 +111,8 @@ class SourceSettings(FrozenSettings):
     """Where the source lives: a repository, the first page of a site, a Confluence or Jira site."""
     ref: str = "HEAD"
     """The branch, tag or commit that is read."""
+    web_url: str | None = None
+    """Where people read a file in a browser, with ``{commit}`` and ``{path}``; of well-known hosts it is known."""
     credentials_env: EnvironmentName | None = None
     """The environment variable with a password or token for ``url``."""
     submodules: bool = False

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from nornweave.errors import ConfigError
 from nornweave.settings.access import AccessSettings
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
 from nornweave.settings.fusion import FusionSettings
 from nornweave.settings.sources import SourceSettings
 from nornweave.types import Domain
+
+INBOX_ID = "inbox"
+"""The source of what was handed in; every domain has one."""
 
 
 class AnswersSettings(FrozenSettings):
@@ -53,6 +57,21 @@ class Settings(FrozenSettings):
     def inbox(self, domain: Domain) -> Path:
         """Return the inbox folder of ``domain``; every domain has one without configuration."""
         return self.data_dir / "inbox" / domain.value
+
+    def domains_of(self, sources: Sequence[str], domains: Sequence[Domain] | None) -> tuple[Domain, ...]:
+        """Return the domains to work on: those named, those of the sources named, else all that are served.
+
+        Raises:
+            ConfigError: there is no such source in these domains.
+        """
+        there = [source for source in self.sources if not domains or source.domain in domains]
+        for name in sources:
+            if name != INBOX_ID and name not in {source.id for source in there}:
+                allowed = ", ".join(sorted({source.id for source in there} | {INBOX_ID}))
+                raise ConfigError(f"no source {name!r}; there are: {allowed}")
+        if domains or not sources or INBOX_ID in sources:
+            return tuple(domains or self.served_domains)
+        return tuple(dict.fromkeys(source.domain for source in there if source.id in sources))
 
     @property
     def served_domains(self) -> tuple[Domain, ...]:

@@ -10,7 +10,17 @@ from pathlib import Path, PurePosixPath
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.files.paths import unsafe_path
-from nornweave.inbox.file import MAX_FILE_BYTES, file_name, is_document_file, loads, read_header
+from nornweave.inbox.file import (
+    MAX_FILE_BYTES,
+    content_of,
+    file_name,
+    gate_of,
+    is_binary,
+    is_document_file,
+    loads,
+    read_header,
+    withdrawn_paths,
+)
 from nornweave.parsing.file import PARSE_VERSION, read_document
 from nornweave.parsing.isolated import parse_apart
 from nornweave.sources.messages import MessagesSource, parse_messages
@@ -59,6 +69,7 @@ class InboxSource:
                 entries = [
                     entry for file in files if is_document_file(file.name) and (entry := _entry(file)) is not None
                 ]
+            withdrawn = withdrawn_paths(self.root)
         except FileNotFoundError:
             return Listing(())
         except OSError as error:
@@ -66,7 +77,8 @@ class InboxSource:
                 f"source {self.id!r}: the inbox {str(self.root)!r} cannot be read: {error.strerror}; repair it or its "
                 "permissions. Its documents are kept until then."
             ) from error
-        return Listing(tuple(sorted(entries, key=lambda entry: entry.path)))
+        listed = {entry.path for entry in entries}
+        return Listing(tuple(sorted(entries, key=lambda entry: entry.path)), withdrawn=withdrawn - listed)
 
     def fetch(self, entry: Entry) -> bytes:
         """Read the JSON file of a document.
@@ -102,16 +114,17 @@ def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Dom
         DocumentError: the file is broken, or the content is to its format.
     """
     stored = loads(raw) if len(raw) <= MAX_FILE_BYTES else {}
-    content = stored.get("content")
-    if stored.get("source_path") != entry.path or not isinstance(content, str):
+    content = content_of(stored)
+    if stored.get("source_path") != entry.path or content is None:
         raise DocumentError(f"{_BROKEN}: it does not hold this document; hand it in again")
-    text = content.encode("utf-8", "replace")
     if domain is Domain.CONVERSATIONS:
         is_transcript = PurePosixPath(entry.path.lower()).suffix in {".vtt", ".srt"}
-        document = (parse_transcript if is_transcript else parse_messages)(source_id, entry, text)
+        document = (parse_transcript if is_transcript else parse_messages)(source_id, entry, content)
     else:
         is_dated = stored.get("source_updated_at") is not None
-        document = read_document(source_id, entry, text, domain=domain, is_dated=is_dated, is_handed_in=True)
+        # Bytes are read as a file of their suffix is, and yet somebody sent them on purpose.
+        is_handed_in = domain is Domain.CODE or not is_binary(stored)
+        document = read_document(source_id, entry, content, domain=domain, is_dated=is_dated, is_handed_in=is_handed_in)
     return replace(document, content_hash=ContentHash(digest(raw)))
 
 
@@ -123,7 +136,7 @@ def _entry(file: os.DirEntry[str]) -> Entry | None:
         header = read_header(Path(file.path))
     except FileNotFoundError:
         return None  # withdrawn meanwhile
-    gate = f"{status.st_size}-{status.st_mtime_ns}-{status.st_ino}"
+    gate = gate_of(status)
     path, stated = header.get("source_path"), header.get("source_updated_at")
     metadata, size = header.get("metadata"), header.get("size")
     if not isinstance(path, str) or file_name(path) != file.name or unsafe_path(path):

@@ -8,12 +8,23 @@ from pathlib import Path
 from nornweave.errors import ConfigError
 from nornweave.settings import SourceSettings, SourceType
 from nornweave.sources.files import FilesSource, StackExchangeSource
+from nornweave.sources.git.address import parse_address
+from nornweave.sources.git.clone import Clone
+from nornweave.sources.git.network import Network
+from nornweave.sources.git.remote import RemoteGitSource
 from nornweave.sources.git.source import GitSource
+from nornweave.sources.git.watched import MEGABYTE
 from nornweave.sources.github import GithubDumpSource
-from nornweave.sources.github_api import GithubApiSource
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.messages import MessagesSource
 from nornweave.sources.protocol import Source
+from nornweave.sources.remote.atlassian import TOKEN_NAME
+from nornweave.sources.remote.confluence import ConfluenceFeed
+from nornweave.sources.remote.feed import Feed
+from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
+from nornweave.sources.remote.jira import JiraFeed
+from nornweave.sources.remote.mirrored import MirroredSource
+from nornweave.sources.remote.web import WebFeed
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
@@ -43,7 +54,10 @@ def open_source(settings: SourceSettings, data_dir: Path) -> Source:
         case SourceType.GITHUB:
             return GithubDumpSource(identity, root, include=include, exclude=exclude)
         case SourceType.GIT:
-            return GitSource(identity, settings.domain, root, include=include, exclude=exclude, ref=settings.ref)
+            ref, web_url = settings.ref, settings.web_url
+            return GitSource(
+                identity, settings.domain, root, include=include, exclude=exclude, ref=ref, web_url=web_url
+            )
         case SourceType.INBOX:
             return InboxSource(identity, settings.domain, root)
         case SourceType.STACKEXCHANGE:
@@ -55,17 +69,73 @@ def open_source(settings: SourceSettings, data_dir: Path) -> Source:
 
 
 def _open_remote(settings: SourceSettings, data_dir: Path) -> Source:
-    identity = SourceId(settings.id)
+    if settings.type is SourceType.GIT:
+        return _open_repository(settings, data_dir)
+    folder = data_dir / "remote"
+    return MirroredSource(SourceId(settings.id), _feed(settings), folder, relist_s=settings.relist_hours * 3600)
+
+
+def _feed(settings: SourceSettings) -> Feed:
     match settings.type:
         case SourceType.GITHUB:
-            return GithubApiSource(
-                identity,
+            name = settings.token_env or "GITHUB_TOKEN"
+            return GithubFeed(
                 settings.repository or "",
-                api_url=settings.api_url or "https://api.github.com",
-                token=os.environ.get(settings.token_env or "GITHUB_TOKEN"),
+                api_url=settings.api_url or PUBLIC_API,
+                token=os.environ.get(name),
+                token_name=name,
+            )
+        case SourceType.CONFLUENCE:
+            name = settings.token_env or TOKEN_NAME
+            return ConfluenceFeed(
+                settings.url or "",
+                spaces=settings.spaces,
+                user=settings.user,
+                token=os.environ.get(name),
+                token_name=name,
+            )
+        case SourceType.JIRA:
+            name = settings.token_env or TOKEN_NAME
+            return JiraFeed(
+                settings.url or "",
+                projects=settings.projects,
+                user=settings.user,
+                token=os.environ.get(name),
+                token_name=name,
+            )
+        case SourceType.WEB:
+            return WebFeed(
+                settings.url or "",
+                domain=settings.domain,
+                prefix=settings.prefix,
+                hosts=settings.hosts,
+                max_pages=settings.max_pages,
+                include=settings.include,
+                exclude=settings.exclude,
             )
         case _:
-            raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} is not available yet ({data_dir})")
+            raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} cannot be read over the network")
+
+
+def _open_repository(settings: SourceSettings, data_dir: Path) -> Source:
+    if settings.submodules:
+        raise ConfigError(
+            f"sources[{settings.id}].submodules: submodules are not read; name each of them as a source of its own"
+        )
+    try:
+        address = parse_address(settings.url or "")
+        network = Network(address, hosts=settings.hosts, credentials_env=settings.credentials_env)
+        return RemoteGitSource(
+            SourceId(settings.id),
+            settings.domain,
+            Clone(data_dir, network, max_bytes=settings.max_megabytes * MEGABYTE),
+            ref=settings.ref,
+            include=settings.include,
+            exclude=settings.exclude,
+            web_url=settings.web_url,
+        )
+    except ConfigError as error:
+        raise ConfigError(f"sources[{settings.id}]: {error}") from error
 
 
 def _root(settings: SourceSettings) -> Path:

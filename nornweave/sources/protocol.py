@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from nornweave.types import Document, Domain, Entry, Listing, SourceId
+
+Watcher: TypeAlias = Callable[[int, int, int | None], None]
+"""Called while a source is listed: documents so far, their bytes, and how many are expected, if that is known."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A source that takes long to list, because it is read over a network."""
+
+    def watched_by(self, watcher: Watcher) -> None:
+        """Call ``watcher`` while the source is listed."""
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """A source that can be tried without reading all of it."""
+
+    def check(self) -> None:
+        """Ask for as little as tells whether it can be read.
+
+        Raises:
+            SourceUnavailableError: it cannot.
+        """
 
 
 class Source(Protocol):

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 from nornweave.chunking.languages import language_of
 from nornweave.files.paths import PathFilter
+from nornweave.parsing.formats.reader import CONVERTED
 from nornweave.parsing.front_matter import FORMATS
 from nornweave.types import Domain
 
@@ -56,7 +57,7 @@ GENERATED_SUFFIXES = (
 GENERATED_NAMES = _words("package-lock.json pnpm-lock.yaml npm-shrinkwrap.json go.sum packages.lock.json")
 
 BINARY_SUFFIXES = _words("""
-    .7z .a .aac .apk .avi .avif .bin .bmp .bz2 .class .dat .db .deb .dll .dmg .doc .docx .duckdb .dylib .eot .exe
+    .7z .a .aac .apk .avi .avif .bin .bmp .bz2 .class .dat .db .deb .dll .dmg .doc .docx .duckdb .dylib .eot .epub .exe
     .flac .gif .gz .heic .ico .iso .jar .jpeg .jpg .lib .lz4 .mkv .mov .mp3 .mp4 .mpeg .npy .npz .o .obj .odp .ods
     .odt .ogg .onnx .otf .parquet .pdf .pickle .pkl .png .ppt .pptx .pt .pth .pyc .pyd .pyo .rar .rpm .safetensors
     .so .sqlite .sqlite3 .tar .tgz .tif .tiff .ttf .wasm .wav .webm .webp .whl .woff .woff2 .xls .xlsx .xz .zip .zst
@@ -153,7 +154,7 @@ def _is_code_name(name: str, suffix: str) -> bool:
 # Of documentation the contract says that the format follows the file name, PDF included.
 _SUFFIXES = {
     Domain.CODE: CODE_SUFFIXES,
-    Domain.DOCUMENTATION: frozenset(FORMATS) | {".pdf"},
+    Domain.DOCUMENTATION: frozenset(FORMATS) | frozenset(CONVERTED) | {".pdf"},
     Domain.CONVERSATIONS: frozenset(FORMATS),
-    Domain.RESEARCH: frozenset(FORMATS) | {".pdf", ".json"},
+    Domain.RESEARCH: frozenset(FORMATS) | frozenset(CONVERTED) | {".pdf", ".json"},
 }

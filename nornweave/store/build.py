@@ -12,6 +12,7 @@ import duckdb
 from nornweave.errors import StoreError
 from nornweave.settings import StorageSettings
 from nornweave.store.connection import WRITER_MEMORY, Connection, attach, limit_memory, load_vss, statement_file
+from nornweave.store.declared import NO_DECLARED_FILTERS, DeclaredFilters, fill_declared
 from nornweave.store.port import Candidate, GenerationCounts, Publication
 from nornweave.store.rows import publication_row
 
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 # An HNSW index costs 94 % of the build; below this many chunks exact search over a matrix is as fast (facts: 5-8 ms at
 # 100k) and finds everything.
 HNSW_FROM_CHUNKS = 200_000
-GENERATION_SCHEMA = "7"
+GENERATION_SCHEMA = "8"
 # DuckDB reads a column 2,048 rows at a time, which is more than a writer may hold where documents are megabytes long.
 LARGE_MEMORY = "4GB"
 # Chunks that are sorted at a time: some 20 MB with everything that is shown of them.
@@ -33,6 +34,7 @@ def build_generation(
     publication: Publication,
     settings: StorageSettings,
     facts: Mapping[str, str],
+    declared: DeclaredFilters = NO_DECLARED_FILTERS,
 ) -> Candidate:
     """Build ``file`` from the working file that ``connection`` has open.
 
@@ -44,14 +46,14 @@ def build_generation(
         duckdb.Error: the disk is full, or the working file is damaged.
     """
     try:
-        return _build(connection, file, publication, settings, facts)
+        return _build(connection, file, publication, settings, facts, declared)
     except duckdb.OutOfMemoryException:
         log.warning(
             "%s: texts are too large for %s of memory, building with %s", file.name, WRITER_MEMORY, LARGE_MEMORY
         )
     limit_memory(connection, LARGE_MEMORY)
     try:
-        return _build(connection, file, publication, settings, facts)
+        return _build(connection, file, publication, settings, facts, declared)
     finally:
         limit_memory(connection, WRITER_MEMORY)
 
@@ -62,11 +64,12 @@ def _build(
     publication: Publication,
     settings: StorageSettings,
     facts: Mapping[str, str],
+    declared: DeclaredFilters = NO_DECLARED_FILTERS,
 ) -> Candidate:
     file.unlink(missing_ok=True)
     attach(connection, file, "generation")
     try:
-        _fill(connection)
+        _fill(connection, declared)
         vector_index = _vector_index(connection, settings)
         if vector_index == "hnsw":
             index_vectors(connection, settings)
@@ -95,13 +98,14 @@ def _build(
     )
 
 
-def build_facts(settings: StorageSettings, dimensions: int) -> dict[str, str]:
+def build_facts(settings: StorageSettings, dimensions: int, declared: DeclaredFilters) -> dict[str, str]:
     """Return the versions that decide how a generation is built; if they change, the published one is outdated."""
     return {
         "generation_schema": GENERATION_SCHEMA,
         "vector_index": settings.vector_index,
         "hnsw_ef_search": str(settings.hnsw_ef_search),
         "dimensions": str(dimensions),
+        "filters": declared.version,
     }
 
 
@@ -113,8 +117,14 @@ def insert_publication(connection: Connection, table: str, publication: Publicat
     connection.unregister("publication_row")
 
 
-def _fill(connection: Connection) -> None:
-    for statement in connection.extract_statements(statement_file("generation") + statement_file("facets")):
+def _fill(connection: Connection, declared: DeclaredFilters) -> None:
+    _run(connection, statement_file("generation"))
+    fill_declared(connection, declared)
+    _run(connection, statement_file("declared") + statement_file("facets"))
+
+
+def _run(connection: Connection, statements: str) -> None:
+    for statement in connection.extract_statements(statements):
         needed = statement.named_parameters
         for values in _slices(connection) if "first" in needed else [{}]:
             connection.execute(statement, {name: values[name] for name in needed})
@@ -170,7 +180,7 @@ def _count(connection: Connection) -> GenerationCounts:
 
 
 def _drop_temporary_tables(connection: Connection) -> None:
-    for table in ("numbered_documents", "numbered", "occurrences", "named"):
+    for table in ("numbered_documents", "numbered", "occurrences", "named", "declared_said", "declared_values"):
         connection.execute(f"drop table if exists temp.{table}")
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeAlias
@@ -16,6 +16,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nornweave.settings.filters import PLACEHOLDER
 from nornweave.store.connection import Connection
 from nornweave.store.port import Mask
 
@@ -62,7 +63,24 @@ class Between:
     end: datetime | None = None
 
 
-Condition: TypeAlias = AnyOf | AnyName | PathGlob | Under | Between
+@dataclass(frozen=True, slots=True)
+class AnyNumber:
+    """A number of the field is one of these."""
+
+    field: str
+    numbers: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InRange:
+    """A number of the field lies between two numbers, both included; ``None`` leaves an end open."""
+
+    field: str
+    least: float | None = None
+    most: float | None = None
+
+
+Condition: TypeAlias = AnyOf | AnyName | PathGlob | Under | Between | AnyNumber | InRange
 
 
 def select_chunks(connection: Connection, conditions: Sequence[Condition], chunk_count: int) -> Mask:
@@ -89,6 +107,9 @@ def _chunk_numbers(connection: Connection, condition: Condition) -> NDArray[np.i
     if isinstance(condition, Between):
         where, values = _between(condition)
         query = f"select chunk_no from moments where {where}"
+    elif isinstance(condition, AnyNumber | InRange):
+        where, values = _numbers(condition)
+        query = f"select chunk_no from quantities where {where}"
     else:
         value_numbers, values = _facets(condition)
         query = f"select chunk_no from facets where value_no in ({value_numbers})"
@@ -109,6 +130,21 @@ def _between(condition: Between) -> _Where:
     if condition.end is not None:
         where += " and first <= ?"
         values.append(condition.end)
+    return where, values
+
+
+def _numbers(condition: AnyNumber | InRange) -> _Where:
+    if isinstance(condition, AnyNumber):
+        asked = json.dumps(condition.numbers)
+        return """field = ? and value in (select unnest(from_json(?, '["double"]')))""", [condition.field, asked]
+    where = "field = ?"
+    values: list[object] = [condition.field]
+    if condition.least is not None:
+        where += " and value >= ?"
+        values.append(condition.least)
+    if condition.most is not None:
+        where += " and value <= ?"
+        values.append(condition.most)
     return where, values
 
 
@@ -171,18 +207,38 @@ def path_expression(glob: str) -> str:
     * ``src/**`` and ``src/`` match everything below ``src``, and nothing below ``src_utils``;
     * ``\\`` takes the next character literally; letters match in their own case only.
     """
+    # What may begin anywhere need not be looked for.
+    return _expression(glob, _component).replace("(?s)(?:^|/)[^/]*", "(?s)", 1)
+
+
+def capturing_expression(glob: str, name: str) -> str:
+    """Translate a glob with names in braces, ``docs/{team}/**``; group 1 is what stands in the place of ``name``.
+
+    Every name stands for at least one character of one component.
+    """
+
+    def component(part: str) -> str:
+        *before, last = PLACEHOLDER.split(part)
+        named = zip(before[::2], before[1::2], strict=True)
+        return "".join(
+            _component(text) + ("([^/]+)" if each == name else "[^/]+") for text, each in named
+        ) + _component(last)
+
+    return _expression(glob, component)
+
+
+def _expression(glob: str, component: Callable[[str], str]) -> str:
     parts = _parts(glob)
     expression = "(?s)"
     for number, part in enumerate(parts):
         is_first, is_last = number == 0, number == len(parts) - 1
         if part != "**":
-            expression += ("^" if is_first else "") + _component(part) + ("$" if is_last else "/")
+            expression += ("^" if is_first else "") + component(part) + ("$" if is_last else "/")
         elif is_last:
             expression += "."
         else:
             expression += "(?:^|/)" if is_first else "(?:.*/)?"
-    # What may begin anywhere need not be looked for.
-    return expression.replace("(?s)(?:^|/)[^/]*", "(?s)", 1)
+    return expression
 
 
 def _parts(glob: str) -> list[str]:

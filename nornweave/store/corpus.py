@@ -18,8 +18,10 @@ from nornweave.settings import StorageSettings
 from nornweave.store.build import build_facts, build_generation, insert_publication
 from nornweave.store.checksums import check
 from nornweave.store.connection import Connection, explain
+from nornweave.store.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.store.generation import facts_of
 from nornweave.store.lock import WriterLock
+from nornweave.store.outcomes import Outcome, write_outcomes
 from nornweave.store.port import (
     Batch,
     Candidate,
@@ -43,16 +45,26 @@ KEEP_PUBLICATIONS = 200
 class DuckDBStore:
     """One domain's storage in one folder; implements ``port.Store``."""
 
-    def __init__(self, folder: Path, settings: StorageSettings, *, dimensions: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        settings: StorageSettings,
+        *,
+        dimensions: int,
+        declared: DeclaredFilters = NO_DECLARED_FILTERS,
+    ) -> None:
         self.folder = folder
         self.files = GenerationFiles(folder / "generations")
         self._settings = settings
         self._dimensions = dimensions
+        self._declared = declared
 
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> DuckDBWriter:
         """Return the domain's writer; entering it takes the lock."""
         lock = WriterLock(self.folder / "writer.lock", purpose=purpose, wait_s=wait_s)
-        return DuckDBWriter(self.folder / "working.duckdb", self.files, lock, self._settings, self._dimensions)
+        return DuckDBWriter(
+            self.folder / "working.duckdb", self.files, lock, self._settings, self._dimensions, self._declared
+        )
 
     def current(self) -> GenerationId | None:
         """Return the published generation, or ``None``."""
@@ -83,13 +95,20 @@ class DuckDBWriter:
     """The one writer of a working file; implements ``port.Writer``."""
 
     def __init__(
-        self, file: Path, files: GenerationFiles, lock: WriterLock, settings: StorageSettings, dimensions: int
+        self,
+        file: Path,
+        files: GenerationFiles,
+        lock: WriterLock,
+        settings: StorageSettings,
+        dimensions: int,
+        declared: DeclaredFilters,
     ) -> None:
         self._file = file
         self._files = files
         self._lock = lock
         self._settings = settings
         self._dimensions = dimensions
+        self._declared = declared
         self._resources = ExitStack()
 
     def __enter__(self) -> Self:
@@ -108,7 +127,22 @@ class DuckDBWriter:
         self._resources.close()
 
     def _close(self) -> None:
-        self._connection.close()
+        try:
+            write_outcomes(self._file.parent, self._outcomes())
+        except StoreError as error:
+            logger.warning("%s", error)
+        finally:
+            self._connection.close()
+
+    def _outcomes(self) -> tuple[Outcome, ...]:
+        rows = self._rows(
+            """
+            select source_id, path, gate, outcome, reason, strftime(looked_at, '%Y-%m-%dT%H:%M:%SZ')
+            from not_stored
+            order by outcome = 'skipped', source_id, path
+            """
+        )
+        return tuple(Outcome(*row) for row in rows)
 
     @contextmanager
     def _transaction(self) -> Iterator[Connection]:
@@ -306,7 +340,7 @@ class DuckDBWriter:
         return True
 
     def _facts(self, facts: Mapping[str, str]) -> dict[str, str]:
-        return {**facts, **build_facts(self._settings, self._dimensions)}
+        return {**facts, **build_facts(self._settings, self._dimensions, self._declared)}
 
     def current(self) -> GenerationId | None:
         """Return the published generation."""
@@ -318,7 +352,9 @@ class DuckDBWriter:
         publication = self._publication(generation, run_id)
         file = self._files.build_path(generation)
         try:
-            built = build_generation(self._connection, file, publication, self._settings, self._facts(facts))
+            built = build_generation(
+                self._connection, file, publication, self._settings, self._facts(facts), self._declared
+            )
         except duckdb.Error as error:
             file.unlink(missing_ok=True)
             raise StoreError(

@@ -41,6 +41,8 @@ from nornweave.store.inverted import (
 )
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.ranked_chunks import Hits
+from nornweave.store.served_documents import ServedDocument, documents_after
+from nornweave.store.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
 from nornweave.store.visibility import NO_STATEMENTS, SeenTerms, Visibilities, Visible
 from nornweave.types import ChunkId, DocumentId, Fact, Metadata, freeze
@@ -326,21 +328,37 @@ class Generation:
             self._masks[asked] = mask
         return mask if self._visible is None else mask & self._visible.chunks
 
-    def facet_counts(self, field: str, limit: int) -> list[tuple[str, int]]:
-        """Return the values that most chunks have in a field, with how many; ties by value."""
-        seen = None if self._visible is None else _literal(self._visible.numbers)
-        return self._rows(
-            """
-            select value, count(*) as chunks
-            from (select distinct value_no, value from facet_values where field = ?)
-            join facets using (value_no)
-            where ?::integer[] is null or chunk_no in (select unnest(?::integer[]))
-            group by value
-            order by chunks desc, value
-            limit ?
-            """,
-            [field, seen, seen, limit],
-        )
+    def value_counts(self, field: str, type_: str, limit: int, within: Mask | None = None) -> ValueCounts:
+        """Count the values that documents have in the column of a filter, those of the chunks ``within`` alone."""
+        try:
+            return count_values(self._cursor(), field, type_, self._documents, limit, self._within_seen(within))
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def unread_values(self, field: str, limit: int, within: Mask | None = None) -> UnreadValues:
+        """Return the values that are not of the type which their filter declares."""
+        try:
+            return unread_values(self._cursor(), field, self._documents, limit, self._within_seen(within))
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
+        """Return the first documents after a source and a path, by both; those with a chunk ``within`` alone."""
+        try:
+            return documents_after(self._cursor(), self._documents, after, limit, self._within_seen(within))
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def sources_of(self, path: str) -> tuple[str, ...]:
+        """Return the sources that have a document of this path."""
+        rows = self._rows("select document_no, source_id from documents where path = ?", [path])
+        return tuple(dict.fromkeys(name for number, name in rows if self.sees_document(number)))
+
+    def _within_seen(self, within: Mask | None) -> Mask | None:
+        """Return which chunks may be found, without those that may not be seen; ``None`` for all."""
+        if self._visible is None:
+            return within
+        return self._visible.chunks if within is None else within & self._visible.chunks
 
     def contents(self, numbers: Numbers) -> dict[int, str]:
         """Return the texts of chunks, by number."""

@@ -19,9 +19,9 @@ BRAKE_DOCUMENTS = 20
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A source that could not be listed, and why."""
+    """A source that was not listed: why it could not be; ``None`` when nobody asked for it."""
 
-    reason: str
+    reason: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +102,17 @@ def diff(
         looks=looks,
         removed=gone,
         held=held,
-        unavailable={key: value.reason for key, value in listings.items() if isinstance(value, Unavailable)},
+        unavailable={key: reason for key, value in listings.items() if (reason := _problem(value))},
         unchanged=sum(
             stored.content_hash is not None and key not in looked_at and key not in removed_keys
             for key, stored in manifest.items()
         ),
         listed=len(listed) + sum(key not in listed and key not in removed_keys for key in manifest),
     )
+
+
+def _problem(listing: Listing | Unavailable) -> str | None:
+    return listing.reason if isinstance(listing, Unavailable) else listing.problem
 
 
 def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
@@ -130,9 +134,12 @@ def _split_removals(
     held: list[Held] = []
     for source_id, documents in known.items():
         listing = listings.get(source_id)
-        if isinstance(listing, Unavailable):
+        if isinstance(listing, Unavailable) or (listing and listing.problem):
             continue  # nothing follows from what it does not list
         missing = [stored for stored in documents if (stored.source_id, stored.path) not in listed]
+        if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about
+            gone.extend(stored for stored in missing if stored.path in listing.withdrawn)
+            missing = [stored for stored in missing if stored.path not in listing.withdrawn]
         emptied = listing is not None and not listing.entries
         reason = None if confirm_deletes or listing is None else _brake(len(missing), len(documents), emptied=emptied)
         if missing and reason:

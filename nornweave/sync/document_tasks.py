@@ -7,8 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nornweave.chunking.chunker import Chunker
+from nornweave.parsing.confluence import confluence_document
 from nornweave.parsing.file import read_document
+from nornweave.parsing.jira import jira_document
 from nornweave.parsing.transfer import document_from, entry_from
+from nornweave.parsing.web_document import web_document
+from nornweave.parsing.web_page import read_web_page
 from nornweave.sources.files import stackexchange_document
 from nornweave.sources.github import github_document
 from nornweave.sources.inbox import inbox_document
@@ -20,13 +24,16 @@ from nornweave.sync.index_chunks import index_chunks
 from nornweave.types import Document, Domain, SourceId
 
 PARSERS: Mapping[str, Any] = {
+    "confluence": confluence_document,
     "file": read_document,
     "github": github_document,
     "inbox": inbox_document,
+    "jira": jira_document,
     "messages": parse_messages,
     "slack": slack_document,
     "stackexchange": stackexchange_document,
     "transcript": parse_transcript,
+    "web": web_document,
 }
 
 
@@ -47,4 +54,4 @@ def index(values: Mapping[str, Any], raw: bytes) -> Sequence[IndexedChunk]:
     return list(index_chunks(document, chunker, array("q", raw), values["encoder_version"]))
 
 
-TASKS = {"parse": parse, "index": index}
+TASKS = {"parse": parse, "index": index, "web_page": read_web_page}

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from nornweave.chunking.chunker import Chunker
+from nornweave.chunking.sections import CONVERTED
 from nornweave.chunking.spans import KnownStarts, Lines, TokenIndex
 from nornweave.facts.extract import extract_facts
 from nornweave.facts.passage import Passage
@@ -75,7 +76,7 @@ def _passage(document: Document, chunk: Chunk | None = None) -> Passage:
         text=document.text[span.start : span.end],
         start=span.start,
         domain=document.domain.value,
-        format=document.format,
+        format="markdown" if document.format in CONVERTED else document.format,
         path=document.path,
         title=(chunk.title if chunk else None) or document.title,
         section=chunk.section if chunk else None,

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self
 
 from nornweave.errors import ConfirmationError, NornWeaveError, SourceUnavailableError
-from nornweave.sources.protocol import Source
+from nornweave.sources.protocol import Source, Watched
 from nornweave.store.port import Batch, Candidate, Publication, Writer
 from nornweave.sync.confirmations import Subject
 from nornweave.sync.diff import Changes, Unavailable, diff, held_state
@@ -140,7 +140,7 @@ class DomainSync:
         """List the sources and compare them with the manifest."""
         if self._changes is None:
             with self._timed("list"):
-                self._listings = {source.id: _list(source) for source in self._parts.sources}
+                self._listings = {source.id: self._list(source) for source in self._parts.sources}
                 self._changes = self._compare()
             self._outcomes["unchanged"] += self._changes.unchanged
         return self._changes
@@ -273,6 +273,21 @@ class DomainSync:
             run_id=self._options.run_id,
         )
 
+    def _list(self, source: Source) -> Listing | Unavailable:
+        if self._options.sources and source.id not in self._options.sources:
+            return Unavailable(None)
+        if isinstance(source, Watched):
+            source.watched_by(partial(self._show_reading, source.id))
+        try:
+            return source.list()
+        except SourceUnavailableError as error:
+            logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
+            return Unavailable(str(error))
+
+    def _show_reading(self, source_id: str, documents: int, size: int, expected: int | None) -> None:
+        self._progress(f"read {source_id}", size // 1024, 0)
+        self._progress(f"list {source_id}", documents, expected or 0)
+
     def _compare(self) -> Changes:
         """Compare the listings with the manifest; what the brake holds goes only if a person has confirmed it."""
         compare = partial(
@@ -310,11 +325,3 @@ class DomainSync:
             yield
         finally:
             self._seconds[step] += time.perf_counter() - started
-
-
-def _list(source: Source) -> Listing | Unavailable:
-    try:
-        return source.list()
-    except SourceUnavailableError as error:
-        logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
-        return Unavailable(str(error))

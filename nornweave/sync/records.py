@@ -24,7 +24,7 @@ from nornweave.text import analyzer, index_fields
 from nornweave.types import Domain, Failure, GenerationId, Skip, digest
 
 Progress = Callable[[str, int, int], None]
-"""Called with ``domain step``, done, total."""
+"""Called with ``domain step``, done, total; 0 where the total is not known."""
 
 
 def no_progress(step: str, done: int, total: int) -> None:
@@ -111,6 +111,7 @@ class SyncOptions:
         full: read and chunk everything again; vectors of unchanged texts are reused.
         confirm_deletes: carry out the removals that the mass-delete brake holds.
         accept_quality: publish even if the judged sets say that the candidate is worse.
+        sources: ids of the sources to list; empty: all of the domain. The documents of the others stay.
         wait_s: how long to wait for another writer of the domain.
         run_id: of the run that this sync belongs to, for the publication's event.
     """
@@ -118,6 +119,7 @@ class SyncOptions:
     full: bool = False
     confirm_deletes: bool = False
     accept_quality: bool = False
+    sources: tuple[str, ...] = ()
     wait_s: float = 60
     run_id: str = ""
 

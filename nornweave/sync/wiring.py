@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from nornweave.chunking.chunker import Chunker
-from nornweave.settings import DomainSettings, Settings
+from nornweave.settings import DomainSettings, Settings, SourceType
+from nornweave.sources.git.clone import remove_unused
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.opening import open_source
 from nornweave.sync.confirmations import Confirmations
 from nornweave.sync.pipeline import DomainSync
 from nornweave.sync.records import DomainParts, Gate, Progress, SyncOptions
-from nornweave.types import Domain, SourceId
-from nornweave.wiring import encoder_of, store_of
-
-INBOX = SourceId("inbox")
+from nornweave.types import Domain
+from nornweave.wiring import INBOX, encoder_of, store_of
 
 
 def domain_sync(
@@ -25,8 +24,13 @@ def domain_sync(
     progress(f"{domain.value} load", 0, 1)
     parts = domain_parts(settings, domain)
     progress(f"{domain.value} load", 1, 1)
+    remove_unused(settings.data_dir, _repositories(settings))
     confirm = partial(confirmations_of(settings).redeem, domain)
     return DomainSync(parts, options, progress, gate=gate, confirm=confirm)
+
+
+def _repositories(settings: Settings) -> list[str]:
+    return [source.url for source in settings.sources if source.type is SourceType.GIT and source.url is not None]
 
 
 def domain_parts(settings: Settings, domain: Domain) -> DomainParts:

@@ -43,6 +43,9 @@ _SPOKEN_DATE = re.compile(
     re.IGNORECASE,
 )
 
+# Formats whose threads have a number or a key.
+_NUMBERED = frozenset({"github", "jira"})
+
 
 def terms_by_field(document: Document, chunk: Chunk) -> dict[str, Frequencies]:
     """Count the terms of a chunk: term → occurrences in each of ``types.FIELDS``.
@@ -75,7 +78,7 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
 def thread_number(document: Document, chunk: Chunk) -> str | None:
     """Return the number by which people call the issue or pull request that a chunk is from; nothing in it says so."""
     thread = chunk.metadata.get("thread_id")
-    return thread.rpartition("#")[2] if document.format == "github" and isinstance(thread, str) else None
+    return thread.rpartition("#")[2] if document.format in _NUMBERED and isinstance(thread, str) else None
 
 
 def asked_keys(text: str) -> set[str]:

@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
 from nornweave.inbox.deposits import InboxDocument
+from nornweave.inbox.life_cycle import DocumentState, Page
 from nornweave.retrieval.items import citation_of
 from nornweave.store.former_chunks import FormerPlace
 from nornweave.store.generation import StoredChunk, StoredText
@@ -65,6 +66,54 @@ class DepositDocument(TypedDict):
     source_path: str
     status: Literal["ACCEPTED", "REJECTED"]
     reason: str | None
+
+
+class DocumentStateDocument(TypedDict):
+    """Where a document stands after the last sync."""
+
+    source_path: str
+    source_id: str
+    status: Annotated[
+        Literal["accepted", "indexed", "failed", "skipped", "deleted"],
+        Field(description="`accepted` waits for the next sync, `deleted` goes with it"),
+    ]
+    generation: Annotated[str | None, Field(description="that has it; of one that failed an older version of it")]
+    reason: str | None
+    updated_at: str | None
+    size: Annotated[int | None, Field(description="bytes that were handed in, of other sources bytes of its text")]
+    chunks: int
+
+
+class DocumentsDocument(TypedDict):
+    """Documents by source and path."""
+
+    documents: list[DocumentStateDocument]
+    next: Annotated[str | None, Field(description="pass it as `cursor` to get those after them; null at the end")]
+
+
+class WithdrawnDocument(TypedDict):
+    """A document that was taken out of the inbox."""
+
+    source_path: str
+    status: Literal["DELETED"]
+
+
+def documents_document(page: Page) -> DocumentsDocument:
+    """Return a page of documents."""
+    return {"documents": [_state_document(state) for state in page.documents], "next": page.next}
+
+
+def _state_document(state: DocumentState) -> DocumentStateDocument:
+    return {
+        "source_path": state.source_path,
+        "source_id": state.source_id,
+        "status": state.status.value,
+        "generation": state.generation,
+        "reason": state.reason,
+        "updated_at": state.updated_at,
+        "size": state.size,
+        "chunks": state.chunks,
+    }
 
 
 def chunk_document(domain: Domain, chunk: StoredChunk, generation: str) -> ChunkDocument:

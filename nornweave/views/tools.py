@@ -26,6 +26,7 @@ TITLE_CHARACTERS = 160
 LINE_CHARACTERS = 240
 NAME_CHARACTERS = 80
 ALSO_SHOWN = 3
+FILTER_VALUES = 6
 
 Link: TypeAlias = Callable[[str, str | None], str]
 """Chunk id and the citation's own URL → the URL that a reader opens."""
@@ -122,12 +123,23 @@ def domain_status_document(described: Mapping[str, JsonValue], health: Mapping[s
         "documents": documents if isinstance(documents, int) else 0,
         "chunks": chunks if isinstance(chunks, int) else 0,
         "filters": {
-            str(one["key"]): str(one["type"])
+            str(one["key"]): _filter_described(one)
             for one in (filters if isinstance(filters, list) else [])
-            if isinstance(one, Mapping)
+            if isinstance(one, Mapping) and ("from" not in one or one.get("documents"))
         },
         "notices": [line(str(one), LINE_CHARACTERS) for one in (notices if isinstance(notices, list) else [])],
     }
+
+
+def _filter_described(described: Mapping[str, JsonValue]) -> str:
+    """Name the type of a filter; of a declared one, which nobody can guess, also its frequent values or its range."""
+    kind, values = str(described["type"]), described.get("values")
+    if "from" not in described or not isinstance(values, list):
+        return kind
+    if "min" in described:
+        return f"{kind}, from {described['min']} to {described['max']}"
+    names = [line(str(one["value"]), NAME_CHARACTERS) for one in values[:FILTER_VALUES] if isinstance(one, Mapping)]
+    return f"{kind}, such as {', '.join(names)}"
 
 
 def line(text: str, limit: int) -> str:

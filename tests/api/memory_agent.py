@@ -46,6 +46,10 @@ class MemoryAgent:
     def agent_id(self) -> str:
         return f"{self.domain.value}-memory"
 
+    @property
+    def ingestion_problem(self) -> str | None:
+        return "its encoder is lost" if self.state is AgentState.DEGRADED else None
+
     def recall(self, question: Question) -> RecallResponse:
         with self._lock:
             self.asked.append(question)

@@ -18,6 +18,7 @@ from nornweave.answer.text_renderer import render_answer
 from nornweave.errors import QueryError, SourceUnavailableError, StoreError
 from nornweave.feedback.book import FeedbackBook, FeedbackDocument
 from nornweave.fusion.records import Answer, Recalled
+from nornweave.inbox.life_cycle import DocumentsQuery, DocumentStatus, ForeignDocumentError
 from nornweave.models.encoders.memo import EncoderLoad
 from nornweave.retrieval.question import Question
 from nornweave.settings.fusion import FusionSettings
@@ -28,6 +29,7 @@ from nornweave.views import (
     Deposit,
     DepositDocument,
     DocumentDocument,
+    DocumentsDocument,
     FormerDocument,
     FusionResult,
     LedgerDocument,
@@ -43,6 +45,7 @@ from nornweave.views.evaluations import (
     evaluations_document,
 )
 from nornweave.views.status import StatusDocument
+from nornweave.views.texts import DocumentStateDocument
 
 THREADS = 16
 
@@ -191,7 +194,25 @@ class MemoryEngine:
             "notices": [],
         }
 
-    def deposit(self, domain: Domain, documents: Sequence[Deposit]) -> list[DepositDocument]:
+    def documents(self, domain: Domain, asked: DocumentsQuery) -> DocumentsDocument:
+        state: DocumentStateDocument = {
+            "source_path": "runbooks/refunds.md",
+            "source_id": "inbox",
+            "status": "failed" if asked.status is DocumentStatus.FAILED else "indexed",
+            "generation": "gen-000001",
+            "reason": None,
+            "updated_at": "2026-01-20T10:00:00Z",
+            "size": 31,
+            "chunks": 1,
+        }
+        return {"documents": [state][: asked.limit], "next": None}
+
+    def withdraw(self, domain: Domain, source_path: str) -> bool:
+        if source_path == "guide.md":
+            raise ForeignDocumentError(source_path, ["handbook"])
+        return source_path == "runbooks/refunds.md"
+
+    def deposit(self, domain: Domain, documents: Sequence[Deposit], key: str | None = None) -> list[DepositDocument]:
         if documents[0].source_path == "full.md":
             raise SourceUnavailableError("the inbox '/srv/secret/place' cannot be written: No space left on device")
         with self._lock:

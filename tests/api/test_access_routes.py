@@ -51,7 +51,8 @@ MASKED = {
     "GET /conflicts/{entry_id}", "GET /conflicts/{entry_id}.json", "POST /feedback/form",
 }  # fmt: skip
 FOR_OPERATORS = {
-    "GET /evaluations", "GET /evaluations/compare", "GET /metrics", "POST /agents/{domain}/ingest", "GET /quality",
+    "GET /evaluations", "GET /evaluations/compare", "GET /metrics", "POST /agents/{domain}/ingest", "POST /ingest",
+    "GET /agents/{domain}/documents", "DELETE /agents/{domain}/documents/{source_path:path}", "GET /quality",
     "GET /quality.json", "GET /status", "GET /status.json", "POST /status/sync",
 }  # fmt: skip
 
@@ -285,7 +286,10 @@ def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) ->
         ("GET", "/status.json", {}),
         ("POST", "/status/sync", {"content": "domain=nowhere", "headers": form}),
     ]
-    assert {f"{method} {path.replace('code', '{domain}')}" for method, path, _ in calls} == FOR_OPERATORS
+    calls += [("GET", "/agents/code/documents", {}), ("DELETE", "/agents/code/documents/nothing.py", {})]
+    named = {f"{method} {path.replace('code', '{domain}')}" for method, path, _ in calls}
+    alone = {"POST /ingest"}  # the same function at the root of an agent that is served alone
+    assert {one.replace("nothing.py", "{source_path:path}") for one in named} == FOR_OPERATORS - alone
 
     async def test(app: Any) -> None:
         for token, expected in (

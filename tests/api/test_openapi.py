@@ -22,7 +22,8 @@ def test_every_route_is_described(document: dict[str, Any]) -> None:
     assert set(document["paths"]) == {
         "/agents", "/agents/{domain}/recall", "/agents/{domain}/describe", "/agents/{domain}/health",
         "/health", "/ready", "/metrics", "/recall", "/describe", "/query", "/feedback", "/fuse",
-        "/agents/{domain}/ingest", "/evaluations", "/evaluations/compare", "/v1/models", "/v1/chat/completions",
+        "/agents/{domain}/ingest", "/ingest", "/agents/{domain}/documents", "/agents/{domain}/documents/{source_path}",
+        "/evaluations", "/evaluations/compare", "/v1/models", "/v1/chat/completions",
         "/chunks/{chunk_id}", "/documents/{domain}/{source_id}/{path}", "/conflicts",
     }  # fmt: skip
     for operations in document["paths"].values():

@@ -90,12 +90,19 @@ def test_another_process_sees_it_with_its_progress(corpus: Settings) -> None:
     folder.mkdir()
     made = {"pid": os.getpid(), "created": psutil.Process().create_time(), "since": present().isoformat()}
     (folder / "code.json").write_text(json.dumps(made))
-    (folder / "code.progress").write_text(json.dumps({"step": "code embed", "done": 3, "total": 7}))
+    (folder / "code.progress").write_text(
+        json.dumps({"step": "code embed", "done": 3, "total": 7, "pace": "3 of 7 chunks"})
+    )
     running = Syncs(corpus).running(Domain.CODE)
     assert running is not None and (running.step, running.done, running.total) == ("code embed", 3, 7)
     with live(create_app(corpus, environment={})) as url:
         page = httpx.get(f"{url}/status", headers={"accept": "text/html"}, timeout=60).text
-    assert "computing vectors, 3 of 7" in page and 'max="7"' in page
+    assert "computing vectors, 3 of 7 chunks" in page and 'max="7"' in page
+    told = {"step": "code list issues", "done": 300, "total": 0, "pace": "300 documents, 1.5 MiB, 40/s"}
+    (folder / "code.progress").write_text(json.dumps(told))
+    with live(create_app(corpus, environment={})) as url:
+        page = httpx.get(f"{url}/status", headers={"accept": "text/html"}, timeout=60).text
+    assert "reading issues, 300 documents, 1.5 MiB, 40/s." in page
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"pid": 1, "created": 0, "since": "x"}', '{"pid": "x"}'])

@@ -377,6 +377,16 @@ def test_outlines_tile(text: str) -> None:
         assert (ends or [0])[-1] == len(text)
 
 
+def test_a_chunk_of_html_names_the_anchor_that_it_stands_below() -> None:
+    long = " ".join(f"word{number}" for number in range(300))
+    text = f"""<p>Before.</p><h1 id="top">Top</h1><h2 id="one">One</h2><p>First.</p>
+        <h2>Two</h2><p>Second.</p><h2 id="api">API</h2><dl><dt id="api.f">f(x)</dt><dd>{long}</dd>
+        <dt id="api.g">g(x)</dt><dd>{long}</dd></dl>"""
+    found = [(chunk.title, chunk.metadata.get("anchor")) for chunk in chunks(text, "html")]
+    assert found[:2] == [("One", "one"), ("Two", "one")]
+    assert {anchor for title, anchor in found if title == "API"} == {"api", "api.g"}
+
+
 HOSTILE = {
     "brackets": "[" * 200_000,
     "stars": "*" * 200_000,

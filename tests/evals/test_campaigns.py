@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from evals.campaigns.cloning import kill_clones
 from evals.campaigns.damaging import damage_files
+from evals.campaigns.fetching import kill_readings
 from evals.campaigns.filling import fill_disks
 from evals.campaigns.killing import kill_syncs
 from evals.campaigns.publishing import publish_while_reading
@@ -21,6 +24,8 @@ pytestmark = pytest.mark.slow
     ("campaign", "runs", "outcome"),
     [
         (kill_syncs, 1, "times equal to a first sync"),
+        (partial(kill_readings, documents=30), 3, "readings equal to one without kills"),
+        (kill_clones, 2, "times equal to the tip"),
         (fill_disks, 1, "times equal to a first sync with room"),
         (publish_while_reading, 11, "answers"),
         (share_installation, 1, "judgments stored"),

@@ -424,3 +424,9 @@ def test_any_text_gives_facts_inside_it(parts: list[str], subject: str, domain: 
     for fact in read(text, subject=subject, domain=domain, format="markdown"):
         assert 0 <= fact.span.start <= fact.span.end <= len(text)
         assert fact.name
+
+
+@pytest.mark.parametrize("tag", ["li", "code", "h2"])
+def test_a_tag_whose_attributes_stand_on_several_lines_keeps_them(tag: str) -> None:
+    fact = only(f"<ul>\n<{tag} class='a'\n    id='b'>x</{tag}>\n</ul>\n\nThe default timeout is 30 seconds.\n")
+    assert (fact.name, fact.value, fact.line) == ("timeout", "30", 5)

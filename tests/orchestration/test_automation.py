@@ -12,8 +12,8 @@ from workspace_support import Configure
 
 from nornweave.settings import Settings
 from nornweave.sources.files import FilesSource
-from nornweave.sync.wiring import INBOX
 from nornweave.types import Domain, SourceId
+from nornweave.wiring import INBOX
 from orchestration.automation import look_at
 from orchestration.definitions import build_definitions
 from orchestration.instance import DOMAIN_TAG

@@ -12,6 +12,13 @@ from nornweave.errors import QueryError
 DECLARED = {
     "code": {"language": "string", "since": "datetime"},
     "research": {"authors": "list", "date_range": "date_range"},
+    "documentation": {
+        "environment": "keyword",
+        "severity": "integer",
+        "load": "number",
+        "public": "boolean",
+        "reviewed": "date",
+    },
 }
 PAIRS = [
     ("q", "what about errors & <b>?"),
@@ -46,6 +53,28 @@ def test_it_asks_what_the_api_is_asked() -> None:
     assert (body.top_k, body.explain) == (20, True)
 
 
+def test_declared_filters_are_asked_by_their_types() -> None:
+    body = form(
+        ("q", "x"),
+        ("documentation.environment", "prod"),
+        ("documentation.environment", "a, b"),
+        ("documentation.severity.min", "2"),
+        ("documentation.severity.max", "4"),
+        ("documentation.load", "0.5"),
+        ("documentation.public", "true"),
+        ("documentation.reviewed.start", "2026-01-01"),
+    ).body()
+    assert body.filters == {
+        "documentation": {
+            "environment": ["prod", "a, b"],
+            "severity": {"min": 2, "max": 4},
+            "load": 0.5,
+            "public": True,
+            "reviewed": {"start": "2026-01-01"},
+        }
+    }
+
+
 def test_blank_fields_are_left_out() -> None:
     assert form(("q", " x "), ("code.language", " "), ("domain", ""), ("top_k", "")) == form(("q", "x"))
 
@@ -59,6 +88,11 @@ def test_blank_fields_are_left_out() -> None:
         ([("research.date_range", "x")], "research.date_range"),
         ([("research.date_range.middle", "x")], "research.date_range.middle"),
         ([("code.language", "go"), ("code.language", "rust")], "code.language"),
+        ([("documentation.severity", "high")], "documentation.severity"),
+        ([("documentation.severity.start", "3")], "documentation.severity.start"),
+        ([("documentation.severity", "3"), ("documentation.severity.min", "1")], "documentation.severity.min"),
+        ([("documentation.severity.min", "1"), ("documentation.severity", "3")], "documentation.severity"),
+        ([("documentation.public", "yes")], "documentation.public"),
         ([("top_k", "many")], "top_k"),
         ([("top_k", "²")], "top_k"),
     ],

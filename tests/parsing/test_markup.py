@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.parsing.front_matter import FORMATS, MarkupFacts, describe
+from nornweave.types import JsonValue, Metadata
 
 PAGES = Path(__file__).parents[1] / "golden" / "sections"
 
@@ -25,11 +27,17 @@ def test_formats_follow_the_suffix() -> None:
     }
 
 
+def without_fields(metadata: Metadata) -> dict[str, JsonValue]:
+    """Return what is read out of the fields at the head, without the fields themselves."""
+    assert metadata["front_matter"]
+    return {key: value for key, value in metadata.items() if key != "front_matter"}
+
+
 def test_front_matter_of_a_paper() -> None:
     facts = describe((PAGES / "paper.md").read_text(encoding="utf-8"), "markdown")
     assert facts.title == "Retrieval without tears"
     assert facts.updated_at == datetime(2017, 6, 12, tzinfo=UTC)
-    assert dict(facts.metadata) == {
+    assert without_fields(facts.metadata) == {
         "authors": ("Vaswani, A.", "Shazeer, N."),
         "tags": ("retrieval", "ranking"),
         "publication_date": "2017-06-12",
@@ -50,11 +58,33 @@ def test_head_of_html() -> None:
     facts = describe((PAGES / "guide.html").read_text(encoding="utf-8"), "html")
     assert (facts.title, facts.url) == ("Refunds & disputes", "https://example.org/refunds")
     assert facts.updated_at == datetime(2025, 11, 5, 10, tzinfo=UTC)
-    assert dict(facts.metadata) == {
+    assert without_fields(facts.metadata) == {
         "authors": ("Ada Lovelace",),
         "tags": ("refunds", "disputes"),
         "publication_date": "2025-11-05",
     }
+
+
+@pytest.mark.parametrize(
+    ("text", "form", "fields"),
+    [
+        (
+            "---\nEnvironment: prod\nlast-seen: 2026-01-02\ndeploy: {Region: eu, teams: [a, b]}\n'': x\nnone:\n---\n",
+            "markdown",
+            {"environment": "prod", "last_seen": "2026-01-02", "deploy": {"region": "eu", "teams": ["a", "b"]}},
+        ),
+        ("+++\nrate = inf\nbig = 99999999999999999999\n+++\n", "markdown", {"rate": "inf", "big": "9" * 20}),
+        (
+            f"---\ndeep: {'[' * 9}{']' * 9}\nlong: {'x' * 3000}\n---\n",
+            "markdown",
+            {"deep": [[[[None]]]], "long": "x" * 1024},
+        ),
+        ("A\n=\n\n:Severity: 3\n", "rst", {"severity": "3"}),
+        ("<head><meta name='DC.env' content='prod'></head>", "html", {"dc_env": "prod"}),
+    ],
+)
+def test_every_field_is_stated_as_json_within_bounds(text: str, form: str, fields: dict[str, Any]) -> None:
+    assert describe(text, form).metadata["front_matter"] == fields
 
 
 def test_citation_tags_of_html() -> None:
@@ -63,7 +93,7 @@ def test_citation_tags_of_html() -> None:
     <meta name=citation_journal_title content="J"><meta name=citation_doi content="10.1/x"></head><body>"""
     facts = describe(page, "html")
     assert facts.title == "On <i>x</i>"
-    assert dict(facts.metadata) == {
+    assert without_fields(facts.metadata) == {
         "authors": ("A, B.", "C, D."),
         "publication_date": "2020-05-06",
         "doi": "10.1/x",

@@ -13,11 +13,17 @@ from growth import assert_subquadratic
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from nornweave.chunking.chunker import Chunker
+from nornweave.chunking.spans import KnownStarts, TokenIndex
 from nornweave.errors import DocumentError
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.parsing.file import read_document
 from nornweave.parsing.parsed import Parsed
+from nornweave.parsing.pdf import ocr
 from nornweave.parsing.pdf.document import parse_pdf
 from nornweave.parsing.pdf.glyphs import read_page
 from nornweave.parsing.pdf.hyphens import Hyphens
+from nornweave.types import Domain, Entry, SourceId
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
 
@@ -237,7 +243,9 @@ def test_scanned() -> None:
     pixels.clear_with(200)
     for _ in range(2):
         document.new_page().insert_image((0, 0, 595, 842), pixmap=pixels)
-    assert _error(document.tobytes()).startswith("no text layer: looks scanned (2 pages, 2 only images); run OCR")
+    found = "no text layer: looks scanned (2 pages, 2 only images); "
+    remedy = "OCR finds no text in them" if ocr.installed() else "install the language data of Tesseract"
+    assert _error(document.tobytes()).startswith(found + remedy)
 
 
 def test_blank() -> None:
@@ -394,3 +402,62 @@ def test_long_documents_are_read_in_linear_time() -> None:
 
     assert len(parse_pdf(of_papers(16)).page_starts) == 48
     assert_subquadratic(parse_pdf, of_papers, 16, times=8)
+
+
+# OCR -----------------------------------------------------------------------------------------------------------------
+
+
+def scanned(*texts: str | None) -> bytes:
+    """Return a PDF of pages that are pictures of text; ``None`` is a page with a text layer."""
+    with pymupdf.open() as drawn, pymupdf.open() as document:
+        for text in texts:
+            page = document.new_page()
+            if text is None:
+                page.insert_text((72, 72), "This page has a text layer of its own.", fontsize=14)
+                continue
+            original = drawn.new_page()
+            original.insert_text((72, 90), text, fontsize=18)
+            page.insert_image(page.rect, pixmap=original.get_pixmap(dpi=150))
+        return bytes(document.tobytes())
+
+
+@pytest.mark.skipif(ocr.installed() is None, reason="the language data of Tesseract is not installed")
+def test_scanned_pages_are_read_by_ocr_and_marked() -> None:
+    parsed = parse_pdf(scanned("Invoices are due within thirty days.", None, "Reminders cost nine euros."))
+    assert "Invoices are due within thirty days." in parsed.text
+    assert "This page has a text layer of its own." in parsed.text
+    assert parsed.metadata["ocr_pages"] == (1, 3)
+    assert len(parsed.page_starts) == 3
+    assert parsed.text[parsed.page_starts[2] :].startswith("Reminders cost nine euros.")
+    document = read_document(
+        SourceId("s"), Entry(path="a.pdf", gate=""), scanned("Only a picture.", None), domain=Domain.RESEARCH
+    )
+    index = TokenIndex(document.text, KnownStarts(HashEncoder(16).tokenizer.token_starts(document.text)))
+    marks = [
+        (chunk.page, chunk.metadata.get("ocr")) for chunk in Chunker("HIERARCHICAL_SECTIONS", 8).chunk(document, index)
+    ]
+    assert set(marks) == {(1, True), (2, None)}
+
+
+@pytest.mark.skipif(ocr.installed() is None, reason="the language data of Tesseract is not installed")
+def test_scanned_pages_beyond_the_limit_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ocr, "MAX_PAGES", 1)
+    parsed = parse_pdf(scanned("First page of many.", "Second page of many."))
+    assert "First page" in parsed.text
+    assert "Second page" not in parsed.text
+    assert parsed.metadata["left_out"] == ("page 2: scanned; beyond 1 pages or the time for OCR",)
+
+
+def test_without_tesseract_scanned_pages_are_named_with_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("TESSDATA_PREFIX", str(tmp_path))
+    ocr.installed.cache_clear()
+    try:
+        assert ocr.version() == "no-ocr"
+        parsed = parse_pdf(scanned(None, "A scanned page."))
+        assert parsed.metadata["left_out"] == (f"page 2: scanned; {ocr.INSTALL}",)
+        assert _error(scanned("A scanned page.")).endswith(ocr.INSTALL)
+    finally:
+        monkeypatch.undo()
+        ocr.installed.cache_clear()

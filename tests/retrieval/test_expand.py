@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.retrieval import expand
-from nornweave.retrieval.expand import MAX_CHARACTERS, acronym_variants, should_expand, variants
+from nornweave.retrieval.expand import (
+    MAX_CHARACTERS,
+    acronym_variants,
+    should_expand,
+    stated_category,
+    variants,
+)
+from nornweave.types import JsonValue
 
 ANY_QUERY = st.one_of(
     st.text(max_size=300),
@@ -49,6 +56,31 @@ ANY_QUERY = st.one_of(
 )
 def test_variants_of_a_query(query: str, expected: tuple[str, ...]) -> None:
     assert variants(query)[: len(expected) or 1] == expected
+
+
+@pytest.mark.parametrize(
+    ("filters", "category"),
+    [
+        ({"error_category": "INFRA_ERROR"}, "INFRA_ERROR"),
+        ({"error_category": ["infra_error"]}, "INFRA_ERROR"),
+        ({"category": "CODE_ERROR"}, "CODE_ERROR"),
+        ({"category": "runbook", "environment": "prod"}, None),
+        ({"error_category": ["INFRA_ERROR", "CODE_ERROR"]}, None),
+        ({"error_category": 3}, None),
+        ({}, None),
+    ],
+)
+def test_the_error_category_that_is_filtered_by(filters: dict[str, JsonValue], category: str | None) -> None:
+    assert stated_category(filters) == category
+
+
+def test_keywords_of_a_stated_category_come_right_after_the_acronyms() -> None:
+    assert variants("JWT authentication", category="CONFIG_ERROR") == (
+        "JSON Web Token authentication",
+        "JWT authentication configuration",
+    )
+    stated = variants("refund fails with connection refused", category="TEST_ERROR")
+    assert stated[0] == "refund fails with connection refused test", "what is stated goes before what shows"
 
 
 @pytest.mark.parametrize("query", ["rapid", "therapist", "prestige", "RAPID_MODE", "the rest of it"])

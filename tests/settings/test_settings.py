@@ -73,6 +73,61 @@ def test_the_environment_wins(tmp_path: Path) -> None:
         ("domains: {code: {chunking: {max_chunk_tokens: lots}}}", ["max_chunk_tokens", "'lots'", "integer"]),
         ("domains: {code: {embedding: {modl: x}}}", ["modl", "batch_size, device, dimensions, model"]),
         ("domains: {code: {domain_id: research}}", ["domain_id", "may not be overridden"]),
+        (
+            "domains: {documentation: {filters: [{key: Env, type: keyword, from: metadata.x}]}}",
+            ["filters.0.key", "'Env'"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: text, from: metadata.x}]}}",
+            ["filters.0.type", "'text'", "'keyword', 'integer', 'number', 'boolean' or 'date'"],
+        ),
+        ("domains: {documentation: {filters: [{key: env, type: keyword}]}}", ["filters.0.from", "missing"]),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: []}]}}",
+            ["filters.0.from", "at least 1"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: header.x}]}}",
+            ["'header.x'", "front_matter.KEY, metadata.KEY, path:GLOB"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: metadata.}]}}",
+            ["'metadata.'", "front_matter.KEY"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:docs/{other}/**'}]}}",
+            ["'path:docs/{other}/**'", "write {env} once"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:/docs/{env}'}]}}",
+            ["inside a source"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:{env}-{b}/x'}]}}",
+            ["two names between two slashes"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: 'path:{env}/{b'}]}}",
+            ["a brace that belongs to no {name}"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: integer, from: source.id}]}}",
+            ["'source.id'", "'integer'", "keyword can"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: env, type: keyword, from: metadata.x, column: y}]}}",
+            ["filters.0.column", "from, key, type"],
+        ),
+        (
+            "domains: {documentation: {filters: [{key: format, type: keyword, from: metadata.x}]}}",
+            ["'format' (type keyword, from metadata.x)", "built-in filter 'format' (type string"],
+        ),
+        (
+            "domains: {code: {filters: [{key: a, type: date, from: metadata.x}, "
+            "{key: a, type: date, from: metadata.y}]}}",
+            ["'a' is declared twice"],
+        ),
+        ("domains: {documentation: {filters: {a: b}}}", ["documentation.filters", "tuple"]),
         ("- a", ["mapping", "list"]),
         ("a: [", ["not valid YAML"]),
         ("a: &a [*a, *a]", ["'a'"]),
@@ -83,6 +138,24 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, said: list[str]) -> N
         load_settings(write(tmp_path, text), {})
     for part in said:
         assert part in str(caught.value)
+
+
+def test_declared_filters_join_the_built_in_and_the_usual_ones(tmp_path: Path) -> None:
+    text = """domains: {documentation: {filters: [
+      {key: format, type: string, column: format},
+      {key: environment, type: keyword, from: front_matter.environment},
+      {key: team, type: keyword, from: [metadata.team, "path:docs/{team}/**"]}]}}"""
+    settings = load_settings(write(tmp_path, text), {})
+    filters = {each.key: each for each in settings.domains[Domain.DOCUMENTATION].filters}
+    assert [*filters] == [
+        *("path_glob", "format", "heading_path", "category", "confidence", "error_category", "environment", "team"),
+    ]
+    assert filters["environment"].origins == ("front_matter.environment",)
+    assert filters["team"].origins == ("metadata.team", "path:docs/{team}/**")
+    assert filters["confidence"].origins[0] == "metadata.confidence"
+    assert [each.key for each in settings.domains[Domain.CODE].filters if each.is_declared] == [
+        *("category", "environment", "confidence", "error_category"),
+    ]
 
 
 def test_ids_are_unique(tmp_path: Path) -> None:

@@ -102,18 +102,21 @@ def test_code_takes_languages_manifests_and_infrastructure_by_path(tmp_path: Pat
     }
 
 
+OFFICE = [f"a.{suffix}" for suffix in ("docx", "eml", "epub", "ipynb", "pptx", "xlsx")]
+
+
 @pytest.mark.parametrize(
     ("domain", "expected"),
     [
-        (Domain.DOCUMENTATION, ["LICENSE", "a.html", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt"]),
-        (Domain.RESEARCH, ["LICENSE", "a.html", "a.json", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt"]),
+        (Domain.DOCUMENTATION, ["LICENSE", "a.html", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", *OFFICE]),
+        (Domain.RESEARCH, ["LICENSE", "a.html", "a.json", "a.markdown", "a.md", "a.pdf", "a.rst", "a.txt", *OFFICE]),
     ],
 )
 def test_prose_domains_take_their_formats(tmp_path: Path, domain: Domain, expected: list[str]) -> None:
-    write(tmp_path, dict.fromkeys([*expected, "a.json", "a.py", "a.docx"], "x"))
+    write(tmp_path, dict.fromkeys([*expected, "a.json", "a.py", "a.doc"], "x"))
     listing = FilesSource(ID, domain, tmp_path).list()
-    assert paths(listing) == expected
-    assert reasons(listing)["a.docx"] == "binary (.docx)"
+    assert paths(listing) == sorted(expected)
+    assert reasons(listing)["a.doc"] == "binary (.doc)"
 
 
 def test_vendored_generated_and_tool_folders_are_one_skip_each_with_a_reason(tmp_path: Path) -> None:

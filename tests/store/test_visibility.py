@@ -29,8 +29,9 @@ STAFF, BOARD, BOTH = (Viewer(groups=frozenset(groups)) for groups in (["staff"],
 DECIDED = {
     "counts": {"chunk_count", "document_count"},
     "masked": {
-        "dense", "document_frequencies", "sparse", "paired", "named", "holding", "within", "facet_counts", "contents",
+        "dense", "document_frequencies", "sparse", "paired", "named", "holding", "within", "contents",
         "containing", "paths", "chunks", "chunk", "document", "seen_places", "sees_document",
+        "value_counts", "unread_values", "served_documents", "sources_of",
     },
     "of numbers that a masked operation returned": {"similarities", "vectors"},
     "the same for everybody": {"built_at", "close", "part", "seen_by", "restricted_documents"},

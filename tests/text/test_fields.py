@@ -104,6 +104,7 @@ def test_symbols_names_and_dates_of_a_chunk() -> None:
 
 def test_an_issue_is_called_by_its_number_other_threads_are_not() -> None:
     assert "name:31" in keys_of(document_format="github", thread_id="31")
+    assert "name:pay-12" in keys_of(document_format="jira", thread_id="PAY-12")
     assert "name:7" in keys_of(document_format="github", thread_id="acme/payments#7")
     assert keys_of(document_format="slack", thread_id="1768471200.000200") == keys_of()
     assert keys_of(document_format="github") == keys_of()

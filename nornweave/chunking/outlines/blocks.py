@@ -27,12 +27,14 @@ class Block:
         span: the block and the blank space after it; the blocks of an outline tile the text.
         level: of a heading, from 1.
         title: of a heading, as a reader sees it; never empty.
+        anchor: what an address of the document has after ``#`` to lead here, if the text names it.
     """
 
     span: Span
     kind: Kind
     level: int = 0
     title: str = ""
+    anchor: str = ""
 
 
 def even_line_ends(text: str) -> str:

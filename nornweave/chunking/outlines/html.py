@@ -25,7 +25,7 @@ def read_html(text: str) -> Readable:
 
     An element that is left out as a rule but never closed, or that holds all there is to read, is read.
     """
-    if not _sound(text):
+    if not is_sound(text):
         return _without_tags(text)
     skipped = set(_SKIPPED)
     while True:
@@ -44,7 +44,7 @@ def read_html(text: str) -> Readable:
             return reader.readable()
 
 
-def _sound(text: str) -> bool:
+def is_sound(text: str) -> bool:
     """Say whether html.parser will get through: nothing that ends nowhere occurs more than a few times."""
     return all(
         text.count(opening, text.rfind(closing) + 1) <= _UNCLOSED_BOUND

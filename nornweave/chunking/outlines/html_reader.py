@@ -33,6 +33,7 @@ _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32}
 # Words with single blanks between them, which collapsing blank space does not move.
 _UNMOVED = re.compile(r"\S+(?:\s\S+)*\s*|\A\s+")
 _INDENT_BOUND = 8
+_ANCHOR_BOUND = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,10 @@ def _stripped(text: str, source: Span) -> tuple[str, Span]:
     return stripped, Span(source.end - len(stripped), source.end) if same else source
 
 
+def _id_of(attrs: list[tuple[str, str | None]]) -> str:
+    return next((value for name, value in attrs if name == "id" and value), "")[:_ANCHOR_BOUND]
+
+
 class HtmlReader(HTMLParser):
     """Writes the readable text while html.parser goes through the file once.
 
@@ -129,6 +134,7 @@ class HtmlReader(HTMLParser):
         self._block_at = 0
         self._kind: Kind = "paragraph"
         self._level = 0
+        self._anchor = ""
         self._item = False
         self._depth = 0
         self._pre = 0
@@ -162,8 +168,10 @@ class HtmlReader(HTMLParser):
             self._flush(self._at())
             self._end_table()
             self._kind, self._level = "heading", _HEADINGS[tag]
+            self._anchor = _id_of(attrs)
         elif tag in _BLOCKS:
             self._open(tag, self._at())
+            self._anchor = _id_of(attrs) if tag == "dt" else ""
 
     def handle_endtag(self, tag: str) -> None:
         """Close a block, or stop to skip."""
@@ -248,15 +256,16 @@ class HtmlReader(HTMLParser):
         """Write the block whose text is pending; the next one starts at ``at``."""
         pending, self._pending = self._pending, []
         kind, self._kind = self._kind, "code" if self._pre else "paragraph"
+        anchor, self._anchor = self._anchor, ""
         if self._tables and kind == "paragraph" and pending:
             if not self._row:
                 self._tags.setdefault(-1, self._block_at)
             self._row.append(pending)
         elif pending:
-            self._write_block(kind, pending)
+            self._write_block(kind, pending, anchor)
         self._block_at = at
 
-    def _write_block(self, kind: Kind, pending: list[tuple[str, Span]]) -> None:
+    def _write_block(self, kind: Kind, pending: list[tuple[str, Span]], anchor: str) -> None:
         item = kind == "list" or self._item
         joins = item and bool(self._blocks) and self._blocks[-1].kind == "list"
         self._separate("\n" if joins else "\n\n")
@@ -268,7 +277,8 @@ class HtmlReader(HTMLParser):
         title = one_line(title) if kind == "heading" else ""
         self._tags[start] = self._block_at
         kind = "paragraph" if kind == "heading" and not title else "list" if item and kind == "paragraph" else kind
-        self._blocks.append(Block(Span(start, self.length), kind, self._level if kind == "heading" else 0, title))
+        level = self._level if kind == "heading" else 0
+        self._blocks.append(Block(Span(start, self.length), kind, level, title, anchor))
 
     def _write_runs(self, pending: list[tuple[str, Span]], *, verbatim: bool = False) -> str:
         before = len(self._out)

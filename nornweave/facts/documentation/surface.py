@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from nornweave.facts.passage import Passage
 
 _PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".adoc", ".asciidoc", ".pdf"})
-_PROSE_FORMATS = frozenset({"markdown", "rst", "html", "text", "pdf", "asciidoc", "slack", "github"})
+_PROSE_FORMATS = frozenset({"markdown", "rst", "html", "text", "pdf", "asciidoc", "slack", "github", "jira"})
 
 _MARKER = re.compile(
     r"^[ \t]*(?:/\*+[!*]?|//[/!]?|#[:!|]?|\*+/|\*(?!\*)|--[|!]?(?=\s)|;+|%+|'(?=\s))[ \t]?", re.MULTILINE
@@ -82,12 +82,12 @@ def _tag(match: re.Match[str]) -> str:
     """Blank a tag; code gets backticks, an entry and a heading the marks of Markdown."""
     closing, tag, width = match[1], match[2].lower(), len(match[0])
     if tag in {"code", "tt", "kbd", "samp", "var"}:
-        return ("`" + " " * (width - 1)) if closing else (" " * (width - 1) + "`")
+        return ("`" + _blanks(match[0][1:])) if closing else (_blanks(match[0][:-1]) + "`")
     if tag == "li" and not closing:
-        return "- " + " " * (width - 2)
+        return "- " + _blanks(match[0][2:])
     heading = _HEADING_TAG.match(tag)
     if heading and not closing and width > int(heading[1]):
-        return "#" * int(heading[1]) + " " * (width - int(heading[1]))
+        return "#" * int(heading[1]) + _blanks(match[0][int(heading[1]) :])
     return _blanks(match[0])
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from threading import Lock
 from typing import Any
 
 from nornweave.errors import DocumentError
 from nornweave.parsing.parsed import Parsed
+from nornweave.parsing.pdf import ocr
 from nornweave.parsing.pdf.glyphs import Page, read_page
 from nornweave.parsing.pdf.hyphens import Hyphens
 from nornweave.parsing.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
@@ -24,7 +26,7 @@ from nornweave.parsing.pdf.paragraphs import (
 )
 from nornweave.parsing.pdf.running_headers import without_running_lines
 from nornweave.parsing.time_limits import PDF_SECONDS_AT_MOST
-from nornweave.types import Section, Span, freeze
+from nornweave.types import JsonValue, Section, Span, freeze
 
 try:
     import pymupdf
@@ -37,7 +39,7 @@ else:
     pymupdf.TOOLS.mupdf_display_errors(False)
     pymupdf.TOOLS.mupdf_display_warnings(False)
 
-VERSION = "pdf-1"
+VERSION = "pdf-2"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
@@ -48,6 +50,14 @@ _HEADER_ZONE = 1024  # bytes in which ISO 32000-1, annex H.3, lets "%PDF-" begin
 _TRAILER_ZONE = 4096
 _UNREADABLE = 0.5  # of the letters, from which the text layer is useless
 _LETTERS_PER_PAGE = 5  # fewer on average: stamps on scanned pages
+_NAMED_PAGES = 20
+
+
+@dataclass(slots=True)
+class _Deadline:
+    """When reading stops, of ``time.monotonic()``."""
+
+    at: float
 
 
 def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
@@ -55,11 +65,11 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
 
     ``metadata`` holds what the paper itself tells: ``source_type`` (``arxiv_paper`` or ``paper``), ``title``,
     ``authors``, ``publication_date`` (from the arXiv stamp, else the day the file was made), ``doi``, ``venue``,
-    ``tags``.
+    ``tags``. Scanned pages are read by OCR: ``ocr_pages`` has their numbers, ``left_out`` says which were not read.
 
     Args:
         raw: the file.
-        deadline_s: seconds after which reading stops, checked after every page.
+        deadline_s: seconds after which reading stops, checked after every page; OCR has its own.
 
     Returns:
         The text without running headers and page numbers, its sections (they tile it) and the offset of each page.
@@ -73,14 +83,27 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
             "PDF files need PyMuPDF, which is not installed; install pymupdf (AGPL or commercial licence, see NOTICE) "
             "or leave PDF files out with exclude: ['*.pdf']"
         )
-    until = time.monotonic() + deadline_s
+    until = _Deadline(time.monotonic() + deadline_s)
+    scanned = ocr.Recogniser(ocr.installed())
     _check_bytes(raw)
     with _MUPDF, _opened(raw) as document:
-        pages = list(_pages(document, until))
+        pages = list(_pages(document, until, scanned))
         declared = {key: str(value or "") for key, value in (document.metadata or {}).items()}
         contents = _contents(document)
-    _check_text(pages)
-    return _parsed(pages, declared, contents, until)
+    _check_text(pages, "OCR finds no text in them" if scanned.recognised else ocr.INSTALL)
+    parsed = _parsed(pages, declared, contents, until)
+    return replace(parsed, metadata=freeze({**parsed.metadata, **_recognised(scanned)}))
+
+
+def _recognised(scanned: ocr.Recogniser) -> dict[str, JsonValue]:
+    """Say which pages were read by OCR, and which scanned pages were not."""
+    reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.tesseract else ocr.INSTALL
+    left_out = tuple(f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
+    more = len(scanned.left_out) - _NAMED_PAGES
+    return {
+        "ocr_pages": tuple(scanned.recognised) or None,
+        "left_out": (*left_out, *([f"{more} more scanned pages"] if more > 0 else ())) or None,
+    }
 
 
 def _check_bytes(raw: bytes) -> None:
@@ -113,15 +136,19 @@ def _check_document(document: Any, raw: bytes) -> None:
         raise DocumentError(f"too long: {document.page_count} pages, at most {MAX_PAGES} are read; split the file")
 
 
-def _pages(document: Any, until: float) -> Iterator[Page]:
+def _pages(document: Any, until: _Deadline, scanned: ocr.Recogniser) -> Iterator[Page]:
     # Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
     flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
     letters = 0
     for number in range(document.page_count):
         content = document[number].get_textpage(flags=flags).extractDICT()
         page = read_page(number + 1, content["width"], content["height"], content)
-        if not page.letters:
+        if _is_unread(page):
             page = _with_images(page, document[number])
+            if page.images or page.unreadable:
+                started = time.monotonic()
+                page = scanned.read(page, document[number], flags=flags)
+                until.at += time.monotonic() - started
         letters += page.letters
         if letters > MAX_LETTERS:
             raise DocumentError(f"too long: over {MAX_LETTERS} letters up to page {number + 1}; split the file")
@@ -129,30 +156,32 @@ def _pages(document: Any, until: float) -> Iterator[Page]:
         yield page
 
 
+def _is_unread(page: Page) -> bool:
+    """Say whether a page has no text layer to speak of."""
+    return page.letters < _LETTERS_PER_PAGE or page.unreadable > _UNREADABLE * page.letters
+
+
 def _with_images(page: Page, source: Any) -> Page:
-    return Page(page.number, page.width, page.height, page.blocks, images=len(source.get_images()))
+    return replace(page, images=len(source.get_images()))
 
 
-def _check_deadline(until: float, place: str) -> None:
-    if time.monotonic() > until:
+def _check_deadline(until: _Deadline, place: str) -> None:
+    if time.monotonic() > until.at:
         raise DocumentError(
             f"too slow: the time for one PDF ran out at {place}; split the file or print it to a new PDF"
         )
 
 
-def _check_text(pages: Sequence[Page]) -> None:
+def _check_text(pages: Sequence[Page], remedy: str) -> None:
     letters, unreadable = sum(p.letters for p in pages), sum(p.unreadable for p in pages)
     scanned = sum(p.images > 0 for p in pages)
     if letters < _LETTERS_PER_PAGE * len(pages) and scanned:
-        raise DocumentError(
-            f"no text layer: looks scanned ({len(pages)} pages, {scanned} only images); run OCR first (ocrmypdf)"
-        )
+        raise DocumentError(f"no text layer: looks scanned ({len(pages)} pages, {scanned} only images); {remedy}")
     if not any(page.blocks for page in pages) and not unreadable:
         raise DocumentError(f"no text: all {len(pages)} pages are blank or damaged; open it in a viewer")
     if unreadable > _UNREADABLE * letters or not any(page.blocks for page in pages):
         raise DocumentError(
-            f"no readable text: {unreadable} of {letters} letters have no Unicode value in their fonts; "
-            "run OCR first (ocrmypdf)"
+            f"no readable text: {unreadable} of {letters} letters have no Unicode value in their fonts; {remedy}"
         )
 
 
@@ -162,7 +191,7 @@ def _contents(document: Any) -> list[tuple[int, str]]:
 
 
 def _parsed(
-    pages: Sequence[Page], declared: Mapping[str, str], contents: Sequence[tuple[int, str]], until: float
+    pages: Sequence[Page], declared: Mapping[str, str], contents: Sequence[tuple[int, str]], until: _Deadline
 ) -> Parsed:
     body = body_size(pages)
     paragraphs: list[Paragraph] = []

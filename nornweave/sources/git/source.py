@@ -6,12 +6,12 @@ Uncommitted changes are not ingested: a document is what a commit says, so its r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeAlias
 
 from nornweave.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.files.paths import PathFilter, is_text, printable
@@ -20,10 +20,13 @@ from nornweave.parsing.isolated import parse_apart
 from nornweave.sources.git.location import leads_outside
 from nornweave.sources.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
 from nornweave.sources.git.tree import TreeFile, list_tree
+from nornweave.sources.git.web_links import check_template, file_url, template_of
 from nornweave.sources.skip import Rules
 from nornweave.text.decode import check_size
 from nornweave.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
 
+Provide: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
+"""Makes blobs available that a partial clone may lack; returns the sizes of those that are there then."""
 _OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LINK_MODE, _SUBMODULE_MODE = "120000", "160000"
 _EMPTY_BEFORE_COMMIT = 2  # fewer occur between names, and no name is empty
@@ -40,6 +43,10 @@ class _Commit:
 _NO_COMMIT = _Commit("", None, "")
 
 
+class UnreadableRepositoryError(SourceUnavailableError):
+    """Git cannot read the repository: it is not one, lacks the commit, or is damaged."""
+
+
 @dataclass(frozen=True, slots=True)
 class GitSource:
     """The files of one commit.
@@ -50,6 +57,10 @@ class GitSource:
     Attributes:
         ref: the branch, tag or commit that is ingested.
         timeout_s: the longest that one call of git may take.
+        web_url: where people read the files, with places for commit and path; unless given, what ``origin`` says.
+        origin: where the repository lives; unless given, what its remote ``origin`` says.
+        shown: names the repository in messages; its folder unless given.
+        provide: of a partial clone.
     """
 
     id: SourceId
@@ -59,16 +70,23 @@ class GitSource:
     exclude: tuple[str, ...] = field(default=(), kw_only=True)
     ref: str = field(default="HEAD", kw_only=True)
     timeout_s: float = field(default=60.0, kw_only=True)
+    web_url: str | None = field(default=None, kw_only=True)
+    origin: str | None = field(default=None, kw_only=True)
+    shown: str | None = field(default=None, kw_only=True)
+    provide: Provide | None = field(default=None, kw_only=True)
     _blobs: Blobs = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         PathFilter(self.include, self.exclude)  # broken globs are said at once
+        if self.web_url is not None:
+            check_template(self.web_url)
         object.__setattr__(self, "_blobs", Blobs(self.root, timeout_s=self.timeout_s))
 
     @property
     def version(self) -> str:
         """Changes when the same bytes may be parsed into a different document."""
-        return f"git-1,{PARSE_VERSION}"
+        # Documents have an address of their own, which this says the form of.
+        return ",".join(("git-2", PARSE_VERSION, *([self.web_url] if self.web_url else [])))
 
     def list(self) -> Listing:
         """List the committed files, by path; the gate is the blob id.
@@ -80,9 +98,11 @@ class GitSource:
             SourceUnavailableError: no git, no repository, no commit, an unknown ``ref``, or no answer in time.
         """
         commit, prefix = self._commit(), self._prefix()
-        files, skipped = self._select(self._tree(commit, prefix))
+        files, skipped = self._wanted(self._tree(commit, prefix))
         history = self._history(commit, prefix, {file.path for file in files})
-        entries = [_entry(file, history.get(file.path, _NO_COMMIT)) for file in files]
+        template = self.web_url or template_of(self._origin() if self.origin is None else self.origin)
+        urls = {file.path: file_url(template, commit, prefix + file.path) for file in files} if template else {}
+        entries = [_entry(file, history.get(file.path, _NO_COMMIT), urls.get(file.path)) for file in files]
         return Listing(
             tuple(sorted(entries, key=lambda entry: entry.path)), tuple(sorted(skipped, key=lambda skip: skip.path))
         )
@@ -156,10 +176,20 @@ class GitSource:
             failure=f"the folder {prefix!r} is not in commit {commit[:12]}; commit it, or use type files",
         ).strip()
         try:
-            yield from list_tree(self.root, "--full-tree", tree, timeout_s=self.timeout_s)
+            is_whole = self.provide is None
+            yield from list_tree(self.root, "--full-tree", tree, timeout_s=self.timeout_s, with_sizes=is_whole)
         except GitFailedError as error:
             reason = "commit {} cannot be listed: a partial clone, or damaged; run 'git fetch --refetch' or 'git fsck'"
             raise self._unavailable(f"{reason.format(commit[:12])} (git: {error})") from error
+
+    def _wanted(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
+        """Select files; of a partial clone first by their paths, then, once they are there, by their sizes."""
+        if self.provide is None:
+            return self._select(files)
+        listed = tuple(files)
+        taken, _ = self._select(listed)
+        sizes = self.provide({file.blob for file in taken})
+        return self._select(replace(file, size=sizes.get(file.blob, 0)) for file in listed)
 
     def _select(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
         """Split the tree into files that the rules take and paths that they leave out."""
@@ -199,6 +229,14 @@ class GitSource:
             stream.close()
         return found
 
+    def _origin(self) -> str:
+        """Return what the repository says it was cloned from; empty where it says nothing."""
+        try:
+            said = run_git(self.root, "config", "--local", "--get", "remote.origin.url", timeout_s=self.timeout_s)
+        except GitFailedError:
+            return ""
+        return said.decode("utf-8", "replace").removesuffix("\n")
+
     def _git(self, *arguments: str, failure: str) -> str:
         try:
             answer = run_git(self.root, *arguments, timeout_s=self.timeout_s)
@@ -206,8 +244,9 @@ class GitSource:
             raise self._unavailable(f"{failure} (git: {error})") from error
         return answer.decode("utf-8", "surrogateescape")
 
-    def _unavailable(self, reason: str) -> SourceUnavailableError:
-        return SourceUnavailableError(f"source {self.id!r}: {str(self.root)!r} at {self.ref!r}: {reason}")
+    def _unavailable(self, reason: str) -> UnreadableRepositoryError:
+        place = self.shown or str(self.root)
+        return UnreadableRepositoryError(f"source {self.id!r}: {place!r} at {self.ref!r}: {reason}")
 
 
 def _left_out_above(
@@ -235,14 +274,14 @@ def _reason(file: TreeFile, rules: Rules) -> str | None:
     return rules.skip_file(file.path, file.size)
 
 
-def _entry(file: TreeFile, last: _Commit) -> Entry:
+def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:
     return Entry(
         path=file.path,
         gate=file.blob,
         size=file.size,
         updated_at=last.authored_at,
         revision=last.revision or None,
-        metadata=freeze({"author": last.author or None}),
+        metadata=freeze({"author": last.author or None, "url": url}),
     )
 
 

@@ -36,13 +36,14 @@ class TreeFile:
     size: int
 
 
-def list_tree(root: Path, *arguments: str, timeout_s: float) -> Iterator[TreeFile]:
+def list_tree(root: Path, *arguments: str, timeout_s: float, with_sizes: bool = True) -> Iterator[TreeFile]:
     """Yield the files of a tree in git's order, folders entered.
 
     Args:
         root: a folder in a repository.
         arguments: options of ``git ls-tree`` and the tree.
         timeout_s: the longest that it may take.
+        with_sizes: needs the files themselves, which a partial clone may not have.
 
     Raises:
         GitFailedError: the tree or a part of it cannot be read.
@@ -50,13 +51,14 @@ def list_tree(root: Path, *arguments: str, timeout_s: float) -> Iterator[TreeFil
             installed, or it takes too long.
     """
     _check_length(root, *arguments, timeout_s=timeout_s)
-    stream = stream_git(root, "ls-tree", "-r", "-z", "--long", *arguments, timeout_s=timeout_s, must_finish=True)
+    options = ("-r", "-z", *(["--long"] if with_sizes else []))
+    stream = stream_git(root, "ls-tree", *options, *arguments, timeout_s=timeout_s, must_finish=True)
     with closing(stream):
         for line in split_fields(stream):
             if line:
                 facts, _, path = line.partition("\t")
-                mode, _, blob, size = facts.split()
-                yield TreeFile(path, mode, blob, int(size) if size.isdigit() else 0)
+                mode, _, blob, *size = facts.split()
+                yield TreeFile(path, mode, blob, int(size[0]) if size and size[0].isdigit() else 0)
 
 
 def _check_length(root: Path, *arguments: str, timeout_s: float) -> None:

@@ -73,6 +73,11 @@ from (
   select c.chunk_no, 'path', nfc_normalize(d.path)
   from generation.chunks c
   join generation.documents d using (document_no)
+  union all
+  select distinct chunk_no, field, generation.folded("text")
+  from declared_said
+  join declared_values using (field, said)
+  where "text" is not null
 )
 where value <> '';
 
@@ -152,8 +157,15 @@ select distinct
   chunk_no
 from known
 where first is not null
+union
+select field, v.first, v.last, chunk_no
+from declared_said
+join declared_values v using (field, said)
+where v.first is not null
 order by field, first, last, chunk_no;
 
+drop table temp.declared_said;
+drop table temp.declared_values;
 drop table temp.stated;
 drop table temp.facet_rows;
 drop table temp.numbered_values;

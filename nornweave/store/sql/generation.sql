@@ -17,7 +17,7 @@ join numbered_documents d using (document_id);
 create table generation.documents as
 select
   n.document_no,
-  d.* exclude (gate, pipeline, stored_at),
+  d.* exclude (pipeline, stored_at),
   d.document_id in (select document_id from not_stored) as stale
 from documents d
 join numbered_documents n using (document_id);

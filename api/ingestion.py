@@ -1,0 +1,35 @@
+"""Whether documents may be handed in now: an agent that answers, though not as it should, takes none."""
+
+from __future__ import annotations
+
+import re
+
+from api.errors import unavailable
+from api.seen import SeenAgent
+from api.state import Serving
+
+RETRY_DEGRADED_S = 30
+_INGEST = re.compile(r"/agents/([^/]*)/ingest")
+
+
+def check_takes_documents(agent: SeenAgent) -> None:
+    """Refuse documents for an agent that has to be mended first.
+
+    Raises:
+        ProblemError: 503, what is wrong with it and when to come back.
+    """
+    if problem := agent.ingestion_problem:
+        raise unavailable("agent-degraded", f"{agent.agent_id} takes no documents now: {problem}", RETRY_DEGRADED_S)
+
+
+def check_path(serving: Serving, path: str) -> None:
+    """Refuse a request to an ingest path before its body is read; says nothing of other paths.
+
+    Raises:
+        ProblemError: 503, see ``check_takes_documents``.
+    """
+    match = _INGEST.fullmatch(path)
+    name = match[1] if match else serving.alone.value if serving.alone and path == "/ingest" else None
+    for agent in serving.agents:
+        if agent.domain.value == name:
+            check_takes_documents(agent)

@@ -1,0 +1,49 @@
+"""Servers that stand in for APIs: real HTTP, documented shapes, errors and paging, over a model that tests change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from evals.apis import confluence, github, jira, site
+from evals.apis.server import Api
+from nornweave.sources.remote.api_client import Limits
+from nornweave.sources.remote.confluence import ConfluenceFeed
+from nornweave.sources.remote.feed import Feed
+from nornweave.sources.remote.github import GithubFeed
+from nornweave.sources.remote.jira import JiraFeed
+from nornweave.sources.remote.web import WebFeed
+from nornweave.types import Domain
+
+
+@dataclass(frozen=True, slots=True)
+class StandIn:
+    """An API and the feed that reads it.
+
+    Attributes:
+        large: returns a server with about so many documents.
+        feed: reads the server at an address.
+    """
+
+    large: Callable[[int], Api]
+    feed: Callable[[str, Limits], Feed]
+
+
+STAND_INS: Mapping[str, StandIn] = {
+    "github": StandIn(
+        large=github.large,
+        feed=lambda url, limits: GithubFeed(github.REPOSITORY, api_url=url, token=github.TOKEN, limits=limits),
+    ),
+    "confluence": StandIn(
+        large=confluence.large,
+        feed=lambda url, limits: ConfluenceFeed(url, user=confluence.USER, token=confluence.TOKEN, limits=limits),
+    ),
+    "jira": StandIn(
+        large=jira.large,
+        feed=lambda url, limits: JiraFeed(url, user=jira.USER, token=jira.TOKEN, limits=limits),
+    ),
+    "web": StandIn(
+        large=site.large,
+        feed=lambda url, limits: WebFeed(f"{url}/guide/", domain=Domain.DOCUMENTATION, max_pages=20_000, limits=limits),
+    ),
+}

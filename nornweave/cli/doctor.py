@@ -1,0 +1,68 @@
+"""The command ``nornweave doctor``."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import sys
+from collections.abc import Iterator
+
+import typer
+from rich.text import Text
+
+from nornweave.cli.options import JsonOption, output, settings_of
+from nornweave.doctor.findings import Finding
+from nornweave.settings import Settings
+from nornweave.text.terminal import print_json
+from nornweave.types import present
+
+STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
+
+
+def add_doctor_command(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command()(doctor)
+
+
+def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
+    """Look for what keeps NornWeave from working, and say what to do about it.
+
+    It looks at the configuration, sources, models, disk, clock and ports. Sources are listed; those behind a network
+    are asked for one page. Exit code 1 when something does not work.
+    """
+    settings = settings_of(context)
+    findings = []
+    for finding in examine(settings):
+        findings.append(finding)
+        if not as_json:
+            _print(finding)
+    if as_json:
+        print_json([dataclasses.asdict(finding) for finding in findings])
+    sys.exit(1 if any(finding.level == "error" for finding in findings) else 0)
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Look at everything, the quick things first."""
+    from api.listening import default_port
+    from nornweave.doctor import machine, workspace
+
+    yield Finding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")
+    yield from machine.look_at_disk(settings.data_dir)
+    domains = settings.served_domains
+    yield from machine.look_at_clock(workspace.published_at(settings, domains), present())
+    remedy = "stop it, or take another port: `nornweave serve --port N`, FUSION_PORT"
+    yield machine.look_at_port("the page and the API", default_port(None, os.environ), remedy)
+    yield machine.look_at_port("Dagster's UI", 3000, "stop it, or take another port: `nornweave up --dagster-port N`")
+    for source in settings.sources:
+        yield workspace.look_at_source(settings, source, os.environ)
+    yield from workspace.look_at_models(settings, domains)
+    for domain in domains:
+        yield from workspace.look_at_index(settings, domain)
+
+
+def _print(finding: Finding) -> None:
+    line = Text(f"{finding.level:<8}", style=STYLES[finding.level])
+    line.append(f"{finding.check} {finding.subject}".rstrip() + f": {finding.text}", style="default")
+    output.print(line, soft_wrap=True)
+    if finding.remedy:
+        output.print(Text(f"        → {finding.remedy}"), soft_wrap=True)

@@ -1,0 +1,91 @@
+"""The command ``nornweave init``: write a configuration by looking around."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+from rich.text import Text
+
+from nornweave.cli.options import JsonOption, output
+from nornweave.errors import ConfigError
+from nornweave.files.atomic_write import write_whole
+from nornweave.settings import load_settings
+from nornweave.sources.discovery import Proposal, look_around
+from nornweave.text.terminal import print_json
+
+_HEAD = """\
+# What NornWeave reads, written by `nornweave init`. docs/configuration.md says what may stand here.
+data_dir: ./var   # everything that NornWeave writes; relative to this file
+sources:
+"""
+_ELSEWHERE = """\
+  # Sources that live elsewhere; the token is read from the environment variable that is named:
+  # - {id: api, domain: code, type: git, url: "https://git.example.org/team/api.git", credentials_env: GIT_TOKEN}
+  # - {id: manual, domain: documentation, type: web, url: "https://docs.example.org/guide/"}
+  # - {id: wiki, domain: documentation, type: confluence, url: "https://team.atlassian.net", spaces: [ENG],
+  #    user: me@example.org, token_env: ATLASSIAN_TOKEN}
+  # - {id: chat, domain: conversations, type: slack, token_env: SLACK_TOKEN, channels: [engineering]}
+  # - {id: tickets, domain: conversations, type: jira, url: "https://team.atlassian.net", projects: [PAY],
+  #    user: me@example.org, token_env: ATLASSIAN_TOKEN}
+  # - {id: questions, domain: research, type: stackexchange, site: stackoverflow, tags: [duckdb]}
+"""
+
+
+def add_init_command(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command()(init)
+
+
+def init(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="Where to look, three folders deep.")] = Path(),
+    force: Annotated[bool, typer.Option(help="Replace a configuration that is there.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look around for repositories, documents, exports and papers, and write a commented nornweave.yaml.
+
+    It is written to the file of --config; paths in it are relative to that.
+    """
+    file: Path = context.obj
+    if file.exists() and not force:
+        raise ConfigError(f"{file} is there already; `nornweave init --force` replaces it")
+    if not folder.is_dir():
+        raise ConfigError(f"{folder} is not a folder")
+    proposals = look_around(folder)
+    write_whole(file, "".join(_lines(proposals, file.resolve().parent, folder.resolve())))
+    load_settings(file)  # what is written here is read by everything else
+    if as_json:
+        print_json({"file": str(file), "sources": [_keys(each, each.path) for each in proposals]})
+        return
+    for each in proposals:
+        output.print(Text(f"{each.domain.value:<14} {each.path}: {each.why}"), soft_wrap=True)
+    found = f"{len(proposals)} sources" if proposals else "no sources yet: fill in those that live elsewhere"
+    output.print(Text(f"{file} is written, {found}. Next: `nornweave doctor`, then `nornweave sync`"), soft_wrap=True)
+
+
+def _lines(proposals: Sequence[Proposal], base: Path, folder: Path) -> Iterator[str]:
+    yield _HEAD if proposals else _HEAD.replace("sources:", "sources: []")
+    for each in proposals:
+        path = _relative(base, folder / each.path)
+        yield f"  - {_flow(_keys(each, path))}   # {each.why}\n"
+        if each.repository and each.domain.value == "code":
+            issues = {"id": f"{each.id}-issues", "domain": "conversations", "type": "github"}
+            yield f"  # - {_flow({**issues, 'repository': each.repository})}   # its issues; set GITHUB_TOKEN\n"
+    yield _ELSEWHERE if proposals else _ELSEWHERE.replace("  # ", "# ")
+
+
+def _keys(proposal: Proposal, path: str) -> dict[str, str]:
+    return {"id": proposal.id, "domain": proposal.domain.value, "type": proposal.type.value, "path": path}
+
+
+def _flow(keys: dict[str, str]) -> str:
+    return yaml.safe_dump(keys, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True).strip()
+
+
+def _relative(base: Path, path: Path) -> str:
+    resolved = path.resolve()
+    return str(resolved.relative_to(base)) if resolved.is_relative_to(base) else str(resolved)

@@ -1,0 +1,27 @@
+"""The record of one thing that was looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+Level: TypeAlias = Literal["ok", "warning", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        check: what kind of thing: ``configuration``, ``disk``, ``source``, …
+        subject: which one.
+        level: ``error`` for what does not work, ``warning`` for what may stop working or is left undone.
+        text: what was found.
+        remedy: what to do about it; empty where nothing is to be done.
+    """
+
+    check: str
+    subject: str
+    level: Level
+    text: str
+    remedy: str = ""

@@ -1,0 +1,1 @@
+"""Read office documents, books, notebooks and e-mail: a module turns one format into Markdown; ``reader`` chooses."""

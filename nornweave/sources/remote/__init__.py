@@ -1,0 +1,1 @@
+"""Sources that are read over the network, a page at a time, into a mirror on this disk."""

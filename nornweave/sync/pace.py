@@ -1,0 +1,71 @@
+"""Say how far a step of a sync is: how much is done, how fast, how long it will take."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+UNITS = {
+    "load": "model",
+    "list": "documents",
+    "read": "KiB",
+    "store": "documents",
+    "embed": "chunks",
+    "build": "generation",
+}
+"""What a step counts; the steps of an evaluation count questions."""
+
+# A rate over less time than this says little.
+_LEAST_S = 1.0
+
+
+class Pace:
+    """Follows the calls of a ``Progress``, and says where the present step is."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._name, self._started, self._first, self._kib = "", 0.0, 0, 0
+
+    def told(self, name: str, done: int, total: int) -> str | None:
+        """Return a sentence part such as ``300 of 1,000 documents, 40/s, 18 s left``.
+
+        Returns:
+            ``None`` for the bytes that a listing has read: they are part of what the listing says next.
+        """
+        step = name.split()[1] if " " in name else name
+        if step == "read":
+            self._kib = done
+            return None
+        if name != self._name:
+            self._name, self._started, self._first = name, self._clock(), done
+        return describe(done, total, UNITS.get(step, ""), self._kib if step == "list" else 0, self._rate(done))
+
+    def _rate(self, done: int) -> float:
+        seconds = self._clock() - self._started
+        return (done - self._first) / seconds if seconds >= _LEAST_S else 0.0
+
+
+def describe(done: int, total: int, unit: str, kib: int = 0, rate: float = 0.0) -> str:
+    """Describe a step.
+
+    Args:
+        done: in units.
+        total: of the step; 0 where it is not known.
+        unit: what is counted.
+        kib: what was read besides.
+        rate: units per second; 0 where it is not known.
+    """
+    parts = [f"{done:,} of {total:,} {unit}".rstrip() if total else f"{done:,} {unit}".rstrip()]
+    if kib:
+        parts.append(f"{kib / 1024:,.1f} MiB")
+    if rate >= 0.1:
+        parts.append(f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s")
+        if total > done:
+            parts.append(f"{_duration((total - done) / rate)} left")
+    return ", ".join(parts)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

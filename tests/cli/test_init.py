@@ -1,0 +1,76 @@
+"""``nornweave init``: the configuration that it writes by looking around can be synced as it is."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from command_line import nornweave
+
+from nornweave.settings import load_settings
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
+
+
+def git(folder: Path, *arguments: str) -> None:
+    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org", *arguments]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def test_what_lies_around_becomes_a_configuration(tmp_path: Path) -> None:
+    for name in ("slack", "transcripts"):
+        shutil.copytree(EXAMPLES / name, tmp_path / name)
+    shutil.copytree(EXAMPLES / "code", tmp_path / "api")
+    (tmp_path / "api/README.md").write_text("# The API\n")
+    git(tmp_path / "api", "init", "-q")
+    git(tmp_path / "api", "remote", "add", "origin", "git@github.com:acme/api.git")
+    git(tmp_path / "api", "add", ".")
+    git(tmp_path / "api", "commit", "-q", "-m", "x")
+    (tmp_path / "handbook/more").mkdir(parents=True)
+    (tmp_path / "handbook/a.md").write_text("# A\n")
+    (tmp_path / "handbook/more/b.md").write_text("# B\n")
+    (tmp_path / "node_modules/x").mkdir(parents=True)
+    (tmp_path / "node_modules/x/README.md").write_text("# Not ours\n")
+
+    done = nornweave(tmp_path, "init")
+    assert done.returncode == 0, done.stderr
+    assert "code           api: a git repository" in done.stdout
+    settings = load_settings(tmp_path / "nornweave.yaml")
+    assert [(source.id, source.domain.value, source.type.value) for source in settings.sources] == [
+        ("api", "code", "git"),
+        ("api-docs", "documentation", "git"),
+        ("handbook-docs", "documentation", "files"),
+        ("slack-talk", "conversations", "slack"),
+        ("transcripts-talk", "conversations", "transcripts"),
+    ]
+    written = (tmp_path / "nornweave.yaml").read_text()
+    assert "# - {id: api-issues, domain: conversations, type: github, repository: acme/api}" in written
+    read = json.loads(nornweave(tmp_path, "sync", "--dry-run", "--json").stdout)
+    assert {each["path"] for each in read["documentation"]["read"]} >= {"README.md", "a.md", "more/b.md"}
+
+
+def test_a_configuration_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "nornweave.yaml").write_text("data_dir: mine\n")
+    refused = nornweave(tmp_path, "init")
+    assert (refused.returncode, "--force" in refused.stderr) == (2, True)
+    assert (tmp_path / "nornweave.yaml").read_text() == "data_dir: mine\n"
+    assert nornweave(tmp_path, "init", "--force").returncode == 0
+    assert "data_dir: ./var" in (tmp_path / "nornweave.yaml").read_text()
+
+
+def test_an_empty_folder_gives_a_configuration_to_fill_in(tmp_path: Path) -> None:
+    done = nornweave(tmp_path, "init", "--json")
+    assert json.loads(done.stdout)["sources"] == []
+    assert load_settings(tmp_path / "nornweave.yaml").sources == ()
+    text = (tmp_path / "nornweave.yaml").read_text()
+    assert "type: confluence" in text
+
+
+def test_every_example_in_it_is_a_valid_source(tmp_path: Path) -> None:
+    nornweave(tmp_path, "init")
+    lines = (tmp_path / "nornweave.yaml").read_text().partition("sources: []\n")[2].splitlines()
+    examples = [line.removeprefix("# ") for line in lines if line.startswith(("# - {", "#    "))]
+    (tmp_path / "nornweave.yaml").write_text("sources:\n" + "\n".join(f"  {line}" for line in examples))
+    assert len(load_settings(tmp_path / "nornweave.yaml").sources) == 6

@@ -1,0 +1,101 @@
+"""``nornweave sync --source`` and ``--dry-run``, with a source on this disk and one behind an API."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import HASHED, nornweave
+
+from evals.apis.github import REPOSITORY, TOKEN, GithubServer
+from evals.apis.server import Reply, serving
+
+
+@pytest.fixture
+def github() -> Iterator[GithubServer]:
+    server = GithubServer(needs_token=True)
+    with serving(server):
+        server.comment(server.open("Refunds are slow", "They take a week."), "Which bank?")
+        yield server
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, github: GithubServer) -> Path:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.md").write_text(f"# {name}\n\nThe {name} guide.\n")
+    issues = {"domain": "conversations", "type": "github", "repository": REPOSITORY, "api_url": github.url}
+    config = {
+        "data_dir": "var",
+        "sources": [
+            {"id": "first", "domain": "documentation", "type": "files", "path": "first"},
+            {"id": "second", "domain": "documentation", "type": "files", "path": "second"},
+            {"id": "issues", "token_env": "ISSUES_TOKEN", **issues},
+        ],
+        "domains": {"documentation": HASHED, "conversations": HASHED},
+    }
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str, code: int = 0, token: str = TOKEN) -> Any:
+    done = nornweave(folder, *arguments, "--json", variables={**os.environ, "ISSUES_TOKEN": token})
+    assert done.returncode == code, done.stderr
+    assert token not in done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def places(listed: Sequence[dict[str, Any]]) -> list[str]:
+    return [f"{each['source_id']}/{each['path']}" for each in listed]
+
+
+def test_a_dry_run_says_what_a_sync_would_do_and_does_nothing(workspace: Path) -> None:
+    said = run(workspace, "sync", "--dry-run")
+    assert places(said["documentation"]["read"]) == ["first/a.md", "second/a.md"]
+    assert said["conversations"]["read"] == [{"source_id": "issues", "path": "issues/1", "why": "new"}]
+    assert run(workspace, "status")["documentation"]["generation"] is None
+    run(workspace, "sync")
+    (workspace / "first/a.md").write_text("# first\n\nOtherwise now.\n")
+    (workspace / "second/a.md").unlink()
+    (workspace / "second/b.md").write_text("# b\n\nNew.\n")
+    said = run(workspace, "sync", "--dry-run", "--domain", "documentation")["documentation"]
+    assert [(each["path"], each["why"]) for each in said["read"]] == [("a.md", "changed"), ("b.md", "new")]
+    assert places(said["removed"]) == ["second/a.md"]
+    shown = nornweave(workspace, "sync", "--dry-run", "--domain", "documentation").stdout
+    assert "documentation: 2 to read, 1 to remove, 0 as they are" in shown
+    assert "read    first/a.md (changed)" in shown
+
+
+def test_one_source_is_synced_and_the_others_stay_as_they_are(workspace: Path, github: GithubServer) -> None:
+    run(workspace, "sync")
+    (workspace / "first/a.md").unlink()
+    (workspace / "first/b.md").write_text("# b\n\nNew.\n")
+    (workspace / "second/a.md").unlink()
+    github.requests.clear()
+    report = run(workspace, "sync", "--source", "first")
+    assert set(report) == {"documentation"}
+    report = report["documentation"]
+    assert (report["added"], report["removed"], report["unchanged"], report["unavailable"]) == (1, 1, 1, {})
+    assert github.requests == []
+    assert set(run(workspace, "sync", "--source", "issues")) == {"conversations"}
+    assert github.requests
+    run(workspace, "status")
+    refused = nornweave(workspace, "sync", "--source", "third")
+    assert refused.returncode == 2
+    assert "no source 'third'; there are: first, inbox, issues, second" in refused.stderr
+
+
+def test_an_api_that_refuses_is_named_and_its_documents_stay(workspace: Path, github: GithubServer) -> None:
+    run(workspace, "sync")
+    report = run(workspace, "sync", code=1, token="expired")["conversations"]
+    assert (report["documents"], report["removed"], report["published"]) == (1, 0, False)
+    assert "the token is refused; renew ISSUES_TOKEN" in report["unavailable"]["issues"]
+    github.faults.extend([Reply(b"<html>Sorry</html>")] * 4)
+    said = run(workspace, "sync", "--dry-run", "--source", "issues", code=1)["conversations"]
+    assert "no JSON in the answer" in said["unavailable"]["issues"]
+    found = nornweave(workspace, "query", "refunds bank", "--domain", "conversations", "--json")
+    assert json.loads(found.stdout)["items"][0]["citation"]["url"] == f"https://github.com/{REPOSITORY}/issues/1"

@@ -1,0 +1,43 @@
+"""Answers of an API with a value somewhere in them replaced, for tests that expect anything of a server."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import Any
+
+from evals.apis.server import Reply
+
+_JUNK: tuple[Any, ...] = (
+    *(
+        None,
+        True,
+        -1,
+        0,
+        2**70,
+        1e308,
+        float("nan"),
+        float("inf"),
+        "",
+        "x",
+        "\x00\ud800",
+        "../..",
+        "<p>" * 50,
+        "9" * 30,
+    ),
+    *([], [None], [[]], {}, {"id": {}}, {"results": [7]}),
+)
+
+
+def corrupted(reply: Reply, choose: random.Random) -> Reply:
+    """Return the answer with one value of its JSON replaced by junk."""
+    return reply if isinstance(reply.body, bytes) else replace(reply, body=_replaced(reply.body, choose))
+
+
+def _replaced(value: Any, choose: random.Random) -> Any:
+    if not isinstance(value, dict | list) or not value or choose.random() < 0.15:
+        return choose.choice(_JUNK)
+    key = choose.choice(list(value) if isinstance(value, dict) else range(len(value)))
+    copy = value.copy()
+    copy[key] = _replaced(value[key], choose)
+    return copy

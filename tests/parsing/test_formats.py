@@ -1,0 +1,353 @@
+"""Office documents, books, notebooks and e-mail: what is read, how it is cut, and where a citation says it stands."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from email.message import EmailMessage
+from typing import Any
+
+import docx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openpyxl import Workbook
+from openpyxl.utils import range_boundaries
+from pptx import Presentation
+from pptx.chart.data import CategoryChartData
+from pptx.enum.chart import XL_CHART_TYPE
+from pptx.util import Inches
+
+from evals.fuzz.packed import archive, epub, word_file
+from nornweave.chunking.chunker import Chunker
+from nornweave.chunking.sections import CONVERTED as CUT_AS_MARKDOWN
+from nornweave.chunking.spans import KnownStarts, TokenIndex
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.parsing.file import read_document
+from nornweave.parsing.formats import xlsx
+from nornweave.parsing.formats.reader import CONVERTED
+from nornweave.types import Chunk, Document, Domain, Entry, SourceId
+
+ENCODER = HashEncoder(dimensions=16)
+
+
+def read(path: str, raw: bytes, domain: Domain = Domain.DOCUMENTATION) -> Document:
+    return read_document(SourceId("s"), Entry(path=path, gate=""), raw, domain=domain)
+
+
+def cut(document: Document) -> list[Chunk]:
+    index = TokenIndex(document.text, KnownStarts(ENCODER.tokenizer.token_starts(document.text)))
+    return list(Chunker("HIERARCHICAL_SECTIONS", 512).chunk(document, index))
+
+
+def saved(file: Any) -> bytes:
+    buffer = io.BytesIO()
+    file.save(buffer)
+    return buffer.getvalue()
+
+
+def workbook(sheets: Mapping[str, list[list[Any]]]) -> bytes:
+    book = Workbook()
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    return saved(book)
+
+
+def chunk_with(chunks: list[Chunk], *texts: str) -> Chunk:
+    return next(chunk for chunk in chunks if all(text in chunk.content for text in texts))
+
+
+def test_every_format_that_is_converted_is_cut_as_markdown() -> None:
+    assert frozenset(CONVERTED.values()) == CUT_AS_MARKDOWN
+
+
+# Word ----------------------------------------------------------------------------------------------------------------
+
+
+def word_document() -> bytes:
+    document = docx.Document()
+    document.core_properties.author, document.core_properties.keywords = "Ada", "limits, retries"
+    document.core_properties.modified = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    document.add_heading("Payments handbook", level=0)
+    document.add_heading("Limits", level=1)
+    document.add_paragraph("What the gateway allows.")
+    document.add_heading("Rate limits", level=2)
+    table = document.add_table(rows=1, cols=2)
+    table.rows[0].cells[0].text, table.rows[0].cells[1].text = "Plan", "Requests per minute"
+    for number in range(200):
+        cells = table.add_row().cells
+        cells[0].text, cells[1].text = f"plan {number}", str(1_000 + number)
+    document.add_paragraph("# no heading")
+    return saved(document)
+
+
+def test_a_word_documents_headings_are_paths_and_each_part_of_a_table_has_its_header() -> None:
+    document = read("a.docx", word_document())
+    assert (document.title, document.format) == ("Payments handbook", "docx")
+    assert document.updated_at == datetime(2026, 3, 1, 12, tzinfo=UTC)
+    assert document.metadata["authors"] == ("Ada",)
+    assert document.metadata["tags"] == ("limits", "retries")
+    chunks = cut(document)
+    row = chunk_with(chunks, "| plan 150 | 1150 |")
+    assert row.section == "Payments handbook > Limits > Rate limits"
+    assert "| Plan | Requests per minute |" in row.content
+    assert len([chunk for chunk in chunks if "| Plan | Requests per minute |" in chunk.content]) > 3
+    assert chunks[-1].section == row.section, "a line that looks like Markdown is no heading"
+
+
+def test_a_style_based_on_a_heading_is_one_and_merged_cells_are_filled() -> None:
+    styles = (
+        '<w:style w:type="paragraph" w:styleId="H1"><w:name w:val="heading 1"/><w:pPr><w:outlineLvl w:val="0"/></w:pPr>'
+        '</w:style><w:style w:type="paragraph" w:styleId="Mine"><w:name w:val="Chapter of ours"/>'
+        '<w:basedOn w:val="H1"/></w:style>'
+    )
+    rows = (
+        "<w:tr><w:tc><w:p><w:r><w:t>Region</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>City</w:t></w:r></w:p></w:tc></w:tr>"
+        '<w:tr><w:tc><w:tcPr><w:vMerge w:val="restart"/></w:tcPr><w:p><w:r><w:t>North</w:t></w:r></w:p></w:tc>'
+        "<w:tc><w:p><w:r><w:t>Oslo</w:t></w:r></w:p></w:tc></w:tr>"
+        "<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr><w:p/></w:tc><w:tc><w:p><w:r><w:t>Bergen</w:t></w:r></w:p></w:tc></w:tr>"
+    )
+    body = f'<w:p><w:pPr><w:pStyle w:val="Mine"/></w:pPr><w:r><w:t>Places</w:t></w:r></w:p><w:tbl>{rows}</w:tbl>'
+    assert read("a.docx", word_file(body, styles)).text == (
+        "## Places\n\n| Region | City |\n| --- | --- |\n| North | Oslo |\n| North | Bergen |"
+    )
+
+
+# Presentations -------------------------------------------------------------------------------------------------------
+
+
+def presentation() -> bytes:
+    slides = Presentation()
+    first = slides.slides.add_slide(slides.slide_layouts[1])
+    first.shapes.title.text = "Release plan"
+    first.placeholders[1].text = "Freeze on Friday\nShip on Monday"
+    first.notes_slide.notes_text_frame.text = "Say who is on call."
+    second = slides.slides.add_slide(slides.slide_layouts[6])
+    table = second.shapes.add_table(2, 2, Inches(1), Inches(1), Inches(4), Inches(1)).table
+    for place, text in enumerate(("Team", "Budget", "Search", "40 | 50")):
+        table.cell(place // 2, place % 2).text = text
+    data = CategoryChartData()
+    data.categories = ["2025", "2026"]
+    data.add_series("Incidents", (7, 3))
+    second.shapes.add_chart(XL_CHART_TYPE.BAR_CLUSTERED, Inches(1), Inches(3), Inches(4), Inches(2), data)
+    return saved(slides)
+
+
+def test_a_slide_is_a_page_with_its_notes_tables_and_charts() -> None:
+    document = read("a.pptx", presentation())
+    assert document.title == "Release plan"
+    first, second = cut(document)
+    assert (first.page, first.section) == (1, "Release plan")
+    assert "- Ship on Monday\n\nNotes:\n\nSay who is on call." in first.content
+    assert (second.page, second.section) == (2, "Slide 2")
+    assert "| Team | Budget |\n| --- | --- |\n| Search | 40 \\| 50 |" in second.content
+    assert "|  | Incidents |\n| --- | --- |\n| 2025 | 7 |\n| 2026 | 3 |" in second.content
+
+
+# Workbooks -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_sheets_tables_are_cited_by_their_ranges_with_what_stands_above_them() -> None:
+    rows: list[list[Any]] = [
+        ["Sales by zone"],
+        [],
+        ["In millions", None, "2025"],
+        ["Zone", "Sales", "Margin"],
+        [],
+        ["North", 12553, 0.1725],
+        ["South", 9467, 0.2],
+        [],
+        ["Source: ledger"],
+    ]
+    raw = workbook({"Report": rows})
+    document = read("a.xlsx", raw)
+    chunks = cut(document)
+    table = chunk_with(chunks, "| South | 9467 |")
+    assert table.section == "Report > A3:C7"
+    assert table.content == (
+        "## A3:C7\n\nIn millions · 2025\n\n| Zone | Sales | Margin |\n| --- | --- | --- |\n"
+        "| North | 12553 | 0.1725 |\n| South | 9467 | 0.2 |"
+    )
+    assert chunk_with(chunks, "Source: ledger").section == "Report > A9"
+
+
+@given(
+    st.integers(1, 60), st.integers(2, 6), st.integers(0, 3), st.lists(st.integers(0, 10**6), min_size=1, max_size=20)
+)
+@settings(max_examples=40, deadline=None)
+def test_a_row_is_found_with_its_header_and_its_range(rows: int, columns: int, above: int, numbers: list[int]) -> None:
+    names = [f"name{column}" for column in range(columns)]
+    body = [
+        [f"row{row}", *(numbers[(row + column) % len(numbers)] for column in range(1, columns))] for row in range(rows)
+    ]
+    chunks = cut(read("a.xlsx", workbook({"S": [[] for _ in range(above)] + [names, *body]})))
+    for row in range(rows):
+        chunk = chunk_with(chunks, f"| row{row} |")
+        assert "| name0 | name1 |" in chunk.content
+        left, top, right, bottom = range_boundaries((chunk.section or "").partition(" > ")[2])
+        assert top <= above + 2 + row <= bottom
+        assert (left, right) == (1, columns)
+
+
+def test_years_head_columns_shares_are_per_cent_and_formulas_without_a_value_stand_as_they_are() -> None:
+    book = Workbook()
+    sheet = book.active
+    sheet.append(["Income", 2024, 2025])
+    sheet.append([40000, 0.255, "=B2*2"])
+    sheet["B2"].number_format = "0.0%"
+    sheet["E9"] = date(2026, 5, 1)
+    text = read("a.xlsx", saved(book)).text
+    assert "| Income | 2024 | 2025 |\n| --- | --- | --- |\n| 40000 | 25.5% | =B2*2 |" in text
+    assert "## E9\n\n2026-05-01" in text
+
+
+def test_what_is_beyond_the_limits_of_a_workbook_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xlsx, "MAX_CELLS", 25)
+    wide: list[Any] = [None] * 300
+    wide[299] = "far"
+    document = read("a.xlsx", workbook({"A": [["n", "m"], *([row, row] for row in range(20))], "B": [wide, ["b"]]}))
+    named = ("A: rows from 13 on, beyond 25 cells", "B: columns after IV")
+    assert document.metadata["left_out"] == named
+    assert "(rows from 13 on, beyond 25 cells)" in document.text
+    assert "(columns after IV)" in document.text
+
+
+# Books ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_books_chapters_come_in_its_order_and_have_the_names_of_its_contents() -> None:
+    opf = (
+        '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata>'
+        "<dc:title>Winter</dc:title><dc:creator>E. Benson</dc:creator><dc:date>2019-08-23</dc:date></metadata>"
+        "<manifest>"
+        '<item id="one" href="one.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="two" href="t%20wo.xhtml" media-type="application/xhtml+xml"/>'
+        '<item id="ncx" href="toc.ncx" media-type="application/x-dtbncx+xml"/></manifest>'
+        '<spine><itemref idref="two"/><itemref idref="one"/></spine></package>'
+    )
+    ncx = (
+        '<!DOCTYPE ncx PUBLIC "x" "y"><ncx xmlns="http://www.daisy.org/z3986/2005/ncx/"><navMap><navPoint><navLabel>'
+        '<text>Preface</text></navLabel><content src="t%20wo.xhtml#a"/></navPoint></navMap></ncx>'
+    )
+    container = (
+        '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles><rootfile full-path="b/c.opf"/>'
+        "</rootfiles></container>"
+    )
+    members = {
+        "META-INF/container.xml": container, "b/c.opf": opf, "b/toc.ncx": ncx,
+        "b/one.xhtml": "<html><head><title>x</title></head><body><h2>Skating</h2><p>On ice.</p></body></html>",
+        "b/t wo.xhtml": "<html><body><p>How it began.</p><script>no()</script></body></html>",
+    }  # fmt: skip
+    document = read("a.epub", archive(members))
+    assert document.text == "# Preface\n\nHow it began.\n\n## Skating\n\nOn ice."
+    assert (document.title, document.metadata["authors"]) == ("Winter", ("E. Benson",))
+    assert document.updated_at == datetime(2019, 8, 23, tzinfo=UTC)
+    assert [chunk.section for chunk in cut(document)] == ["Preface", "Preface > Skating"]
+
+
+# Notebooks -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_notebooks_cells_are_prose_and_code_and_named_in_citations() -> None:
+    cells = [
+        {"cell_type": "markdown", "source": ["# Churn\n", "Why they leave.\n```python\nopen_fence"]},
+        {
+            "cell_type": "code",
+            "source": "rate = left / all",
+            "outputs": [{"output_type": "stream", "text": ["0.25\n"]}],
+        },
+        {"cell_type": "markdown", "source": "## By plan"},
+        {
+            "cell_type": "code",
+            "source": "table",
+            "outputs": [
+                {"output_type": "display_data", "data": {"text/plain": "x" * 5_000, "image/png": "AAAA"}},
+                {"output_type": "error", "ename": "KeyError", "evalue": "'plan'"},
+            ],
+        },
+    ]
+    metadata = {"kernelspec": {"language": "python"}}
+    document = read("a.ipynb", json.dumps({"nbformat": 4, "metadata": metadata, "cells": cells}).encode())
+    assert document.title == "Churn"
+    assert document.metadata["left_out"] == ("cell 4: output beyond 4,000 characters",)
+    chunks = cut(document)
+    rate = chunk_with(chunks, "```python\nrate = left / all\n```\n\n```text\n0.25\n```")
+    assert rate.section == "Churn > cells 1-2"
+    assert (chunks[-1].section or "").startswith("Churn > By plan > cell")
+    assert "AAAA" not in document.text
+
+
+def test_a_notebook_of_format_3_is_read() -> None:
+    cells = [{"cell_type": "heading", "level": 2, "source": "Old"}, {"cell_type": "code", "input": "print(1)"}]
+    raw = json.dumps({"nbformat": 3, "worksheets": [{"cells": cells}]}).encode()
+    assert read("a.ipynb", raw).text == "## Old\n\n```\nprint(1)\n```"
+
+
+# E-mail --------------------------------------------------------------------------------------------------------------
+
+
+def message(subject: str, text: str = "", html: str = "") -> EmailMessage:
+    mail = EmailMessage()
+    mail["From"], mail["To"], mail["Subject"] = "Ada Lovelace <ada@example.org>", "team@example.org", subject
+    mail["Date"] = "Tue, 03 Mar 2026 09:30:00 +0100"
+    if text:
+        mail.set_content(text)
+    if html:
+        (mail.add_alternative if text else mail.set_content)(html, subtype="html")
+    return mail
+
+
+def test_an_e_mail_says_who_wrote_what_when_and_its_attachments_are_sections() -> None:
+    mail = message("Größe der Queue", "Please raise it.\n# not a heading\n-- \nAda", "<p>In HTML</p>")
+    mail.add_attachment(word_document(), maintype="application", subtype="octet-stream", filename="handbook.docx")
+    mail.add_attachment(b"\x89PNG", maintype="image", subtype="png", filename="chart.png")
+    mail.add_attachment(message("Forwarded", "Inner text."))
+    document = read("a.eml", mail.as_bytes())
+    assert (document.title, document.metadata["authors"]) == ("Größe der Queue", ("Ada Lovelace",))
+    assert document.updated_at == datetime(2026, 3, 3, 8, 30, tzinfo=UTC)
+    assert document.metadata["attachments"] == ("handbook.docx", "chart.png", "message/rfc822")
+    assert document.metadata["left_out"] == ("attachment chart.png: of a format that is not read",)
+    assert "In HTML" not in document.text
+    chunks = cut(document)
+    assert chunk_with(chunks, "Please raise it.", "From: Ada Lovelace").section == "Größe der Queue"
+    place = "Größe der Queue > Attachment: handbook.docx > Payments handbook > Limits > Rate limits"
+    assert chunk_with(chunks, "| plan 150 | 1150 |").section == place
+    assert "Inner text." in document.text
+
+
+def test_html_is_read_where_an_e_mail_has_no_plain_text() -> None:
+    html = "<table><tr><td><table><tr><td><h1>News</h1>Read <a href='https://example.org'>this</a></td></tr></table>"
+    text = read("a.eml", message("Hi", html=html).as_bytes()).text
+    assert text.endswith("## News\n\nRead [this](https://example.org)")
+
+
+def test_messages_in_messages_end_somewhere() -> None:
+    mail = message("0", "the innermost")
+    for level in range(1, 8):
+        outer = message(str(level), f"level {level}")
+        outer.add_attachment(mail)
+        mail = outer
+    document = read("a.eml", mail.as_bytes())
+    assert "level 4" in document.text
+    assert "the innermost" not in document.text
+    assert document.metadata["left_out"] == ("attachment message/rfc822: beyond 50 attachments or 3 levels",)
+
+
+def test_handed_in_text_of_an_office_document_is_text_and_its_bytes_are_the_document() -> None:
+    entry = Entry(path="a.docx", gate="")
+    text, file = (
+        read_document(SourceId("s"), entry, raw, domain=Domain.RESEARCH, is_handed_in=True)
+        for raw in (b"Plain words.", word_document())
+    )
+    assert (text.format, text.text) == ("text", "Plain words.")
+    assert (file.format, file.title) == ("docx", "Payments handbook")
+
+
+def test_research_documents_carry_what_is_known_of_them() -> None:
+    (chunk,) = cut(read("a.epub", epub("<h1>One</h1><p>Text.</p>"), Domain.RESEARCH))
+    assert (chunk.metadata["title"], chunk.metadata["section_name"]) == ("Book", "One")

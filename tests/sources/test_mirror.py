@@ -1,0 +1,219 @@
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from nornweave.errors import SourceUnavailableError, TransientDocumentError
+from nornweave.sources.remote.feed import LEFT_OUT, Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.sources.remote.mirror import Mirror
+from nornweave.sources.remote.mirrored import MirroredSource
+from nornweave.types import Document, Domain, Entry, SourceId
+
+
+class Letters:
+    """A feed of letters; each page is one step of ``script``, an exception is raised."""
+
+    domain = Domain.CONVERSATIONS
+    version = "letters-1"
+
+    def __init__(self, scope: str = "a") -> None:
+        self.scope = scope
+        self.script: list[Page | Exception] = []
+        self.passes: list[Pass] = []
+
+    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+        self.passes.append(state)
+        while self.script:
+            step = self.script.pop(0)
+            if isinstance(step, Exception):
+                raise step
+            yield step
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
+        return "".join(body["text"] for _, body in records).encode()
+
+    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        return
+
+
+def page(position: int, *letters: str, gone: tuple[str, ...] = (), confirmed: tuple[str, ...] = ()) -> Page:
+    records = tuple(Record(key=each, document=each[0], body={"text": each}) for each in letters)
+    return Page(records=records, position=position, since={"at": position}, gone=gone, confirmed=confirmed)
+
+
+class Source(MirroredSource):
+    def __init__(self, feed: Letters, folder: Path) -> None:
+        self.clock = 1_000_000.0
+        super().__init__(SourceId("letters"), feed, folder, relist_s=100.0, now=lambda: self.clock)
+
+    def texts(self) -> dict[str, str]:
+        return {entry.path: self.fetch(entry).decode() for entry in self.list().entries}
+
+
+def test_the_records_of_a_document_are_joined_by_key(tmp_path: Path) -> None:
+    feed = Letters()
+    feed.script = [page(1, "a2", "b"), page(2, "a1")]
+    assert Source(feed, tmp_path).texts() == {"a": "a1a2", "b": "b"}
+
+
+def test_a_gate_changes_exactly_when_a_record_does(tmp_path: Path) -> None:
+    feed = Letters()
+    source = Source(feed, tmp_path)
+    feed.script = [page(1, "a1", "b")]
+    before = {entry.path: entry.gate for entry in source.list().entries}
+    feed.script = [page(2, "a1", "b")]
+    assert {entry.path: entry.gate for entry in source.list().entries} == before
+    feed.script = [page(3, "a2")]
+    after = {entry.path: entry.gate for entry in source.list().entries}
+    assert (after["a"] != before["a"], after["b"] == before["b"]) == (True, True)
+
+
+def test_only_a_full_pass_removes_what_it_does_not_name(tmp_path: Path) -> None:
+    feed = Letters()
+    source = Source(feed, tmp_path)
+    feed.script = [page(1, "a", "b", "c1", "c2")]
+    source.list()
+    feed.script = [page(2, "d")]
+    assert sorted(source.texts()) == ["a", "b", "c", "d"]
+    feed.script = [page(3, gone=("c1",))]
+    assert source.texts()["c"] == "c2"
+    source.clock += 101
+    feed.script = [page(4, "a", confirmed=("c",))]
+    assert sorted(source.texts()) == ["a", "c"]
+    assert [each.is_full for each in feed.passes] == [True, False, False, True]
+
+
+def test_an_interrupted_pass_goes_on_at_its_position_and_removes_nothing_before_its_end(tmp_path: Path) -> None:
+    feed = Letters()
+    source = Source(feed, tmp_path)
+    feed.script = [page(1, "a", "b", "c")]
+    source.list()
+    source.clock += 101
+    feed.script = [page(2, "a"), SourceUnavailableError("is down")]
+    listing = source.list()
+    assert ([entry.path for entry in listing.entries], listing.problem) == (["a", "b", "c"], "is down")
+    feed.script = [page(3, "b")]
+    assert sorted(source.texts()) == ["a", "b"]
+    assert [(each.is_full, each.position, each.since) for each in feed.passes] == [
+        (True, None, None),
+        (True, None, {"at": 1}),
+        (True, 2, {"at": 1}),
+    ]
+    source.list()
+    assert (feed.passes[-1].is_full, feed.passes[-1].position, feed.passes[-1].since) == (False, None, {"at": 3})
+
+
+def test_a_lost_position_begins_the_pass_again(tmp_path: Path) -> None:
+    feed = Letters()
+    source = Source(feed, tmp_path)
+    feed.script = [page(1, "a"), SourceUnavailableError("is down")]
+    assert source.list().problem == "is down"
+    feed.script = [PositionLostError("the cursor expired"), page(1, "a"), page(2, "b")]
+    assert sorted(source.texts()) == ["a", "b"]
+    assert [each.position for each in feed.passes][:3] == [None, 1, None]
+
+
+def test_before_anything_was_read_a_source_that_is_down_is_unavailable(tmp_path: Path) -> None:
+    feed = Letters()
+    feed.script = [SourceUnavailableError("is down")]
+    with pytest.raises(SourceUnavailableError, match="source 'letters': is down"):
+        Source(feed, tmp_path).list()
+
+
+@pytest.mark.parametrize("error", [KeyError("id"), TypeError("x"), AttributeError("y"), ValueError("z")])
+def test_an_answer_of_another_shape_is_told(tmp_path: Path, error: Exception) -> None:
+    feed = Letters()
+    feed.script = [page(1, "a"), error]
+    assert "another shape than expected" in (Source(feed, tmp_path).list().problem or "")
+
+
+def test_another_scope_and_a_damaged_file_are_read_anew(tmp_path: Path) -> None:
+    feed = Letters()
+    feed.script = [page(1, "a")]
+    Source(feed, tmp_path).list()
+    other = Letters(scope="b")
+    other.script = [page(1, "b")]
+    assert Source(other, tmp_path).texts() == {"b": "b"}
+    (tmp_path / "letters.sqlite").write_bytes(b"no database" * 1000)
+    other.script = [page(1, "c")]
+    assert Source(other, tmp_path).texts() == {"c": "c"}
+
+
+def test_two_listings_at_once_are_refused(tmp_path: Path) -> None:
+    with (
+        Mirror(tmp_path / "letters.sqlite", "a").reading(),
+        pytest.raises(SourceUnavailableError, match="another process is reading"),
+    ):
+        Source(Letters(), tmp_path).list()
+
+
+def test_what_vanished_and_what_cannot_be_read_is_tried_again(tmp_path: Path) -> None:
+    feed = Letters()
+    feed.script = [page(1, "a")]
+    source = Source(feed, tmp_path)
+    source.list()
+    with pytest.raises(TransientDocumentError, match="vanished"):
+        source.fetch(Entry(path="z", gate=""))
+    (tmp_path / "letters.sqlite").write_bytes(b"no database" * 1000)
+    with pytest.raises(TransientDocumentError, match="cannot be read"):
+        source.fetch(Entry(path="a", gate=""))
+
+
+def test_paths_that_lead_elsewhere_are_left_out(tmp_path: Path) -> None:
+    feed = Letters()
+    feed.script = [Page(records=(Record(key="a", document="../a", body={}),), position=1)]
+    listing = Source(feed, tmp_path).list()
+    assert (listing.entries, [skip.path for skip in listing.skipped]) == ((), ["../a"])
+
+
+def test_a_watcher_sees_each_page(tmp_path: Path) -> None:
+    feed = Letters()
+    feed.script = [page(1, "a"), page(2, "b", "c")]
+    source, seen = Source(feed, tmp_path), []
+    source.watched_by(lambda documents, size, expected: seen.append((documents, size > 0, expected)))
+    source.list()
+    assert seen == [(1, True, None), (3, True, None)]
+
+
+def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "m.sqlite", "a")
+    with pytest.raises(SourceUnavailableError), mirror.reading() as opened:
+        number = opened.begin(full=True).number
+        opened._connection.execute("drop table documents")
+        with pytest.raises(sqlite3.Error):
+            opened.store(page(1, "a"), number)
+        assert opened.body("a") is None
+        opened.totals()
+
+
+def test_what_a_full_pass_has_not_named_yet_does_not_survive_it(tmp_path: Path) -> None:
+    mirror = Mirror(tmp_path / "m.sqlite", "a")
+    with mirror.reading():
+        number = mirror.begin(full=True).number
+        mirror.store(page(1, "a1", "b1"), number)
+        mirror.complete(number, full=True, now=1.0)
+        assert [key for key, _ in mirror.surviving("")] == ["a1", "b1"]
+        number = mirror.begin(full=True).number
+        mirror.store(page(1, "c1", confirmed=("a",)), number)
+        assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
+        mirror.complete(number, full=True, now=2.0)
+        number = mirror.begin(full=False).number
+        assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
+
+
+def test_what_a_feed_leaves_out_is_listed_with_its_reason(tmp_path: Path) -> None:
+    feed = Letters()
+    left = [
+        Record(key=f"{LEFT_OUT}{number}", document="", body={"path": f"x{number}", "reason": "binary" * (number > 0)})
+        for number in range(3)
+    ]
+    feed.script = [Page(records=(*left, Record(key="a1", document="a", body={"text": "A"})), position=1)]
+    listing = Source(feed, tmp_path).list()
+    assert [entry.path for entry in listing.entries] == ["a"]
+    assert [(skip.path, skip.reason) for skip in listing.skipped] == [("x1", "binary"), ("x2", "binary")]
