@@ -13,6 +13,7 @@ import anyio
 import anyio.to_thread
 from fastapi import FastAPI
 
+from api.access.door import Door
 from api.auth import BearerAuth, service_token
 from api.errors import Unexpected, add_handlers
 from api.hosts import HostGuard
@@ -40,7 +41,7 @@ from api.routes import (
     query,
     texts,
 )
-from api.state import Serving
+from api.state import Service
 from api.syncs import Syncs
 from api.tracing import Tracing
 from nornweave.settings import Settings
@@ -86,9 +87,10 @@ def create_app(
     )
     app.state.is_closed = True
     environment = os.environ if environment is None else environment
-    app.state.serving = Serving(
+    door = Door(service_token(environment), settings.access, settings.data_dir)
+    app.state.serving = Service(
         engine=engine or _engine(settings, agent),
-        token=service_token(environment),
+        door=door,
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,
         public_url=configured_url(environment),
@@ -105,7 +107,7 @@ def create_app(
     app.add_middleware(BodyLimit)
     app.add_middleware(
         BearerAuth,
-        token=app.state.serving.token,
+        door=door,
         open_paths={"/health", *documentation.OPEN_PATHS, *login.OPEN_PATHS},
         forms=login.FORMS,
         login=login.redirect_to_login,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from api.tracing import current_trace_id
+from nornweave.access.viewer import Viewer
 from nornweave.retrieval.question import Deadline
 from nornweave.types import present
 
@@ -19,12 +20,14 @@ class Arrival:
         query_id: names its answer.
         trace_id: names the request in traces and in the log, 32 hexadecimal digits.
         now: when it arrived.
+        viewer: on whose behalf it is answered.
         deadline: when it has to be answered; ``None`` sets no limit.
     """
 
     query_id: str
     trace_id: str
     now: datetime
+    viewer: Viewer
     deadline: Deadline | None
 
     @property
@@ -33,11 +36,12 @@ class Arrival:
         return self.deadline.left_s if self.deadline else None
 
 
-def arrive(timeout_ms: int | None) -> Arrival:
-    """Note that a request has arrived, to be answered within ``timeout_ms``; ``None`` sets no limit."""
+def arrive(timeout_ms: int | None, viewer: Viewer) -> Arrival:
+    """Note that a request of a viewer has arrived, to be answered within ``timeout_ms``; ``None`` sets no limit."""
     return Arrival(
         query_id=str(uuid.uuid4()),
         trace_id=current_trace_id(),
         now=present(),
+        viewer=viewer,
         deadline=None if timeout_ms is None else Deadline(timeout_ms),
     )

@@ -1,4 +1,4 @@
-"""Who may ask: a bearer token when ``NORNWEAVE_SERVICE_TOKEN`` is set, and nobody from outside when it is not.
+"""Who may ask: a bearer token when ``NORNWEAVE_SERVICE_TOKEN`` or ``access`` is set, and nobody from outside without.
 
 People may give the token in a form instead; their browser then sends a session (``sessions.py``).
 """
@@ -13,9 +13,12 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from api.errors import problem_response
-from api.sessions import CSRF_HEADER, is_csrf_token, session_of
+from api.access.door import VIEWER, Door
+from api.errors import ProblemError, problem_response
+from api.sessions import CSRF_HEADER, is_csrf_token
+from nornweave.access.tokens import read_tokens
 from nornweave.errors import ConfigError
+from nornweave.settings import Settings
 
 TOKEN_VARIABLE = "NORNWEAVE_SERVICE_TOKEN"  # noqa: S105 - the name of the variable
 
@@ -25,13 +28,22 @@ def service_token(environment: Mapping[str, str]) -> str | None:
     return environment.get(TOKEN_VARIABLE, "").strip() or None
 
 
-def check_listening(host: str, token: str | None) -> None:
-    """Refuse to listen where others can reach an API without a token.
+def check_listening(host: str, token: str | None, settings: Settings) -> None:
+    """Refuse to listen where others can reach an API without a token, or where groups are named and nobody is in one.
 
     Raises:
-        ConfigError: ``host`` is not this machine alone and no token is set.
+        ConfigError: ``host`` is not this machine alone and nobody has to say who they are; a source names groups and
+            nothing says who is in them; the file of tokens is missing or broken.
     """
-    if token is None and not is_loopback(host):
+    if settings.access and settings.access.tokens:
+        read_tokens(settings.access.tokens)
+    restricted = [source.id for source in settings.sources if source.access]
+    if settings.access is None and restricted:
+        raise ConfigError(
+            f"{settings.file}: source {restricted[0]!r} is for groups ('access'), and nothing says who is in a group; "
+            "configure 'access:' at the top (docs/security.md), or take 'access' out of the source"
+        )
+    if token is None and settings.access is None and not is_loopback(host):
         raise ConfigError(
             f"host {host!r}: whoever reaches it could read everything; set {TOKEN_VARIABLE} to a secret "
             "that clients send as bearer token, or listen on 127.0.0.1"
@@ -39,7 +51,7 @@ def check_listening(host: str, token: str | None) -> None:
 
 
 def is_authorised(scope: Scope, token: str | None) -> bool:
-    """Tell whether a request carries the token; without a configured token all do."""
+    """Tell whether a request carries the service token; without a configured token all do."""
     if token is None:
         return True
     header: bytes = dict(scope["headers"]).get(b"authorization", b"")
@@ -49,12 +61,12 @@ def is_authorised(scope: Scope, token: str | None) -> bool:
 
 
 class BearerAuth:
-    """Answers 401 to requests without the token or a session, whatever path they name, except ``open_paths``.
+    """Notes who asks; answers 401 to requests without a token or a session, whatever path they name.
 
     Args:
         app: what is guarded.
-        token: that clients send; ``None`` asks for none.
-        open_paths: need no token.
+        door: tells who asks.
+        open_paths: need no token; who asks is noted all the same, where somebody says it.
         forms: paths that check the CSRF token of a session themselves, in a field of their form.
         login: answers a browser that asks for a page, instead of the 401.
     """
@@ -62,45 +74,62 @@ class BearerAuth:
     def __init__(
         self,
         app: ASGIApp,
-        token: str | None,
+        door: Door,
         open_paths: Collection[str] = (),
         forms: Collection[str] = (),
         login: Callable[[Scope], Response | None] = lambda _: None,
     ) -> None:
         self._app = app
-        self._token = token
+        self._door = door
         self._open_paths = open_paths
         self._forms = forms
         self._login = login
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass an authorised request on."""
-        if scope["type"] != "http" or scope["path"] in self._open_paths or is_authorised(scope, self._token):
+        """Pass an authorised request on, with its viewer."""
+        # Who handed the request over from another process of ours has asked already.
+        if scope["type"] != "http" or VIEWER in scope:
             await self._app(scope, receive, send)
             return
-        session = session_of(scope, self._token)
-        if session is None:
-            refusal = self._login(scope) or _unauthorised()
-        elif self._is_meant(scope, session):
+        try:
+            refusal = await self._refusal(scope)
+        except ProblemError as error:
+            refusal = problem_response(error.status_code, error.detail, kind=error.kind, headers=error.headers)
+        if refusal is None or scope["path"] in self._open_paths:
             await self._app(scope, receive, send)
-            return
         else:
-            refusal = problem_response(
-                403, f"send the header {CSRF_HEADER!r} with the token of the page, or log in anew"
-            )
-        await refusal(scope, receive, send)
+            await refusal(scope, receive, send)
+
+    async def _refusal(self, scope: Scope) -> Response | None:
+        """Note who asks; return the answer to who may not.
+
+        Raises:
+            ProblemError: 503, who asks cannot be looked up.
+        """
+        viewer = await self._door.by_header(scope)
+        if viewer is None:
+            found = self._door.by_session(scope)
+            if found is None:
+                return self._login(scope) or _unauthorised()
+            session, viewer = found
+            if not self._is_meant(scope, session.value):
+                return problem_response(
+                    403, f"send the header {CSRF_HEADER!r} with the token of the page, or log in anew"
+                )
+        scope[VIEWER] = viewer
+        return None
 
     def _is_meant(self, scope: Scope, session: str) -> bool:
         """Tell whether a request with a session comes from our pages: other sites can make a browser send a cookie."""
         if scope["method"] in {"GET", "HEAD"} or scope["path"] in self._forms:
             return True
-        return is_csrf_token(Headers(scope=scope).get(CSRF_HEADER, ""), session, self._token or "")
+        return is_csrf_token(Headers(scope=scope).get(CSRF_HEADER, ""), session, self._door.secret or "")
 
 
 def _unauthorised() -> Response:
     return problem_response(
         401,
-        "send the header 'Authorization: Bearer <token>' with the token of this service",
+        "send the header 'Authorization: Bearer <token>' with a token of this service",
         headers={"WWW-Authenticate": 'Bearer realm="nornweave"'},
     )
 

@@ -54,6 +54,10 @@ def main(arguments: Sequence[str]) -> int:
 
 async def _answer(app: ASGIApp, request: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
     """Return the status and headers of the app's answer, and its content."""
+    from api.access.door import VIEWER
+    from nornweave.access.viewer import Viewer
+
+    who = request["viewer"]
     scope = {
         "type": "http",
         "http_version": "1.1",
@@ -64,6 +68,8 @@ async def _answer(app: ASGIApp, request: dict[str, Any], body: bytes) -> tuple[d
         "query_string": b"",
         "root_path": "",
         "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request["headers"]],
+        # Who asks was asked before the request was handed over: its tokens are not looked at again.
+        VIEWER: Viewer(**{**who, "groups": frozenset(who["groups"])}),
     }
     incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
     sent: list[Message] = []

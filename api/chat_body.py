@@ -112,6 +112,7 @@ class ChatBody(BaseModel):
         return Question(
             text=self._asked(),
             now=arrival.now,
+            viewer=arrival.viewer,
             query_id=arrival.query_id,
             trace_id=arrival.trace_id,
             domains=models[self.model],

@@ -16,8 +16,8 @@ from starlette.types import Receive, Scope, Send
 from api.connections import network_of
 from api.errors import ProblemError
 from api.negotiation import EVENTS
-from api.ports import EnginePort
 from api.schemas import to_json
+from api.seen import SeenEngine
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.fusion.records import Synthesis
 from nornweave.retrieval.question import Question
@@ -129,7 +129,7 @@ class Writing:
             self._loop.call_soon_threadsafe(self._pieces.put_nowait, piece)
 
 
-def answer_streamed(engine: EnginePort, question: Question) -> StreamedAnswer:
+def answer_streamed(engine: SeenEngine, question: Question) -> StreamedAnswer:
     """Answer a question, its text apart; it can be judged as soon as it is read."""
     streamed = engine.query_streamed(question)
     engine.remember(question, streamed.document)

@@ -210,6 +210,7 @@ class FuseBody(BaseModel):
         return Question(
             text=self.original_text,
             now=self.now or arrival.now,
+            viewer=arrival.viewer,
             query_id=arrival.query_id,
             trace_id=arrival.trace_id,
             top_k=max(1, self._items) if self.top_k is None else self.top_k,

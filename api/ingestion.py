@@ -6,13 +6,14 @@ import re
 
 from api.errors import unavailable
 from api.ports import AgentPort
-from api.state import Serving
+from api.seen import SeenAgent
+from api.state import Service
 
 RETRY_DEGRADED_S = 30
 _INGEST = re.compile(r"/agents/([^/]*)/ingest")
 
 
-def check_takes_documents(agent: AgentPort) -> None:
+def check_takes_documents(agent: AgentPort | SeenAgent) -> None:
     """Refuse documents for an agent that has to be mended first.
 
     Raises:
@@ -22,14 +23,14 @@ def check_takes_documents(agent: AgentPort) -> None:
         raise unavailable("agent-degraded", f"{agent.agent_id} takes no documents now: {problem}", RETRY_DEGRADED_S)
 
 
-def check_path(serving: Serving, path: str) -> None:
+def check_path(service: Service, path: str) -> None:
     """Refuse a request to an ingest path before its body is read; says nothing of other paths.
 
     Raises:
         ProblemError: 503, see ``check_takes_documents``.
     """
     match = _INGEST.fullmatch(path)
-    name = match[1] if match else serving.alone.value if serving.alone and path == "/ingest" else None
-    for agent in serving.agents:
-        if agent.domain.value == name:
-            check_takes_documents(agent)
+    name = match[1] if match else service.alone.value if service.alone and path == "/ingest" else None
+    for domain in service.domains:
+        if domain.value == name:
+            check_takes_documents(service.engine.agents[domain])

@@ -20,6 +20,7 @@ import anyio
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from api.access.door import viewer_of
 from api.errors import ProblemError, problem_response, unavailable
 from api.limits import LARGE_BODIES, RETRY_BUSY_S, announced_bytes
 from api.tracing import HEADER, traceparent
@@ -177,7 +178,14 @@ def _described(scope: Scope) -> dict[str, object]:
     others = ((name, value) for name, value in scope["headers"] if name != HEADER)
     headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in others]
     headers.append((HEADER.decode("latin-1"), traceparent()))
-    return {"method": scope["method"], "path": scope["path"], "headers": headers}
+    viewer = viewer_of(scope)
+    who = {
+        "groups": sorted(viewer.groups),
+        "sees_everything": viewer.sees_everything,
+        "operates": viewer.operates,
+        "name": viewer.name,
+    }
+    return {"method": scope["method"], "path": scope["path"], "headers": headers, "viewer": who}
 
 
 def _again(body: bytes, receive: Receive) -> Receive:

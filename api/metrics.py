@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.ports import EnginePort
 from api.workers import METRICS_FOLDER
+from nornweave.access.viewer import OPERATOR
 from nornweave.errors import NornWeaveError
 from nornweave.fusion.records import Answer
 from nornweave.quality.records import LAST_STAGE
@@ -122,13 +123,13 @@ class IndexState(Collector):
         )
 
     def _conflicts(self) -> Iterator[GaugeMetricFamily]:
-        entries = len(self._engine.conflicts()["open"])
+        entries = len(self._engine.conflicts(OPERATOR)["open"])
         yield _gauge("open_conflicts", "Entries of the conflict ledger that are not settled.", [((), entries)])
 
     def _freshness(self) -> Iterator[GaugeMetricFamily]:
         ages, behind = [], []
         for domain, agent in self._engine.agents.items():
-            health = agent.health()
+            health = agent.health(OPERATOR)
             behind.append(((domain.value,), _number(health.get("behind_s"))))
             if health.get("age_s") is not None:
                 ages.append(((domain.value,), _number(health["age_s"])))

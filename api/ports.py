@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from nornweave.access.viewer import Viewer
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.feedback.book import FeedbackDocument
 from nornweave.fusion.records import Answer, Recalled
@@ -55,13 +56,13 @@ class AgentPort(Protocol):
             StoreError: the generation cannot be read.
         """
 
-    def describe(self) -> Mapping[str, JsonValue]:
-        """Return what it is: names, chunking, embedding, filters, plan, generation, sizes."""
+    def describe(self, viewer: Viewer) -> Mapping[str, JsonValue]:
+        """Return what it is: names, chunking, embedding, filters, plan, generation; sizes of what a viewer may see."""
 
-    def facets(self) -> Mapping[str, Sequence[tuple[str, int]]]:
+    def facets(self, viewer: Viewer) -> Mapping[str, Sequence[tuple[str, int]]]:
         """Return the most frequent values of each filter that takes one of a few, with how many chunks have them."""
 
-    def health(self) -> Mapping[str, JsonValue]:
+    def health(self, viewer: Viewer) -> Mapping[str, JsonValue]:
         """Return how it is: state, generation, checks, statistics, notices."""
 
 
@@ -111,8 +112,8 @@ class EnginePort(Protocol):
     def remember(self, question: Question, document: FusionResult) -> None:
         """Keep what an answer showed, so that it can be judged; never fails or waits."""
 
-    def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
-        """Store what a user says of an item of an answer; it is on disk when this returns.
+    def feedback(self, query_id: str, chunk_id: str, useful: bool, viewer: Viewer) -> FeedbackDocument | None:
+        """Store what a viewer says of an item of an answer to them; it is on disk when this returns.
 
         Returns:
             What is stored; ``None`` when no such answer is remembered.
@@ -143,21 +144,21 @@ class EnginePort(Protocol):
             QueryError: the question asks for something that cannot be.
         """
 
-    def chunk(self, chunk_id: str) -> ChunkDocument | None:
-        """Return the text behind a citation, ``None`` when no served domain has it.
+    def chunk(self, chunk_id: str, viewer: Viewer) -> ChunkDocument | None:
+        """Return the text behind a citation, ``None`` when no served domain has it for this viewer.
 
         Raises:
             StoreError: a generation cannot be read.
         """
 
-    def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:
-        """Return a document as it was ingested, ``None`` when the domain has none there.
+    def document(self, domain: Domain, source_id: str, path: str, viewer: Viewer) -> DocumentDocument | None:
+        """Return a document as it was ingested, ``None`` when the domain has none there for this viewer.
 
         Raises:
             StoreError: the generation cannot be read.
         """
 
-    def former_document(self, chunk_id: str) -> FormerDocument | None:
+    def former_document(self, chunk_id: str, viewer: Viewer) -> FormerDocument | None:
         """Return the document that held a chunk which is not served any more; ``None`` when none is known."""
 
     def status(self) -> Mapping[str, StatusDocument]:
@@ -167,8 +168,8 @@ class EnginePort(Protocol):
             StoreError: it cannot be read.
         """
 
-    def conflicts(self) -> LedgerDocument:
-        """Return the conflict ledger.
+    def conflicts(self, viewer: Viewer) -> LedgerDocument:
+        """Return the conflict ledger, as far as a viewer may see all sides of its entries.
 
         Raises:
             StoreError: it is damaged.

@@ -56,7 +56,8 @@ def serve_on(
     """
     log_trace_ids(environment)
     # With a token a page that rebinds its name learns nothing: no browser sends the token for it.
-    names = answered_names(host) if service_token(environment) is None else None
+    is_open = service_token(environment) is None and settings.access is None
+    names = answered_names(host) if is_open else None
     bodies = BodyProcess([str(settings.file), *([agent.value] if agent else [])])
     app = create_app(settings, agent=agent, environment=environment, names=names, body_process=bodies)
     config = uvicorn.Config(

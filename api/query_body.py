@@ -98,6 +98,7 @@ class QueryBody(BaseModel):
         return Question(
             text=self.query,
             now=arrival.now,
+            viewer=arrival.viewer,
             query_id=arrival.query_id,
             trace_id=arrival.trace_id,
             domains=self._domains(names),

@@ -47,6 +47,7 @@ class RecallBody(BaseModel):
         return Question(
             text=self.query_text,
             now=arrival.now,
+            viewer=arrival.viewer,
             query_id=arrival.query_id,
             trace_id=arrival.trace_id,
             domains=(domain,),

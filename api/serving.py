@@ -52,7 +52,7 @@ def serve(
         PortInUseError: something else listens there.
     """
     environment = os.environ if environment is None else environment
-    check_listening(host, service_token(environment))
+    check_listening(host, service_token(environment), settings)
     if agent and agent not in settings.served_domains:
         served = ", ".join(domain.value for domain in settings.served_domains)
         raise ConfigError(f"{settings.file}: domain {agent.value!r} has no source; domains with one: {served}")

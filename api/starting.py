@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import anyio
 
 from api.errors import RETRY_SOON_S, unavailable
-from api.ports import AgentPort
+from api.seen import SeenAgent
 from nornweave.retrieval.question import Deadline
 from nornweave.retrieval.records import AgentState
 
@@ -21,7 +21,7 @@ RESERVE_S = 1.0
 _CLOSED = frozenset({AgentState.STARTING, AgentState.DRAINING, AgentState.OFFLINE})
 
 
-async def wait_for_start(agents: Sequence[AgentPort], deadline: Deadline | None) -> None:
+async def wait_for_start(agents: Sequence[SeenAgent], deadline: Deadline | None) -> None:
     """Wait while agents load: whoever asks the moment the port opens would rather wait some seconds than be refused.
 
     Agents that have started do not wait for the others until no time is left for them.
@@ -42,9 +42,9 @@ async def wait_for_start(agents: Sequence[AgentPort], deadline: Deadline | None)
         raise unavailable(kind, states or "no domain is served", RETRY_SOON_S)
 
 
-def _starting(agents: Sequence[AgentPort]) -> bool:
+def _starting(agents: Sequence[SeenAgent]) -> bool:
     return any(agent.state is AgentState.STARTING for agent in agents)
 
 
-def _open(agents: Sequence[AgentPort]) -> bool:
+def _open(agents: Sequence[SeenAgent]) -> bool:
     return any(agent.state not in _CLOSED for agent in agents)

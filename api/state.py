@@ -1,19 +1,22 @@
-"""What the routes work with: one record per app, and how a request gets at it."""
+"""What the routes work with: one service per app, and what of it a request gets on behalf of its viewer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, TypeVar
 
 from fastapi import Depends, Request
 
+from api.access.door import Door, viewer_of
 from api.errors import ProblemError
 from api.event_streams import StreamSlots
 from api.limits import Admission
-from api.ports import AgentPort, EnginePort
+from api.ports import EnginePort
+from api.seen import SeenAgent, SeenEngine, check_operates
 from api.starting import wait_for_start
 from api.syncs import Syncs
+from nornweave.access.viewer import Viewer
 from nornweave.retrieval.question import Question
 from nornweave.types import Domain
 
@@ -32,12 +35,11 @@ JUDGING, WAITING_TO_JUDGE = 2, 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Serving:
-    """What is served.
+class Shared:
+    """What requests of all viewers share.
 
     Attributes:
-        engine: of this process.
-        token: that clients send; ``None`` asks for none.
+        door: tells who asks.
         alone: the one domain that is served, also at the root; ``None`` serves all.
         timeout_ms: of questions that set none.
         syncs: that people start; ``None``: nobody can.
@@ -52,8 +54,7 @@ class Serving:
         lookups: how many look-ups of chunks, documents and the ledger do.
     """
 
-    engine: EnginePort
-    token: str | None
+    door: Door
     alone: Domain | None
     timeout_ms: int
     public_url: str | None = None
@@ -73,8 +74,42 @@ class Serving:
         gates = (self.admission, self.questions, self.fusions, self.writing, self.judging, self.lookups)
         return sum(gate.in_threads for gate in gates)
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service(Shared):
+    """What is served by an app, to whoever it may be; routes get a ``Serving`` of it.
+
+    Attributes:
+        engine: of this process.
+    """
+
+    engine: EnginePort
+
     @property
-    def agents(self) -> tuple[AgentPort, ...]:
+    def domains(self) -> tuple[Domain, ...]:
+        """Return the domains that are served."""
+        return tuple(domain for domain in self.engine.agents if self.alone in {None, domain})
+
+    def seen_by(self, viewer: Viewer) -> Serving:
+        """Return what is served on behalf of a viewer."""
+        shared = {name: getattr(self, name) for name in _SHARED}
+        return Serving(engine=SeenEngine(self.engine, viewer), viewer=viewer, **shared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Serving(Shared):
+    """What is served on behalf of one viewer.
+
+    Attributes:
+        engine: as the viewer may see it.
+        viewer: of the request.
+    """
+
+    engine: SeenEngine
+    viewer: Viewer
+
+    @property
+    def agents(self) -> tuple[SeenAgent, ...]:
         """Return the agents that are served."""
         return tuple(agent for domain, agent in self.engine.agents.items() if self.alone in {None, domain})
 
@@ -83,7 +118,15 @@ class Serving:
         """Return the domains that are served."""
         return tuple(agent.domain for agent in self.agents)
 
-    async def ask(self, question: Question, work: Callable[[EnginePort], T]) -> T:
+    def check_operates(self) -> None:
+        """Refuse who only asks what concerns the whole service.
+
+        Raises:
+            ProblemError: 403.
+        """
+        check_operates(self.viewer)
+
+    async def ask(self, question: Question, work: Callable[[SeenEngine], T]) -> T:
         """Do what asks the domains of a question, in its turn and by its deadline, once one of them has started.
 
         Raises:
@@ -94,7 +137,7 @@ class Serving:
         left_s = question.deadline.left_s if question.deadline else None
         return await self.questions.run(lambda: work(self.engine), left_s)
 
-    def agent(self, domain: str) -> AgentPort:
+    def agent(self, domain: str) -> SeenAgent:
         """Return the agent of a domain.
 
         Raises:
@@ -106,9 +149,18 @@ class Serving:
         return served[domain]
 
 
-def _serving_of(request: Request) -> Serving:
-    serving: Serving = request.app.state.serving
-    return serving
+_SHARED = tuple(one.name for one in fields(Shared))
 
 
-Served = Annotated[Serving, Depends(_serving_of)]
+def service_of(request: Request) -> Service:
+    """Return what the app of a request serves, before it is known to whom."""
+    service: Service = request.app.state.serving
+    return service
+
+
+def serving_of(request: Request) -> Serving:
+    """Return what is served on behalf of the viewer of a request."""
+    return service_of(request).seen_by(viewer_of(request.scope))
+
+
+Served = Annotated[Serving, Depends(serving_of)]

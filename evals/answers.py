@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.bench.fusing import synced
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
 from nornweave.settings import load_settings
@@ -74,7 +75,7 @@ def measure(folder: Path, asked: Sequence[Mapping[str, Any]], domain: Domain, wo
 
 
 def _asked(engine: Engine, one: Mapping[str, Any], domain: Domain) -> Found:
-    question = Question(text=one["text"], now=present(), domains=(domain,), top_k=DEPTH)
+    question = Question(text=one["text"], now=present(), viewer=OPERATOR, domains=(domain,), top_k=DEPTH)
     items = [item for response in engine.recall(question) for item in response.items][:DEPTH]
     own = [(rank, item) for rank, item in enumerate(items, 1) if _is_of(item.citation.source_path, one["path"])]
     hits = [(rank, item) for rank, item in own if _holds(item.content, one["answer"])]

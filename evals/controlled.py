@@ -8,6 +8,7 @@ from evals.matches import Hits
 from evals.measures import measure
 from evals.results import Scope, SetResult
 from evals.runs import DOCUMENT_DEPTHS, locate
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.errors import QueryError
 from nornweave.retrieval.question import Question
@@ -41,6 +42,7 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
             question = Question(
                 text=query.text,
                 now=present(),
+                viewer=OPERATOR,
                 top_k=DOCUMENT_DEPTHS[0],
                 filters={result.domain: query.filters},
                 trace=True,
@@ -50,7 +52,7 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
             found = []
         places[query.id] = hits.places(found, by_document=hits.whole_documents)
         grades[query.id] = {one.key: one.grade for one in relevant}
-    with agent.generation.use() as generation:
+    with agent.generation.use(OPERATOR) as generation:
         chance = {"Recall@10": chance_recall(generation.chunk_count)}
     measured = measure(places, grades, MEASURES)
     return tuple(

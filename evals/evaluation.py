@@ -13,6 +13,7 @@ from evals.judgments import JudgedSet, JudgmentError
 from evals.results import Scope, SetResult
 from evals.runs import Progress, SetToRun, evaluate, evaluate_all
 from evals.sets import USUAL_GENERATED, generated_from, read_domain_sets, read_sets, sets_of
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.errors import ConfirmationError, StoreError
 from nornweave.models.encoders.port import same_space
@@ -280,7 +281,7 @@ def _sets_for(
         return (), (str(error),)
     if not configured.generated or published.generation.name is None:
         return judged, ()
-    with published.generation.use() as before, candidate.generation.use() as after:
+    with published.generation.use(OPERATOR) as before, candidate.generation.use(OPERATOR) as after:
         made = generated_from(before, after, published.domain, limit=configured.generated)
     return (*judged, made) if made.relevant else judged, ()
 

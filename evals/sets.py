@@ -10,6 +10,7 @@ from evals.generated import generate
 from evals.generated.sets import NAME as GENERATED_NAME
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet, JudgmentError
+from nornweave.access.viewer import OPERATOR
 from nornweave.retrieval.agent import Agent
 from nornweave.settings import EvaluationSettings
 from nornweave.store.generation import Generation
@@ -65,7 +66,7 @@ def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> 
     judged = read_domain_sets(evaluation.judgments)
     if not generated:
         return judged
-    with agent.generation.use() as generation:
+    with agent.generation.use(OPERATOR) as generation:
         made = generate(generation, agent.domain, limit=generated)
     return (*judged, made) if made.relevant else judged
 

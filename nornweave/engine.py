@@ -15,18 +15,21 @@ from typing import Self
 
 from threadpoolctl import threadpool_limits
 
+from nornweave.access.viewer import OPERATOR, Viewer
 from nornweave.answer.fan_out import choose_agents, recall_everywhere
 from nornweave.answer.pipeline import answer, answer_from
 from nornweave.answer.streamed import StreamedAnswer, to_streamed
 from nornweave.answer.synthesis.synthesizer import Synthesizer
 from nornweave.answer.text_renderer import render_answer
 from nornweave.answer.trace import Rankings, trace
+from nornweave.conflicts.origins import NO_ORIGINS
 from nornweave.errors import NoGenerationError, StoreError
 from nornweave.feedback.book import FeedbackDocument, feedback_of
 from nornweave.fusion.records import Answer, Recalled
 from nornweave.inbox.deposits import deposit
 from nornweave.inbox.life_cycle import DocumentsQuery, Shelf
 from nornweave.inbox.receipts import ReceiptBook
+from nornweave.ledger.entries import Place, seen_ledger
 from nornweave.ledger.file import LineBook, load_ledger, published
 from nornweave.models.encoders.batching import BatchedQueries
 from nornweave.models.encoders.memo import EncoderLoad, QueryMemo
@@ -144,7 +147,7 @@ class Engine:
         self._limits.enter_context(threadpool_limits(1, user_api="blas"))
         # Not threads to be joined: to Python 3.11 one has ended when Ctrl-C comes while it is joined (bpo-45274), and a
         # process that ends while a thread is in compiled code is aborted.
-        loading = [self._domains[domain].submit(agent.start) for domain, agent in self.agents.items()]
+        loading = [self._domains[domain].submit(self._load, agent) for domain, agent in self.agents.items()]
         for future in loading:
             future.add_done_callback(_log_failure)
         if watch:
@@ -205,17 +208,17 @@ class Engine:
         """Keep what an answer showed, so that it can be judged; never fails or waits."""
         self._feedback.shown(question, document)
 
-    def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
-        """Store what a user says of an item of an answer; it is on disk when this returns.
+    def feedback(self, query_id: str, chunk_id: str, useful: bool, viewer: Viewer) -> FeedbackDocument | None:
+        """Store what a user says of an item of an answer that they were shown; it is on disk when this returns.
 
         Returns:
-            What is stored; ``None`` when no such answer is remembered.
+            What is stored; ``None`` when no such answer to this viewer is remembered.
 
         Raises:
             QueryError: the answer did not show the chunk.
             StoreError: it cannot be stored now.
         """
-        return self._feedback.add(query_id, chunk_id, useful)
+        return self._feedback.add(query_id, chunk_id, useful, asker=viewer.name)
 
     def evaluations(self, asked: EvaluationsQuery) -> EvaluationsDocument:
         """Return what was measured, newest first.
@@ -234,43 +237,50 @@ class Engine:
         return comparison_document(history_of(self._settings), domain, before, after, set_name)
 
     def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
-        """Fuse any agents' answers to a question; nothing is searched."""
-        return answer_document(answer_from(question, recalled, self.fusion, self._synthesizer, self._lines.origins()))
+        """Fuse any agents' answers to a question; nothing is searched.
+
+        Who wrote a line is told only to those who may see all of them: the answers can name any place.
+        """
+        origins = self._lines.origins() if self._may_know_lines(question.viewer) else NO_ORIGINS
+        return answer_document(answer_from(question, recalled, self.fusion, self._synthesizer, origins))
 
     def encoder_load(self) -> EncoderLoad:
         """Return what the encoders of this process have done and have to do, together."""
         loads = [memo.load for memo in list(self._memos.values())]
         return EncoderLoad(*(sum(values) for values in zip(*loads, strict=True))) if loads else EncoderLoad(0, 0, 0)
 
-    def chunk(self, chunk_id: str) -> ChunkDocument | None:
-        """Return the text behind a citation, from whichever served domain has it."""
+    def chunk(self, chunk_id: str, viewer: Viewer) -> ChunkDocument | None:
+        """Return the text behind a citation, from whichever served domain has it for this viewer."""
         for domain, agent in self.agents.items():
-            with self._readable(domain), agent.generation.use() as generation:
+            with self._readable(domain), agent.generation.use(viewer) as generation:
                 chunk = generation.chunk(chunk_id)
                 if chunk:
                     return chunk_document(domain, chunk, generation.meta["generation"])
         return None
 
-    def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:
-        """Return a document as it was ingested; ``None`` when it is not served.
+    def document(self, domain: Domain, source_id: str, path: str, viewer: Viewer) -> DocumentDocument | None:
+        """Return a document as it was ingested; ``None`` when it is not served, or not to this viewer.
 
         Raises:
             StoreError: what was published cannot be read.
         """
         if domain not in self.agents:
             return None
-        with self.agents[domain].generation.use() as generation:
+        with self.agents[domain].generation.use(viewer) as generation:
             stored = generation.document(source_id, path)
             if stored is None:
                 return None
             return document_document(domain, source_id, path, stored, generation.meta["generation"])
 
-    def former_document(self, chunk_id: str) -> FormerDocument | None:
-        """Return the document that held a chunk which is not served any more; ``None`` when none is known."""
-        for domain in self.agents:
+    def former_document(self, chunk_id: str, viewer: Viewer) -> FormerDocument | None:
+        """Return the document that held a chunk which is not served any more; ``None`` when none is known.
+
+        A viewer is told of a document that they could see then, and may see now.
+        """
+        for domain, agent in self.agents.items():
             with self._readable(domain):
                 place = former_place(store_of(self._settings, domain).files, chunk_id)
-                if place:
+                if place and agent.generation.may_see(viewer, place.source_id, place.path, place.rule):
                     return former_document(domain, place)
         return None
 
@@ -287,9 +297,31 @@ class Engine:
         """
         return {domain.value: status_document(self._settings, domain) for domain in self.agents}
 
-    def conflicts(self) -> LedgerDocument:
-        """Return the conflict ledger as the last publication left it."""
-        return ledger_document(load_ledger(self._settings), published(self._settings))
+    def conflicts(self, viewer: Viewer) -> LedgerDocument:
+        """Return the conflict ledger as the last publication left it: what both sides of which a viewer may see."""
+        ledger = load_ledger(self._settings)
+        if ledger is not None and not viewer.sees_everything:
+            ledger = seen_ledger(ledger, partial(self._seen_places, viewer))
+        return ledger_document(ledger, published(self._settings))
+
+    def _may_know_lines(self, viewer: Viewer) -> bool:
+        """Tell whether nothing is hidden from a viewer, as far as that is known without opening an index."""
+        restricted = any(agent.generation.restricted_documents for agent in self.agents.values())
+        return viewer.sees_everything or (self._settings.access is None and not restricted)
+
+    def _seen_places(self, viewer: Viewer, domain: str, places: Collection[Place]) -> Collection[Place]:
+        """Return the documents among some that a viewer may see; none where that is not known."""
+        agent = self.agents.get(Domain(domain))
+        if agent is None:
+            return ()
+        try:
+            if agent.generation.sees_all(viewer):
+                return places
+            with agent.generation.use(viewer) as generation:
+                return generation.seen_places(places)
+        except StoreError as error:
+            log.warning("%s: %s", domain, error)
+            return ()
 
     def deposit(self, domain: Domain, documents: Sequence[Deposit], key: str | None = None) -> list[DepositDocument]:
         """Put documents into a domain's inbox; what is accepted is on disk when this returns.
@@ -338,7 +370,7 @@ class Engine:
         with ExitStack() as stack:
             generation = None
             with suppress(NoGenerationError):
-                generation = stack.enter_context(self.agents[domain].generation.use())
+                generation = stack.enter_context(self.agents[domain].generation.use(OPERATOR))
             yield Shelf(
                 generation=generation,
                 outcomes=read_outcomes(domain_folder(self._settings, domain)),
@@ -378,6 +410,7 @@ class Engine:
             text=text,
             now=present(),
             domains=None if domains is None else tuple(domains),
+            viewer=OPERATOR,
             top_k=depth,
             filters=filters,
             trace=True,
@@ -391,7 +424,7 @@ class Engine:
         domains: dict[str, Domain] = {}
         for domain, agent in self.agents.items():
             try:
-                domains |= dict.fromkeys(wanted.intersection(agent.paths()), domain)
+                domains |= dict.fromkeys(wanted.intersection(agent.paths(OPERATOR)), domain)
             except StoreError as error:
                 log.warning("%s: %s", domain.value, error)
         return domains
@@ -409,7 +442,7 @@ class Engine:
         agent = Agent(
             domain,
             configured,
-            ServedGeneration(self._files(domain)),
+            ServedGeneration(self._files(domain), access=self._settings.restricted_sources(domain)),
             load_encoder=partial(self._memo, configured),
             reranker=self._reranker(configured.reranking),
             executor=self._sources,
@@ -438,6 +471,20 @@ class Engine:
             self._rerankers[model, device] = RerankerSlot(model, device=device, cache_dir=model_cache(self._settings))
         return self._rerankers[model, device]
 
+    def _load(self, agent: Agent) -> None:
+        agent.start()
+        self._warn_of_groups(agent)
+
+    def _warn_of_groups(self, agent: Agent) -> None:
+        """Say that documents are hidden from everybody: they name groups, and nothing says who is in one."""
+        count = agent.generation.restricted_documents
+        if count and self._settings.access is None:
+            log.warning(
+                "%s: %d documents are for groups ('access'), and nothing says who is in one: only the command "
+                "line shows them; configure 'access:' at the top of %s (docs/security.md)",
+                agent.domain.value, count, self._settings.file.name,
+            )  # fmt: skip
+
     def _follow_ranking(self) -> None:
         """Rank answers of several domains by the weights that are in force."""
         self.fusion = self._settings.fusion.with_ranking(ranking_in_force(self._settings).weights)
@@ -447,7 +494,8 @@ class Engine:
             self._feedback.tidy()
             for domain, agent in self.agents.items():
                 with self._watching_on(domain.value):
-                    agent.refresh()
+                    if agent.refresh():
+                        self._warn_of_groups(agent)
                     agent.follow(plan_in_force(self._settings, domain))
             with self._watching_on("ranking"):
                 self._follow_ranking()

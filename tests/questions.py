@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.retrieval.question import Deadline, Question
 from nornweave.types import present
 
@@ -11,4 +12,4 @@ from nornweave.types import present
 def question_of(text: str, *, timeout_ms: int | None = None, **options: Any) -> Question:
     """Return a question that has just come in, to be answered within ``timeout_ms``; ``None`` waits."""
     deadline = None if timeout_ms is None else Deadline(timeout_ms)
-    return Question(**{"text": text, "now": present(), "deadline": deadline, **options})
+    return Question(**{"text": text, "now": present(), "viewer": OPERATOR, "deadline": deadline, **options})

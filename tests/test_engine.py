@@ -16,6 +16,7 @@ from questions import question_of
 from recall_workspace import configure, current_file, publish, write_workspace
 from waiting import WITHIN_S, until
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import DOMAIN_THREADS, Engine
 from nornweave.errors import NornWeaveError, QueryError, StoreError
 from nornweave.retrieval.records import AgentState
@@ -116,13 +117,13 @@ def test_a_publication_answers_within_seconds(tmp_path: Path) -> None:
         until(lambda: engine.agents[Domain.DOCUMENTATION].state is AgentState.READY)
         (tmp_path / "docs" / "zebra.md").write_text("# Zebra\n\nThe zebra endpoint returns 418.\n")
         publish(settings, Domain.DOCUMENTATION)
-        until(lambda: engine.agents[Domain.DOCUMENTATION].health()["generation"] == "gen-000002")
+        until(lambda: engine.agents[Domain.DOCUMENTATION].health(OPERATOR)["generation"] == "gen-000002")
         result = engine.query(question_of("zebra endpoint"))
         assert result["items"][0]["citation"]["source_path"] == "zebra.md"
         assert result["coverage"]["documentation"]["generation"] == "gen-000002"
         (tmp_path / "docs" / "zebra.md").unlink()
         publish(settings, Domain.DOCUMENTATION)
-        until(lambda: engine.agents[Domain.DOCUMENTATION].health()["generation"] == "gen-000003")
+        until(lambda: engine.agents[Domain.DOCUMENTATION].health(OPERATOR)["generation"] == "gen-000003")
         found = engine.query(question_of("zebra endpoint"))["items"]
         assert "zebra.md" not in {item["citation"]["source_path"] for item in found}, "what was deleted is gone"
 
@@ -222,13 +223,14 @@ PROCESS = """
 import json, sys
 from datetime import datetime
 from pathlib import Path
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
 from nornweave.settings import load_settings
 with Engine(load_settings(Path(sys.argv[1]), {})) as engine:
     for text in json.loads(sys.argv[2]):
         now = datetime.fromisoformat(sys.argv[3])
-        result = engine.query(Question(text=text, top_k=100, expand="on", explain=True, now=now))
+        result = engine.query(Question(text=text, top_k=100, expand="on", explain=True, now=now, viewer=OPERATOR))
         print(json.dumps([result["items"], result["domains_queried"], list(result["coverage"])]))
 assert "torch" not in sys.modules and "dagster" not in sys.modules
 """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from api.arrival import Arrival
-from api.ports import EnginePort
+from api.seen import SeenEngine
 from api.state import Serving
 from nornweave.retrieval.question import Question
 from nornweave.views.tools import Link
@@ -29,10 +29,10 @@ class Call:
     arrival: Arrival
     link: Link
 
-    async def ask(self, question: Question, work: Callable[[EnginePort], T]) -> T:
+    async def ask(self, question: Question, work: Callable[[SeenEngine], T]) -> T:
         """Do what asks the domains, as ``POST /query`` does; raises as ``Serving.ask`` does."""
         return await self.serving.ask(question, work)
 
-    async def look_up(self, work: Callable[[EnginePort], T]) -> T:
+    async def look_up(self, work: Callable[[SeenEngine], T]) -> T:
         """Do what only reads, in its turn; raises as ``ask`` does."""
         return await self.serving.lookups.run(lambda: work(self.serving.engine), self.arrival.left_s)

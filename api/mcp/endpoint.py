@@ -16,11 +16,12 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Message, Receive, Scope, Send
 
+from api.access.door import viewer_of
 from api.errors import ProblemError
 from api.limits import MAX_BODY_BYTES
 from api.links import page_links
 from api.mcp.server import protocol_server
-from api.state import Serving
+from api.state import Service, Serving
 from nornweave.retrieval.question import Deadline
 from nornweave.views.tools import Link
 
@@ -97,16 +98,16 @@ class ProtocolEndpoint:
             tasks.cancel_scope.cancel()
 
 
-def tool_endpoint(serving: Serving, filters: str = "") -> ProtocolEndpoint:
-    """Return the endpoint over what is served."""
+def tool_endpoint(service: Service, filters: str = "") -> ProtocolEndpoint:
+    """Return the endpoint over what is served: each call gets what its own request may see."""
 
-    async def served(_: Deadline) -> Serving:
-        return serving
+    async def served(request: Request, _: Deadline) -> Serving:
+        return service.seen_by(viewer_of(request.scope))
 
     def link(request: Request) -> Link:
-        return page_links(serving.public_url, request)
+        return page_links(service.public_url, request)
 
-    return ProtocolEndpoint(protocol_server(serving.domains, served, link, serving.timeout_ms, filters))
+    return ProtocolEndpoint(protocol_server(service.domains, served, link, service.timeout_ms, filters))
 
 
 async def _body(receive: Receive) -> bytes | None:

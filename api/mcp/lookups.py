@@ -13,7 +13,7 @@ from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArgu
 from api.mcp.calls import Call
 from api.mcp.handles import Place, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
-from api.ports import AgentPort, EnginePort
+from api.seen import SeenAgent, SeenEngine
 from api.starting import wait_for_start
 from nornweave.answer.pages import largest
 from nornweave.errors import QueryError
@@ -44,7 +44,7 @@ async def fetch(arguments: FetchArguments, call: Call) -> FetchDocument:
     name, start = (match[1], int(match[2])) if match else (arguments.id, 0)
     await wait_for_start(call.serving.agents, call.arrival.deadline)
 
-    def work(engine: EnginePort) -> FetchDocument | None:
+    def work(engine: SeenEngine) -> FetchDocument | None:
         found = _fetched(engine, name, call)
         return _from(found, start) if found else None
 
@@ -69,7 +69,7 @@ async def status(_: StatusArguments, call: Call) -> StatusDocument:
     return await call.look_up(lambda _: _status(call.serving.agents))
 
 
-def _fetched(engine: EnginePort, name: str, call: Call) -> FetchDocument | None:
+def _fetched(engine: SeenEngine, name: str, call: Call) -> FetchDocument | None:
     if match := _DOCUMENT.fullmatch(name):
         domain, source_id, path = match[1], match[2], unquote(match[3])
         served = {one.value: one for one in call.serving.domains}
@@ -84,7 +84,7 @@ def _fetched(engine: EnginePort, name: str, call: Call) -> FetchDocument | None:
     return fetched_chunk(chunk, call.link, around)
 
 
-def _missing(name: str, agents: Sequence[AgentPort]) -> ProblemError:
+def _missing(name: str, agents: Sequence[SeenAgent]) -> ProblemError:
     starting = [agent.agent_id for agent in agents if agent.state is AgentState.STARTING]
     if starting:
         return unavailable("agent-starting", f"{', '.join(starting)} is still loading and may have it", RETRY_SOON_S)
@@ -158,7 +158,7 @@ def _ledger_page(
     return document(max(count, min(most, 1)))  # one alone is below the limit, whatever its texts are
 
 
-def _status(agents: Sequence[AgentPort]) -> StatusDocument:
+def _status(agents: Sequence[SeenAgent]) -> StatusDocument:
     domains = [domain_status_document(agent.describe(), agent.health()) for agent in agents]
     return {"version": version("nornweave"), "domains": domains}
 

@@ -8,7 +8,7 @@ from api.mcp.arguments import USUAL_RESULT_TOKENS, AnswerArguments, SearchArgume
 from api.mcp.calls import Call
 from api.mcp.handles import Place, handle, place_of
 from api.mcp.results import is_within
-from api.ports import EnginePort
+from api.seen import SeenEngine
 from nornweave.answer.pages import AnswerPage, answer_page, largest, snippet
 from nornweave.fusion.records import Answer
 from nornweave.views.tool_results import AnswerPageDocument, SearchDocument
@@ -30,7 +30,7 @@ async def answer(arguments: AnswerArguments, call: Call) -> AnswerPageDocument:
     place_of(arguments.after, asked, None)  # a wrong handle is said before anything is searched
     size = arguments.max_tokens or USUAL_RESULT_TOKENS
 
-    def page(engine: EnginePort) -> AnswerPageDocument:
+    def page(engine: SeenEngine) -> AnswerPageDocument:
         found = engine.answer(question)
         published = {response.domain_id: response.generation for response in found.recalled.responses}
         place = place_of(arguments.after, asked, published)

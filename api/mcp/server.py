@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any, TypeAlias
 
@@ -39,8 +40,11 @@ NAME, TITLE = "nornweave", "NornWeave"
 # An error repeats some of what was sent.
 MAX_FAILURE_CHARACTERS = 2000
 
-ServingSource: TypeAlias = Callable[[Deadline], Awaitable[Serving]]
-"""What is served, once it is there; raises ``ProblemError`` when that takes longer than the deadline."""
+ServingSource: TypeAlias = Callable[[Any, Deadline], Awaitable[Serving]]
+"""The HTTP request of a call, ``None`` on standard input → what is served to its viewer, once it is there.
+
+Raises ``ProblemError`` when that takes longer than the deadline.
+"""
 LinkSource: TypeAlias = Callable[[Any], Link]
 """The HTTP request of a call, ``None`` on standard input → what makes the URLs of its result."""
 
@@ -67,11 +71,12 @@ def protocol_server(
     async def call_tool(context: Any, parameters: CallToolRequestParams) -> CallToolResult:
         if parameters.name not in tools:
             raise MCPError(INVALID_PARAMS, f"no tool {parameters.name[:64]!r}; there are: {', '.join(tools)}")
-        arrival = arrive(timeout_ms)
+        deadline = Deadline(timeout_ms)
         tool = tools[parameters.name]
         try:
             arguments = tool.arguments.model_validate(parameters.arguments or {})
-            served = await serving(arrival.deadline or Deadline(timeout_ms))
+            served = await serving(context.request, deadline)
+            arrival = replace(arrive(timeout_ms, served.viewer), deadline=deadline)
             call = Call(serving=served, arrival=arrival, link=links(context.request))
             return _succeeded(await tool.work(arguments, call))
         except Exception as error:

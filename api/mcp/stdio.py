@@ -17,12 +17,14 @@ import anyio
 import anyio.to_thread
 from mcp.server.stdio import stdio_server
 
+from api.access.door import Door
 from api.errors import RETRY_SOON_S, unavailable
 from api.links import own_links, usual_url
 from api.mcp.schemas import own_filters
 from api.mcp.server import protocol_server
 from api.ports import EnginePort
-from api.state import Serving
+from api.state import Service, Serving
+from nornweave.access.viewer import OPERATOR
 from nornweave.retrieval.question import Deadline
 from nornweave.settings import Settings
 
@@ -38,6 +40,7 @@ class Loading:
     def __init__(self, make: Callable[[], EnginePort], timeout_ms: int) -> None:
         self._make = make
         self._timeout_ms = timeout_ms
+        self._engine: EnginePort | None = None
         self._serving: Serving | None = None
         self._problem: Exception | None = None
 
@@ -45,8 +48,8 @@ class Loading:
         """Begin."""
         threading.Thread(target=self._load, name="load-engine", daemon=True).start()
 
-    async def serving(self, deadline: Deadline) -> Serving:
-        """Return what is served as soon as it is there.
+    async def serving(self, _: object, deadline: Deadline) -> Serving:
+        """Return what is served, everything, as soon as it is there: who starts this program can read all files.
 
         Raises:
             ProblemError: 503, it is not there in time.
@@ -62,14 +65,16 @@ class Loading:
 
     def close(self) -> None:
         """Close the engine, if there is one."""
-        if self._serving:
-            self._serving.engine.close()
+        if self._engine:
+            self._engine.close()
 
     def _load(self) -> None:
         try:
             engine = self._make()
             engine.start(wait=False)
-            self._serving = Serving(engine=engine, token=None, alone=None, timeout_ms=self._timeout_ms)
+            self._engine = engine
+            service = Service(engine=engine, door=Door(None), alone=None, timeout_ms=self._timeout_ms)
+            self._serving = service.seen_by(OPERATOR)
         except Exception as error:
             logger.exception("the engine cannot be loaded")
             self._problem = error

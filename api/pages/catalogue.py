@@ -9,7 +9,7 @@ from typing import Any
 
 from api.pages.citations import age_of
 from api.pages.question_form import SEVERAL, Declared, QuestionForm
-from api.ports import AgentPort
+from api.seen import SeenAgent
 from nornweave.retrieval.filter_options import RANGE_ENDS
 
 _LABELS = {
@@ -82,7 +82,7 @@ class FilterGroup:
     fields: tuple[FilterField, ...]
 
 
-def catalogue_of(agents: Sequence[AgentPort]) -> tuple[DomainChoice, ...]:
+def catalogue_of(agents: Sequence[SeenAgent]) -> tuple[DomainChoice, ...]:
     """Ask the agents what they are; a domain without a generation has no sizes."""
     return tuple(_choice(agent) for agent in agents)
 
@@ -123,7 +123,7 @@ def ages(catalogue: Sequence[DomainChoice], now: datetime) -> Mapping[str, str]:
     return {choice.domain: age_of(choice.indexed_at, now) for choice in catalogue}
 
 
-def _choice(agent: AgentPort) -> DomainChoice:
+def _choice(agent: SeenAgent) -> DomainChoice:
     described: Mapping[str, Any] = agent.describe()
     values = agent.facets()
     return DomainChoice(

@@ -8,12 +8,11 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Response
 
 from api.arrival import arrive
-from api.limits import Admission
 from api.openapi import PROBLEMS
-from api.ports import AgentPort
 from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_response
+from api.seen import SeenAgent
 from api.starting import wait_for_start
-from api.state import Served
+from api.state import Served, Serving
 from nornweave.errors import QueryError
 from nornweave.retrieval.question import Question
 from nornweave.types import Domain
@@ -41,7 +40,7 @@ def list_agents(serving: Served) -> Response:
 @router.post("/agents/{domain}/recall", response_model=RecallDocument)
 async def recall(domain: DomainName, body: RecallBody, serving: Served) -> Response:
     """Ask one agent."""
-    return await _recall(serving.agent(domain), body, serving.admission)
+    return await _recall(serving.agent(domain), body, serving)
 
 
 @router.get("/agents/{domain}/describe", response_model=dict[str, Any])
@@ -59,7 +58,7 @@ def health(domain: DomainName, serving: Served) -> Response:
 @alone.post("/recall", response_model=RecallDocument)
 async def recall_alone(body: RecallBody, serving: Served) -> Response:
     """Ask the agent that is served alone."""
-    return await _recall(serving.agents[0], body, serving.admission)
+    return await _recall(serving.agents[0], body, serving)
 
 
 @alone.get("/describe", response_model=dict[str, Any])
@@ -68,14 +67,14 @@ def describe_alone(serving: Served) -> Response:
     return json_response(serving.agents[0].describe())
 
 
-async def _recall(agent: AgentPort, body: RecallBody, admission: Admission) -> Response:
-    arrival = arrive(body.timeout_ms)
+async def _recall(agent: SeenAgent, body: RecallBody, serving: Serving) -> Response:
+    arrival = arrive(body.timeout_ms, serving.viewer)
     await wait_for_start([agent], arrival.deadline)
     question = body.question(agent.domain, arrival)
-    return await admission.run(lambda: _answer(agent, question), arrival.left_s)
+    return await serving.admission.run(lambda: _answer(agent, question), arrival.left_s)
 
 
-def _answer(agent: AgentPort, question: Question) -> Response:
+def _answer(agent: SeenAgent, question: Question) -> Response:
     """Recall and write the answer down, both in the thread: the event loop stays free for who asks next."""
     try:
         return json_response(recall_document(agent.recall(question)))
@@ -91,7 +90,7 @@ def _in_body(field: str, domain: Domain) -> str:
     return f"filters{field.removeprefix(prefix)}" if field.startswith(prefix) else field
 
 
-def _listed(agent: AgentPort) -> AgentDocument:
+def _listed(agent: SeenAgent) -> AgentDocument:
     described: Mapping[str, Any] = agent.describe()
     return {
         "agent_id": agent.agent_id,

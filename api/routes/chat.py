@@ -57,7 +57,7 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     The language model that the configuration names writes the answer; without one it is what `/query` returns as text.
     `citations` and a list of links at the end lead to the passages.
     """
-    arrival = arrive(serving.timeout_ms)
+    arrival = arrive(serving.timeout_ms, serving.viewer)
     writes = serving.engine.writes_answers
     question = body.question(serving.domains, arrival, synthesize=writes)
     chat = _Chat(question, body.model, int(arrival.now.timestamp()), page_links(serving.public_url, request), writes)

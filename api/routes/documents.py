@@ -16,7 +16,7 @@ from nornweave.files.paths import unsafe_path
 from nornweave.inbox.life_cycle import ForeignDocumentError
 from nornweave.views import DocumentsDocument, WithdrawnDocument
 
-router = APIRouter(tags=["inbox"], responses=problem_responses(401, 404, 421, 422, 500, 503))
+router = APIRouter(tags=["inbox"], responses=problem_responses(401, 403, 404, 421, 422, 500, 503))
 
 SourcePath = Annotated[str, Path(description="As it was handed in, URL-encoded; `/` may stay.")]
 
@@ -27,6 +27,7 @@ async def documents(domain: DomainName, asked: Annotated[DocumentsParameters, Qu
 
     What was handed in is `accepted` until a sync has looked at it.
     """
+    serving.check_operates()
     served = serving.agent(domain).domain
     return json_response(await serving.lookups.run(lambda: serving.engine.documents(served, asked.asked())))
 
@@ -42,6 +43,7 @@ async def withdraw(domain: DomainName, source_path: SourcePath, serving: Served)
 
     Documents of other sources are removed where they live: 409 says which source that is.
     """
+    serving.check_operates()
     served = serving.agent(domain).domain
     if unsafe_path(source_path):
         return Response(status_code=204)

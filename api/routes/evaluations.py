@@ -12,7 +12,7 @@ from api.schemas import json_response
 from api.state import Served
 from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument
 
-router = APIRouter(tags=["evaluations"], responses=problem_responses(401, 421, 422, 500, 503))
+router = APIRouter(tags=["evaluations"], responses=problem_responses(401, 403, 421, 422, 500, 503))
 
 
 @router.get("/evaluations", response_model=EvaluationsDocument)

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Response
 from api.errors import ProblemError
 from api.feedback_body import FeedbackBody
 from api.openapi import PROBLEMS
-from api.ports import EnginePort
 from api.schemas import json_response
+from api.seen import SeenEngine
 from api.state import Served
 from nornweave.feedback.book import REMEMBERED_DAYS, FeedbackDocument
 
@@ -24,7 +24,7 @@ async def feedback(body: FeedbackBody, serving: Served) -> Response:
     return await serving.judging.run(lambda: _stored(serving.engine, body))
 
 
-def _stored(engine: EnginePort, body: FeedbackBody) -> Response:
+def _stored(engine: SeenEngine, body: FeedbackBody) -> Response:
     document = engine.feedback(body.query_id, body.chunk_id, body.useful)
     if document is None:
         raise ProblemError(404, _unknown(body.query_id))

@@ -8,13 +8,13 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from api.auth import is_authorised
+from api.access.door import VIEWER
 from api.errors import RETRY_SOON_S, problem_response
 from api.metrics import CONTENT_TYPE
 from api.openapi import OPEN_OPERATION, problem_responses
-from api.ports import AgentPort
 from api.schemas import DomainReadiness, LivenessDocument, ReadinessDocument, json_response
-from api.state import Served
+from api.seen import SeenAgent
+from api.state import Served, service_of, serving_of
 from nornweave.retrieval.records import AgentState
 from nornweave.types import JsonValue
 
@@ -26,11 +26,12 @@ router = APIRouter(tags=["health"], responses=problem_responses(421, 500))
 
 
 @router.get("/health", response_model=LivenessDocument, openapi_extra=OPEN_OPERATION)
-async def health(request: Request, serving: Served) -> Response:
+async def health(request: Request) -> Response:
     """Say that the process answers; of an agent served alone also how it is, to who may know."""
-    if serving.alone is None or not is_authorised(request.scope, serving.token):
+    service = service_of(request)
+    if service.alone is None or VIEWER not in request.scope:
         return json_response({"status": "ok"})
-    return json_response({"status": "ok", **await run_in_threadpool(serving.agents[0].health)})
+    return json_response({"status": "ok", **await run_in_threadpool(serving_of(request).agents[0].health)})
 
 
 @router.get("/ready", response_model=ReadinessDocument, responses=problem_responses(401, 503))
@@ -49,14 +50,15 @@ def ready(serving: Served) -> Response:
     )
 
 
-@router.get("/metrics", response_class=Response, responses={**EXPOSITION, **problem_responses(401, 503)})
+@router.get("/metrics", response_class=Response, responses={**EXPOSITION, **problem_responses(401, 403, 503)})
 async def metrics(request: Request, serving: Served) -> Response:
     """Return requests, stages, retrievers, gaps, and the state of index and quality, in Prometheus' text format."""
+    serving.check_operates()
     exposition = await serving.lookups.run(request.app.state.metrics.exposition)
     return Response(exposition, media_type=CONTENT_TYPE)
 
 
-def _readiness(agent: AgentPort) -> DomainReadiness:
+def _readiness(agent: SeenAgent) -> DomainReadiness:
     health = agent.health()
     state, generation = agent.state, _text(health, "generation")
     answers = state in {AgentState.READY, AgentState.DEGRADED} and generation is not None

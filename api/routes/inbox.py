@@ -17,15 +17,15 @@ from starlette.types import Scope
 from api import multipart_body
 from api.ingest_body import IngestBody, IngestDocument
 from api.ingestion import check_takes_documents
-from api.openapi import PROBLEMS
-from api.ports import AgentPort
+from api.openapi import PROBLEMS, problem_responses
 from api.routes.agents import DomainName
 from api.schemas import json_response
+from api.seen import SeenAgent
 from api.state import Served, Serving
 from nornweave.views import Deposit
 
-router = APIRouter(tags=["inbox"], responses=PROBLEMS)
-alone = APIRouter(tags=["agent"], responses=PROBLEMS)
+router = APIRouter(tags=["inbox"], responses={**PROBLEMS, **problem_responses(403)})
+alone = APIRouter(tags=["agent"], responses={**PROBLEMS, **problem_responses(403)})
 
 FILES: dict[str, Any] = {"requestBody": {"content": {multipart_body.MEDIA_TYPE: {"schema": multipart_body.SCHEMA}}}}
 Key = Annotated[
@@ -80,12 +80,14 @@ async def ingest_alone(body: IngestBody, serving: Served, key: Key = None) -> Re
     return await _ingest(serving, serving.agents[0], [document.deposit() for document in body.documents], key)
 
 
-async def _upload(serving: Serving, agent: AgentPort, request: Request, key: str | None) -> Response:
+async def _upload(serving: Serving, agent: SeenAgent, request: Request, key: str | None) -> Response:
+    serving.check_operates()
     check_takes_documents(agent)
     return await _ingest(serving, agent, await multipart_body.read_files(request), key)
 
 
-async def _ingest(serving: Serving, agent: AgentPort, documents: Sequence[Deposit], key: str | None) -> Response:
+async def _ingest(serving: Serving, agent: SeenAgent, documents: Sequence[Deposit], key: str | None) -> Response:
+    serving.check_operates()
     check_takes_documents(agent)
     domain = agent.domain
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
 from urllib.parse import parse_qs, urlencode
 
 import anyio
@@ -17,8 +16,8 @@ from api.negotiation import prefers_html
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
 from api.pages.shell import shell_of
-from api.sessions import COOKIE, CSRF_FIELD, LASTS_S, is_csrf_token, new_session, session_of
-from api.state import Serving
+from api.sessions import COOKIE, CSRF_FIELD, LASTS_S, MAX_CHARACTERS, is_csrf_token, new_session, session_of
+from api.state import service_of
 
 OPEN_PATHS = frozenset({LOGIN, *FILES})
 FORMS = frozenset({LOGIN, LOGOUT, JUDGE, SYNC})
@@ -30,34 +29,41 @@ _PAGES = ("/conflicts", "/quality", "/status")
 
 async def login(request: Request) -> Response:
     """Show the form; go on where the browser has a session already, or where none is needed."""
-    serving: Serving = request.app.state.serving
+    door = service_of(request).door
     target = local(request.query_params.get("next", ASK))
-    if serving.token is None or session_of(request.scope, serving.token):
+    if door.is_open or door.by_session(request.scope):
         return _redirect(target)
     return html_response("login.html", {**shell_of(request, ""), "next": target, "error": ""})
 
 
 async def enter(request: Request) -> Response:
     """Compare the token and start a session."""
-    serving: Serving = request.app.state.serving
+    door = service_of(request).door
     fields = await form_of(request)
     target = local(fields.get("next", ASK))
-    if serving.token is None:
+    if door.is_open or door.secret is None:
         return _redirect(target)
-    if not hmac.compare_digest(fields.get("token", "").strip().encode(), serving.token.encode()):
+    entry = await door.enter(fields.get("token", "").strip())
+    if entry is None:
         await anyio.sleep(PAUSE_S)
-        context = {**shell_of(request, ""), "next": target, "error": "This is not the token of this service."}
-        return html_response("login.html", context, 401)
+        return _again(request, target, "This is not the token of this service, nor one of somebody who may ask.")
+    session = new_session(door.secret, who=entry.who, until=entry.until)
+    if len(session) > MAX_CHARACTERS:
+        return _again(request, target, "This token names more groups than a session can hold; send it as bearer token.")
     response = _redirect(target)
     response.set_cookie(
         COOKIE,
-        new_session(serving.token),
+        session,
         max_age=LASTS_S,
         httponly=True,
         samesite="strict",
         secure=request.url.scheme == "https",
     )
     return response
+
+
+def _again(request: Request, target: str, error: str) -> Response:
+    return html_response("login.html", {**shell_of(request, ""), "next": target, "error": error}, 401)
 
 
 async def leave(request: Request) -> Response:
@@ -93,11 +99,11 @@ async def checked_form(request: Request) -> dict[str, str]:
     Raises:
         ProblemError: 403, another site made the browser send it; 413 or 415, it is no small form.
     """
-    serving: Serving = request.app.state.serving
+    secret = service_of(request).door.secret
     fields = await form_of(request)
-    session = session_of(request.scope, serving.token)
-    if session and serving.token:
-        is_ours = is_csrf_token(fields.get(CSRF_FIELD, ""), session, serving.token)
+    session = session_of(request.scope, secret)
+    if session and secret:
+        is_ours = is_csrf_token(fields.get(CSRF_FIELD, ""), session.value, secret)
     else:
         is_ours = _is_same_origin(request.headers)
     if not is_ours:

@@ -39,10 +39,10 @@ from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_bod
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
 from api.pages.status_view import status_view
-from api.ports import EnginePort
 from api.routes.login import browsers_form, checked_form
 from api.schemas import json_response
-from api.state import Serving
+from api.seen import SeenEngine
+from api.state import Serving, serving_of
 from api.syncs import Running
 from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
 from nornweave.types import Domain, present
@@ -68,8 +68,8 @@ class HtmlRoute(Route):
 
 async def ask(request: Request) -> Response:
     """Answer the question of the form, as ``POST /query`` does; without a question show what can be asked."""
-    serving: Serving = request.app.state.serving
-    arrival = arrive(serving.timeout_ms)
+    serving = serving_of(request)
+    arrival = arrive(serving.timeout_ms, serving.viewer)
     catalogue = await serving.lookups.run(lambda: catalogue_of(serving.agents))
     form = QuestionForm(text=request.query_params.get("q", "").strip())
     try:
@@ -86,7 +86,7 @@ async def ask(request: Request) -> Response:
 
 async def passage(request: Request) -> Response:
     """Show a passage in its document; say where it stood when it is not there any more."""
-    serving: Serving = request.app.state.serving
+    serving = serving_of(request)
     chunk_id = request.path_params["chunk_id"]
     if "\0" in chunk_id:
         raise ProblemError(404, "no name holds the character NUL")
@@ -105,7 +105,7 @@ async def passage(request: Request) -> Response:
 
 async def conflicts(request: Request) -> Response:
     """Show the ledger, filtered like ``GET /conflicts``."""
-    serving: Serving = request.app.state.serving
+    serving = serving_of(request)
     asked = _validated(LedgerQuery, request.query_params)
     ledger = asked.chosen(await serving.lookups.run(serving.engine.conflicts))
     if _wants_json(request):
@@ -117,7 +117,7 @@ async def conflicts(request: Request) -> Response:
 
 async def conflict(request: Request) -> Response:
     """Show one entry of the ledger."""
-    serving: Serving = request.app.state.serving
+    serving = serving_of(request)
     entry_id = request.path_params["entry_id"]
     ledger = await serving.lookups.run(serving.engine.conflicts)
     found = find_entry([*ledger["open"], *ledger["settled"]], entry_id)
@@ -132,7 +132,7 @@ async def conflict(request: Request) -> Response:
 
 async def quality(request: Request) -> Response:
     """Show what was measured: over time, the last refusal, two generations beside each other."""
-    serving: Serving = request.app.state.serving
+    serving = serving_of(request)
     chosen = {name: request.query_params.get(name, "") for name in ("domain", "before", "after")}
     documents = await serving.lookups.run(lambda: _measured(serving, chosen))
     if _wants_json(request):
@@ -144,7 +144,7 @@ async def quality(request: Request) -> Response:
 
 async def status(request: Request) -> Response:
     """Show generations, freshness, failed documents and held deletions, each with what to do."""
-    serving: Serving = request.app.state.serving
+    serving = serving_of(request)
     documents, catalogue = await serving.lookups.run(
         lambda: (serving.engine.status(), catalogue_of(serving.agents)),
     )
@@ -161,7 +161,8 @@ async def status(request: Request) -> Response:
 
 async def sync(request: Request) -> Response:
     """Start a sync that somebody asked for on the status page, and go back to it."""
-    serving: Serving = request.app.state.serving
+    serving = serving_of(request)
+    serving.check_operates()
     fields = await browsers_form(request)
     named = {domain.value: domain for domain in serving.domains}
     if serving.syncs is None or fields.get("domain") not in named:
@@ -181,7 +182,7 @@ async def sync(request: Request) -> Response:
 
 async def judge(request: Request) -> Response:
     """Store a judgment that was given without a script, and go back to the answer."""
-    serving: Serving = request.app.state.serving
+    serving = serving_of(request)
     fields = await checked_form(request)
     try:
         body = FeedbackBody(
@@ -276,11 +277,11 @@ def _blank(request: Request, catalogue: Sequence[DomainChoice], form: QuestionFo
 async def _answered(
     request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm, arrival: Arrival
 ) -> Response:
-    serving: Serving = request.app.state.serving
+    serving = serving_of(request)
     body = form.body()
     question = body.question(serving.domains, arrival)
 
-    def answer(engine: EnginePort) -> Response:
+    def answer(engine: SeenEngine) -> Response:
         document: FusionResult = engine.query(question)
         engine.remember(question, document)
         if _wants_json(request):

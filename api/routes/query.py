@@ -15,9 +15,9 @@ from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, st
 from api.fuse_body import FuseBody
 from api.negotiation import EVENTS, prefers_events
 from api.openapi import problem_responses
-from api.ports import EnginePort
 from api.query_body import QueryBody
 from api.schemas import json_response
+from api.seen import SeenEngine
 from api.state import Served
 from nornweave.answer.streamed import StreamedAnswer
 from nornweave.errors import QueryError
@@ -43,7 +43,7 @@ async def query(body: QueryBody, serving: Served, request: Request) -> Response:
     `text/event-stream` gets the event `items` (the answer without a text), with `synthesize` also `token` (pieces of
     the text), then `citations`, and at last `done`; or `error`. Without `timeout_ms` only the settings limit the text.
     """
-    arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms)
+    arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms, serving.viewer)
     question = body.question(serving.domains, arrival)
     if prefers_events(request.headers.get("accept", "")):
         if body.format == "text":
@@ -64,12 +64,12 @@ async def fuse(body: FuseBody, serving: Served) -> Response:
 
     Agents may know less than ours: of an item `chunk_id`, `content` and `score` are enough.
     """
-    arrival = arrive(body.timeout_ms)
+    arrival = arrive(body.timeout_ms, serving.viewer)
     question = body.question(arrival)
     return await serving.fusions.run(lambda: _fused(serving.engine, question, body.recalled()), arrival.left_s)
 
 
-def _document(engine: EnginePort, question: Question) -> Response:
+def _document(engine: SeenEngine, question: Question) -> Response:
     """Answer and write the answer down, both in the thread: the event loop stays free for who asks next.
 
     It can be judged as soon as it is read: it is remembered before it is sent.
@@ -80,11 +80,11 @@ def _document(engine: EnginePort, question: Question) -> Response:
     return response
 
 
-def _text(engine: EnginePort, question: Question) -> Response:
+def _text(engine: SeenEngine, question: Question) -> Response:
     return PlainTextResponse(engine.query_text(question))
 
 
-def _fused(engine: EnginePort, question: Question, recalled: Recalled) -> Response:
+def _fused(engine: SeenEngine, question: Question, recalled: Recalled) -> Response:
     try:
         return json_response(engine.fuse(question, recalled))
     except QueryError as error:

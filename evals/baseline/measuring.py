@@ -20,6 +20,7 @@ from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet
 from evals.results import ScopeResult
 from evals.runs import Progress, SetToRun, evaluate_all
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.quality.records import LAST_STAGE
 from nornweave.types import digest
@@ -90,7 +91,7 @@ def index_facts(engine: Engine) -> dict[str, str]:
     """Return what each domain answers from: documents, chunks, encoder."""
     facts = {}
     for domain, agent in engine.agents.items():
-        with agent.generation.use() as served:
+        with agent.generation.use(OPERATOR) as served:
             size = f"{served.document_count} documents, {served.chunk_count} chunks"
             facts[domain.value] = f"{size}, {served.meta['encoder']}"
     return facts

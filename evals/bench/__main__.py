@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from evals.bench import (
+    access,
     encoding,
     evaluating,
     fetching,
@@ -33,7 +34,7 @@ def main(
         str,
         typer.Option(
             help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
-            "only if named: precision, tuning, hnsw, large, pages, remote."
+            "only if named: access, precision, tuning, hnsw, large, pages, remote."
         ),
     ] = "",
     copies: Annotated[int, typer.Option(help="How many times 100,000 chunks `large` has.")] = 10,
@@ -58,6 +59,7 @@ def main(
             "recall": lambda: recalling.print_recall(kept / "recall", copies=0),
         }
         if_named: dict[str, Callable[[], None]] = {
+            "access": lambda: access.print_access(kept / "access"),
             "precision": lambda: precision.print_precision(shared, machine_cache(folder)),
             "tuning": lambda: tuning.print_tuning(shared, kept / "fusion"),
             "hnsw": lambda: recalling.print_hnsw(kept / "recall"),

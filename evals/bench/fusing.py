@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.bench.corpora import messages_corpus
+from nornweave.access.viewer import OPERATOR
 from nornweave.conflicts.origins import NO_ORIGINS
 from nornweave.engine import Engine
 from nornweave.fusion.pipeline import Stopwatch, fuse
@@ -106,10 +107,10 @@ def _stages(config: Path, texts: Sequence[str]) -> Table:
     questions: dict[str, list[tuple[Question, Recalled]]] = {"80": [], "1,000": []}
     with Engine(load_settings(config)) as engine:
         for text in texts[:_STAGED]:
-            question = Question(text=text, now=present(), top_k=10)
+            question = Question(text=text, now=present(), viewer=OPERATOR, top_k=10)
             questions["80"].append((question, _recalled(engine.recall(question))))
         for text in texts[: _STAGED // 4]:
-            question = Question(text=text, now=present())
+            question = Question(text=text, now=present(), viewer=OPERATOR)
             questions["1,000"].append((question, _recalled(_many(engine, texts, text))))
         # While the engine is open, as it is where answers are served: then BLAS has one thread.
         timed = {name: [_timed(*asked) for asked in some] for name, some in questions.items()}
@@ -143,7 +144,7 @@ def _many(engine: Engine, texts: Sequence[str], first: str) -> tuple[RecallRespo
     for text in (*texts[start:], *texts[:start]):
         if all(len(found) >= 250 for found in items.values()):
             break
-        for response in engine.recall(Question(text=text, now=present(), top_k=90)):
+        for response in engine.recall(Question(text=text, now=present(), viewer=OPERATOR, top_k=90)):
             domain = Domain(response.domain_id)
             answered[domain] = response
             items[domain].update({item.chunk_id: item for item in response.items})

@@ -14,6 +14,7 @@ from evals.judged_files import read_judgments
 from evals.matches import Hits
 from evals.measures import Metric, measure
 from evals.runs import Target, locate
+from nornweave.access.viewer import OPERATOR
 from nornweave.answer.fan_out import merge_items
 from nornweave.answer.pipeline import answer_from, to_recalled
 from nornweave.engine import Engine
@@ -87,7 +88,7 @@ def _recalled(engine: Engine, target: Target) -> list[_Asked]:
     step = max(1, len(target.queries) // _QUERIES)
     asked = []
     for query in target.queries[::step]:
-        question = Question(text=query.text, now=present())
+        question = Question(text=query.text, now=present(), viewer=OPERATOR)
         responses = {Domain(one.domain_id): one for one in engine.recall(question)}
         asked.append(_Asked(query.id, question, responses))
     return asked

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import psutil
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.retrieval.agent import Agent
 from nornweave.retrieval.query import read_query
@@ -42,8 +43,8 @@ def main(config: Path, count: int) -> None:
     engine.start()
     start_s = time.perf_counter() - started
     agent = engine.agents[Domain.CODE]
-    with agent.generation.use() as generation:
-        queries = _queries(generation, count)
+    with agent.generation.use(OPERATOR) as generation:
+        queries = queries_of(generation, count)
         measured: dict[str, Any] = {"chunks": generation.chunk_count, "start_s": start_s, **_latencies(agent, queries)}
         measured["memory_mb"] = psutil.Process().memory_info().rss / 1e6
         measured["torch"] = "torch" in sys.modules
@@ -52,7 +53,7 @@ def main(config: Path, count: int) -> None:
     json.dump(measured, sys.stdout)
 
 
-def _queries(generation: Generation, count: int) -> list[str]:
+def queries_of(generation: Generation, count: int) -> list[str]:
     """Make queries of what is there: a third each of first sentences of docstrings, names of symbols, lines of code."""
     chosen = random.Random(7)
     numbers = np.array(chosen.sample(range(generation.chunk_count), min(4 * count, generation.chunk_count)), np.int32)
@@ -68,12 +69,16 @@ def _queries(generation: Generation, count: int) -> list[str]:
 
 def _latencies(agent: Agent, queries: Sequence[str]) -> dict[str, float]:
     for query in queries[:_WARM_UP]:
-        agent.recall(Question(text=query, now=present()))
-    alone = _timed(lambda query: agent.recall(Question(text=query, now=present())), queries[_WARM_UP:])
+        agent.recall(Question(text=query, now=present(), viewer=OPERATOR))
+    alone = _timed(lambda query: agent.recall(Question(text=query, now=present(), viewer=OPERATOR)), queries[_WARM_UP:])
     # New words, or the vectors of the first round would be remembered.
     halves = [[f"{query} again" for query in queries[_WARM_UP + client :: CLIENTS]] for client in range(CLIENTS)]
     threads = [
-        threading.Thread(target=lambda part=part: [agent.recall(Question(text=query, now=present())) for query in part])
+        threading.Thread(
+            target=lambda part=part: [
+                agent.recall(Question(text=query, now=present(), viewer=OPERATOR)) for query in part
+            ]
+        )
         for part in halves
     ]
     started = time.perf_counter()

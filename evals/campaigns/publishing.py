@@ -17,6 +17,7 @@ import psutil
 from evals.campaigns.processes import CONTEXT, Child, until
 from evals.campaigns.report import Order, Tally
 from evals.campaigns.workspace import NO_MODELS, WORDS
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings, load_settings
@@ -109,7 +110,9 @@ def _read_until(config: Path, stop: Event, waiting: Any) -> None:
         begun = _memory()
         while not stop.wait(PAUSE_S):
             engine.agents[Domain.DOCUMENTATION].refresh()
-            asked = Question(text=f"which release is the {WORDS[answers % PAGES]} in", now=present(), top_k=PAGES)
+            asked = Question(
+                text=f"which release is the {WORDS[answers % PAGES]} in", now=present(), viewer=OPERATOR, top_k=PAGES
+            )
             document = engine.query(asked)
             releases = {match for item in document["items"] for match in _RELEASE.findall(item["content"])}
             answers += 1

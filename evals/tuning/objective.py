@@ -16,6 +16,7 @@ from evals.runs import Progress, depths_of
 from evals.tuning.cases import Case
 from evals.tuning.search import OutOfTimeError, Values
 from evals.tuning.space import T
+from nornweave.access.viewer import OPERATOR
 from nornweave.answer.fan_out import choose_agents, merge_items, recall_everywhere
 from nornweave.answer.pipeline import answer, answer_from, to_recalled
 from nornweave.errors import QueryError, StoreError
@@ -136,7 +137,7 @@ class AllDomains:
 
 def _question(case: Case) -> Question:
     """Ask as someone who names no domain and sets no filter."""
-    return Question(text=case.text, now=present(), top_k=depths_of(case.hits)[0], hidden=case.hidden)
+    return Question(text=case.text, now=present(), viewer=OPERATOR, top_k=depths_of(case.hits)[0], hidden=case.hidden)
 
 
 def _citations(items: Iterable[RankedItem]) -> list[Citation]:

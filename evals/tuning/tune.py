@@ -23,6 +23,7 @@ from evals.tuning.objective import AllDomains, domain_ranking, scored
 from evals.tuning.results import Change, FoldResult, TuningResult, as_json, differing, drop, refusal
 from evals.tuning.search import ROUNDS, OutOfTimeError, Score, Values, search
 from evals.tuning.space import Space, T, normalised, plan_space, ranking_space
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.errors import NornWeaveError
 from nornweave.plans.active import FUSION, plan_digest, plan_files, ranking_digest
@@ -311,7 +312,7 @@ def _ready(engine: Engine, domain: Domain) -> Agent:
     agent = engine.agents.get(domain)
     if agent is None:
         raise TuningError(f"{domain.value} is not served; there are: {', '.join(engine.agents)}")
-    answered = agent.recall(Question(text=agent.settings.name, now=present(), top_k=1))
+    answered = agent.recall(Question(text=agent.settings.name, now=present(), viewer=OPERATOR, top_k=1))
     if failed := [source for source, state in answered.retrieval.items() if state not in {"ok", "empty"}]:
         raise TuningError(f"{domain.value} answers without {failed[0]}: {'; '.join(answered.notices)}; repair it first")
     return agent
@@ -321,7 +322,7 @@ def _reranks(agent: Agent) -> bool:
     """Return whether a cross-encoder is there; loads it if need be."""
     if agent.settings.reranking.model is None:
         return False
-    answered = agent.recall(Question(text=agent.settings.name, now=present(), top_k=1, rerank="on"))
+    answered = agent.recall(Question(text=agent.settings.name, now=present(), viewer=OPERATOR, top_k=1, rerank="on"))
     return any(item.rerank_score is not None for item in answered.items)
 
 

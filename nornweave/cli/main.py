@@ -11,12 +11,14 @@ from typing import Annotated
 
 import typer
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.cli.doctor import add_doctor_command
 from nornweave.cli.drift import add_drift_command
 from nornweave.cli.init import add_init_command
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
 from nornweave.cli.push import add_push_command
 from nornweave.cli.quality import add_quality_commands
+from nornweave.cli.token import add_token_command
 from nornweave.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.files.bundled import use_bundled_packages
 from nornweave.files.full_disk import disk_full_said, full_disk
@@ -141,6 +143,7 @@ def query(
         question = Question(
             text=text,
             now=present(),
+            viewer=OPERATOR,
             query_id=str(uuid.uuid4()),
             trace_id=uuid.uuid4().hex,
             domains=tuple(dict.fromkeys(domain)) if domain else None,
@@ -282,9 +285,10 @@ def up(
     from api.listening import default_port
     from nornweave.supervisor import up as supervise
 
-    check_listening(host, service_token(os.environ))
+    settings = settings_of(context)
+    check_listening(host, service_token(os.environ), settings)
     port = default_port(None, os.environ)
-    sys.exit(supervise(settings_of(context), host=host, port=port, dagster_port=dagster_port))
+    sys.exit(supervise(settings, host=host, port=port, dagster_port=dagster_port))
 
 
 add_init_command(app)
@@ -292,6 +296,7 @@ add_doctor_command(app)
 add_drift_command(app)
 add_push_command(app)
 add_quality_commands(app)
+add_token_command(app)
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 
 from nornweave.errors import StoreError
 from nornweave.feedback.database import forget, judge, open_file, remember, votes
-from nornweave.feedback.records import JudgedAnswer, StoredAnswer, judged_answers, stored_answer, written
+from nornweave.feedback.records import JudgedAnswer, StoredAnswer, asker_of, judged_answers, stored_answer, written
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings
 from nornweave.views import FusionResult
@@ -104,11 +104,17 @@ class FeedbackBook:
         if time.monotonic() >= self._not_before:
             self._write_waiting()
 
-    def add(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
+    def add(self, query_id: str, chunk_id: str, useful: bool, *, asker: str = "") -> FeedbackDocument | None:
         """Store what a user says of one item of one answer; the last word counts. On disk when this returns.
 
+        Args:
+            query_id: of the answer.
+            chunk_id: of the item.
+            useful: what is said.
+            asker: the name of who says it, who must have asked.
+
         Returns:
-            What is stored; ``None`` when no such answer is remembered.
+            What is stored; ``None`` when no such answer to ``asker`` is remembered.
 
         Raises:
             QueryError: the answer did not show the chunk.
@@ -121,7 +127,7 @@ class FeedbackBook:
         with self._opened("feedback cannot be stored", synchronous=True) as connection:
             with self._writing:
                 self._hand_over(connection)
-            is_known, previous = judge(connection, query_id, chunk_id, useful=useful, at=at)
+            is_known, previous = judge(connection, query_id, chunk_id, useful=useful, at=at, asker=asker_of(asker))
         if not is_known:
             return None
         return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": previous}

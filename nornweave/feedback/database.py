@@ -17,7 +17,7 @@ from nornweave.feedback.records import StoredAnswer
 
 # Deleted in one transaction, about 2 ms; what others have to write comes between two.
 BATCH, BETWEEN_S = 200, 0.01
-_VERSION = 1
+_VERSION = 2
 _RETRY_S = 0.005
 # Pages that are written before SQLite moves them from its log into the file, which takes long enough to be felt: 40 MB,
 # so that `FeedbackBook.tidy` does it and no query.
@@ -33,6 +33,7 @@ _TABLES = (
       filters text not null,
       domains text not null,
       items text not null,
+      asker text not null default '',
       judged integer not null default 0
     )
     """,
@@ -48,10 +49,10 @@ _TABLES = (
     """,
 )
 _REMEMBER = """
-insert or ignore into shown (query_id, at, text, filters, domains, items)
-values (:query_id, :at, :text, :filters, :domains, :items)
+insert or ignore into shown (query_id, at, text, filters, domains, items, asker)
+values (:query_id, :at, :text, :filters, :domains, :items, :asker)
 """
-_ITEMS = "select items from shown where query_id = :query_id"
+_ITEMS = "select items from shown where query_id = :query_id and asker = :asker"
 _VOTE = "select useful from feedback where query_id = :query_id and chunk_id = :chunk_id"
 _JUDGE = """
 insert into feedback (query_id, chunk_id, useful, at)
@@ -116,19 +117,19 @@ def remember(connection: sqlite3.Connection, answers: Sequence[StoredAnswer]) ->
 
 
 def judge(
-    connection: sqlite3.Connection, query_id: str, chunk_id: str, *, useful: bool, at: str
+    connection: sqlite3.Connection, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str
 ) -> tuple[bool, bool | None]:
     """Write what is said of an item of an answer.
 
     Returns:
-        Whether the answer is remembered, and what was said of the item before.
+        Whether the answer is remembered as one to ``asker``, and what was said of the item before.
 
     Raises:
         QueryError: the answer did not show the chunk.
     """
     names = {"query_id": query_id, "chunk_id": chunk_id}
     with _transaction(connection):
-        found = connection.execute(_ITEMS, names).fetchone()
+        found = connection.execute(_ITEMS, {"query_id": query_id, "asker": asker}).fetchone()
         if found is None:
             return False, None
         _check_shown(chunk_id, [str(item["chunk_id"]) for item in json.loads(found["items"])])
@@ -169,6 +170,8 @@ def _make_or_check(connection: sqlite3.Connection, file: Path, patience_s: float
     version = connection.execute("pragma user_version").fetchone()[0]
     if version == 0:
         _make(connection, patience_s)
+    elif version == 1:
+        _add_asker(connection)
     elif version != _VERSION:
         found = f"is of version {version}, this program writes version {_VERSION}"
         raise StoreError(f"{file.name} {found}; use the program that wrote it, or move the file away")
@@ -189,6 +192,14 @@ def _make(connection: sqlite3.Connection, patience_s: float) -> None:
         for table in _TABLES:
             connection.execute(table)
         connection.execute(f"pragma user_version = {_VERSION}")
+
+
+def _add_asker(connection: sqlite3.Connection) -> None:
+    """Bring a file of version 1 up to date; another process may do so at the same time."""
+    with _transaction(connection):
+        if connection.execute("pragma user_version").fetchone()[0] == 1:
+            connection.execute("alter table shown add column asker text not null default ''")
+            connection.execute(f"pragma user_version = {_VERSION}")
 
 
 @contextmanager

@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 
 from nornweave.retrieval.question import Question
 from nornweave.text.dates import utc_text
-from nornweave.types import Metadata, canonical_json, freeze
+from nornweave.types import Metadata, canonical_json, digest, freeze
 from nornweave.views import FusedItemDocument, FusionResult
 
 StoredAnswer: TypeAlias = Mapping[str, str]
-"""An answer as it is stored: ``query_id``, ``at``; as JSON ``text``, ``filters``, ``domains``, ``items``."""
+"""An answer as it is stored: ``query_id``, ``at``, ``asker``; as JSON ``text``, ``filters``, ``domains``, ``items``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,13 @@ def stored_answer(question: Question, document: FusionResult, now: datetime) -> 
         "filters": json.dumps(filters, sort_keys=True),
         "domains": json.dumps(document["domains_queried"]),
         "items": json.dumps(items),
+        "asker": asker_of(question.viewer.name),
     }
+
+
+def asker_of(name: str) -> str:
+    """Return what tells an asker from others, without naming them; empty where nobody is told apart."""
+    return digest(name) if name else ""
 
 
 def judged_answers(votes: Iterable[Mapping[str, Any]]) -> tuple[JudgedAnswer, ...]:

@@ -6,14 +6,18 @@ Pure. ``sync.ledger`` reads the facts of the published generations and ``file`` 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from nornweave.conflicts import FactConflict, LocatedFact
 from nornweave.conflicts.origins import KnownLine, Origins, key_of, with_origin
 from nornweave.fusion.conflict_detection import detector_of
 from nornweave.types import digest
+
+Place: TypeAlias = tuple[str, str]
+"""A document of a domain: source id and path."""
 
 # A fact that contradicts more documents than this is about something more general than it says.
 MAX_RIVALS = 4
@@ -172,6 +176,29 @@ def update(
         settled=tuple(history[:KEEP_SETTLED]),
         lines=(*lines, *_lines_of(kept, old)),
     )
+
+
+def seen_ledger(ledger: Ledger, seen: Callable[[str, Collection[Place]], Collection[Place]]) -> Ledger:
+    """Return the entries of a ledger of which all that is shown may be seen, in the order that they have alone.
+
+    Args:
+        ledger: of everything.
+        seen: returns which documents of a domain may be seen; what is settled may be about one that is gone.
+    """
+    entries = [*ledger.open, *ledger.settled]
+    places: dict[str, set[Place]] = {}
+    for side in (side for entry in entries for side in (*entry.sides, *entry.also)):
+        places.setdefault(side.domain, set()).add((side.source_id, side.path))
+    visible = {domain: frozenset(seen(domain, some)) for domain, some in places.items()}
+
+    def is_seen(side: LocatedFact) -> bool:
+        return (side.source_id, side.path) in visible[side.domain]
+
+    def of(some: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+        kept = (entry for entry in some if all(map(is_seen, entry.sides)))
+        return [replace(entry, also=tuple(filter(is_seen, entry.also))) for entry in kept]
+
+    return replace(ledger, open=tuple(_grouped(of(ledger.open))), settled=tuple(of(ledger.settled)), lines=())
 
 
 def _lines_of(kept: Sequence[LedgerEntry], old: Ledger | None) -> list[KnownLine]:

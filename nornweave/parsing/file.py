@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from nornweave.access.rules import KEY
 from nornweave.chunking.languages import language_of
 from nornweave.errors import DocumentSkipped
 from nornweave.parsing.formats.reader import CONVERTED, read_converted
@@ -22,7 +23,7 @@ from nornweave.types import ContentHash, Document, Domain, Entry, JsonValue, Sou
 
 # Raise it when the same bytes come out as another document.
 PARSE_VERSION = ",".join(
-    ("documents-3", CONVERTED_VERSION, PDF_VERSION, PDF_LIBRARY, ocr_version(), STACKEXCHANGE_VERSION)
+    ("documents-4", CONVERTED_VERSION, PDF_VERSION, PDF_LIBRARY, ocr_version(), STACKEXCHANGE_VERSION)
 )
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
@@ -84,7 +85,8 @@ def assemble(
         updated_at=dates[0] or dates[1],
         revision=entry.revision,
         url=_text(known.get("url")) or parsed.url,
-        metadata=freeze({**parsed.metadata, **own}),
+        # The document's own statement of who may see it stays: what the source says of it counts as well.
+        metadata=freeze({**parsed.metadata, **own, KEY: parsed.metadata.get(KEY, own.get(KEY))}),
         sections=parsed.sections,
         page_starts=parsed.page_starts,
     )

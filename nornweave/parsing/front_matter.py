@@ -15,6 +15,7 @@ from bs4 import BeautifulSoup
 from bs4.exceptions import ParserRejectedMarkup
 from bs4.filter import SoupStrainer
 
+from nornweave.access.rules import KEY
 from nornweave.parsing.plain_yaml import load_plain_yaml
 from nornweave.parsing.stated_fields import plain_fields
 from nornweave.text.dates import utc
@@ -48,6 +49,8 @@ _RST_DATE = re.compile(r"\$\w+:([^$]*)\$")
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]+([^\n]{1,1000})")
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
+# In a header that cannot be read, or does not end.
+_SAYS_ACCESS = re.compile(r"^[ \t]*[\"']?access[\"']?[ \t]*[:=]", re.I | re.M)
 _LEADING_HTML = re.compile(r"<h1\b[^<>]*>(.{1,1000}?)</h1\s*>", re.I | re.S)
 
 
@@ -58,7 +61,8 @@ class MarkupFacts:
     Attributes:
         updated_at: UTC; a date without a zone is taken as UTC.
         metadata: ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``, ``citation_count``,
-            ``source_type``; only those that the text names. ``front_matter`` has every field, as it is written.
+            ``source_type``, ``access``; only those that the text names. ``front_matter`` has every field, as it is
+            written.
     """
 
     title: str | None = None
@@ -93,6 +97,7 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
                 ),
                 "citation_count": _count(fields.get("citation_count")),
                 "source_type": _first_text(fields, ("source_type",)),
+                KEY: _groups(fields.get(KEY)),
                 "front_matter": plain_fields(fields) or None,
             }
         ),
@@ -100,13 +105,22 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
 
 
 def _markdown_fields(text: str) -> dict[str, object]:
-    head, _ = front_matter(text)
+    head, end = front_matter(text)
+    if not end and text.startswith(("---", "+++")):
+        return _unreadable(text[:_HEAD].partition("\n\n")[0])
     loaded: object = None
     try:
         loaded = tomllib.loads(head) if text.startswith("+++") else load_plain_yaml(head)
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
-        return {}
-    return {field_key(str(key)): value for key, value in loaded.items()} if isinstance(loaded, dict) else {}
+        return _unreadable(head)
+    if not isinstance(loaded, dict):
+        return _unreadable(head)
+    return {field_key(str(key)): value for key, value in loaded.items()}
+
+
+def _unreadable(head: str) -> dict[str, object]:
+    """Return the fields of a broken header: if it says who may see the document, nobody knows who that is."""
+    return {KEY: ()} if _SAYS_ACCESS.search(head) else {}
 
 
 def _rst_fields(text: str) -> dict[str, object]:
@@ -155,6 +169,13 @@ def _html_pairs(head: str) -> Iterator[tuple[str, str]]:
         elif tag.name == "meta":
             name = str(tag.get("name") or tag.get("property") or "")
             yield field_key(name.removeprefix("article:")), str(tag.get("content") or "")
+
+
+def _groups(value: object) -> JsonValue:
+    """Return who may see a document, as it says it itself: a group, or a list; what is neither stays so."""
+    if isinstance(value, list | tuple):
+        return tuple(each if isinstance(each, str) else "" for each in value)
+    return value if isinstance(value, str | None) else ()
 
 
 def _first_text(fields: Mapping[str, object], keys: tuple[str, ...]) -> str | None:

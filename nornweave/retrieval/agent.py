@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import UTC, datetime
 
+from nornweave.access.viewer import OPERATOR, Viewer
 from nornweave.errors import EncoderError, QueryError, StoreError
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.memo import QueryMemo
@@ -33,6 +34,7 @@ from nornweave.store.declared import DeclaredFilters
 from nornweave.store.generation import Generation
 from nornweave.store.port import Vectors
 from nornweave.store.serving import ServedGeneration
+from nornweave.store.visibility import MOST_VISIBILITIES
 from nornweave.text import analyzer
 from nornweave.types import NO_METADATA, Domain, JsonValue, present
 
@@ -85,7 +87,7 @@ class Agent:
         self._closing = False
         self._plan = PlanInForce(settings.plan)
         self._left: dict[str, Vectors] = {}
-        self._counts: tuple[str, Mapping[str, FilterCounts]] = ("", {})
+        self._counts: tuple[str, dict[bytes, Mapping[str, FilterCounts]]] = ("", {})
         self.statistics = Statistics()
 
     @property
@@ -121,18 +123,21 @@ class Agent:
             self.encoder()
             if self.settings.plan.rerank and not self._closing:
                 self._reranker.start()
-            with self.generation.use() as generation:
+            with self.generation.use(OPERATOR) as generation:
                 # The first search of a process reads pages and compiles kernels, 30 ms that no user should wait for.
-                self._recall(Question(text=self.settings.name, now=present()), (), generation, time.monotonic())
+                question = Question(text=self.settings.name, now=present(), viewer=OPERATOR)
+                self._recall(question, (), generation, time.monotonic())
         except StoreError as error:
             log.info("%s: %s", self.agent_id, error)
         finally:  # whatever went wrong, a question tries again
             self._started = True
 
-    def refresh(self) -> None:
-        """Swap to the published generation if it is a new one."""
-        if not self._closing and self.generation.refresh():
-            log.info("%s answers from %s now", self.agent_id, self.generation.name)
+    def refresh(self) -> bool:
+        """Swap to the published generation if it is a new one; tell whether it is."""
+        if self._closing or not self.generation.refresh():
+            return False
+        log.info("%s answers from %s now", self.agent_id, self.generation.name)
+        return True
 
     def close(self) -> None:
         """Refuse new questions, let the running ones end."""
@@ -167,7 +172,7 @@ class Agent:
             conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
             with (
                 retrieval_span(self.domain.value, question.text, question.top_k),
-                self.generation.use() as generation,
+                self.generation.use(question.viewer) as generation,
             ):
                 response = self._recall(question, conditions, self._visible(question, generation), started)
         except (QueryError, StoreError):
@@ -201,17 +206,17 @@ class Agent:
         other.statistics = Statistics()
         return other
 
-    def paths(self) -> Collection[str]:
-        """Return the source-relative paths of the documents that can be found.
+    def paths(self, viewer: Viewer) -> Collection[str]:
+        """Return the source-relative paths of the documents that a viewer can find.
 
         Raises:
             StoreError: no generation can be read.
         """
-        with self.generation.use() as generation:
+        with self.generation.use(viewer) as generation:
             return generation.paths()
 
-    def describe(self) -> dict[str, JsonValue]:
-        """Say what the agent knows and which filters it takes."""
+    def describe(self, viewer: Viewer) -> dict[str, JsonValue]:
+        """Say what the agent knows, as far as a viewer may see it, and which filters it takes."""
         settings = self.settings
         described: dict[str, JsonValue] = {
             "agent_id": self.agent_id,
@@ -221,12 +226,12 @@ class Agent:
             "chunking": settings.chunking.model_dump(mode="json"),
             "embedding": settings.embedding.model_dump(mode="json"),
             "reranking": {"model": settings.reranking.model, "state": str(self._reranker.state)},
-            "filters": described_filters(settings.filters, self.filter_counts()),
+            "filters": described_filters(settings.filters, self.filter_counts(viewer)),
             "plan": settings.plan.model_dump(mode="json"),
             "plan_name": self.plan_name,
         }
         try:
-            with self.generation.use() as generation:
+            with self.generation.use(viewer) as generation:
                 facts: dict[str, JsonValue] = {
                     "generation": generation.meta["generation"],
                     "indexed_at": generation.built_at,
@@ -237,28 +242,39 @@ class Agent:
             facts = {"generation": None, "indexed_at": None, "documents": 0, "chunks": 0, "reason": str(error)}
         return {**described, **facts}
 
-    def facets(self) -> dict[str, list[tuple[str, int]]]:
-        """Return the most frequent values of each filter that takes one of a few, with how many chunks have them."""
+    def facets(self, viewer: Viewer) -> dict[str, list[tuple[str, int]]]:
+        """Return the most frequent values of each filter that takes one of a few, with how many chunks have them.
+
+        Only the chunks that a viewer may see are counted.
+        """
         return {
             key: [(spelled(each.value), each.chunks) for each in counted.values.frequent[:FACET_VALUES]]
-            for key, counted in self.filter_counts().items()
+            for key, counted in self.filter_counts(viewer).items()
             if counted.values.frequent
         }
 
-    def filter_counts(self) -> Mapping[str, FilterCounts]:
-        """Count what the filters find, once a generation; nothing where none can be read."""
+    def filter_counts(self, viewer: Viewer) -> Mapping[str, FilterCounts]:
+        """Count what the filters find of what a viewer may see, once a generation; nothing where none can be read."""
         try:
-            with self.generation.use() as generation:
-                name = generation.meta["generation"]
-                if self._counts[0] != name:
-                    self._counts = (name, count_filters(generation, self.settings.filters))
-                return self._counts[1]
+            with self.generation.use(viewer) as generation:
+                return self._counted(generation)
         except StoreError as error:
             log.info("%s: %s", self.agent_id, error)
             return {}
 
-    def health(self) -> dict[str, JsonValue]:
-        """Say how the agent is."""
+    def _counted(self, generation: Generation) -> Mapping[str, FilterCounts]:
+        """Count values, once for each part of a generation that somebody may see."""
+        name, by_part = self._counts
+        if name != generation.meta["generation"]:
+            name, by_part = self._counts = (generation.meta["generation"], {})
+        if generation.part not in by_part:
+            if len(by_part) >= MOST_VISIBILITIES:
+                by_part.clear()
+            by_part[generation.part] = count_filters(generation, self.settings.filters)
+        return by_part[generation.part]
+
+    def health(self, viewer: Viewer) -> dict[str, JsonValue]:
+        """Say how the agent is; what all others have asked of it only to who operates the service."""
         checks: dict[str, JsonValue] = {
             "generation": self._generation_problem() or "ok",
             "encoder": self._encoder_problem or ("ok" if self._encoder else "not loaded yet"),
@@ -272,7 +288,7 @@ class Agent:
             "published": self.generation.published,
             **self._freshness(),
             "checks": checks,
-            "statistics": self.statistics.as_json(),
+            "statistics": self.statistics.as_json() if viewer.operates else {},
             "notices": self._problems(),
         }
 

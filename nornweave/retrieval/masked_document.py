@@ -207,7 +207,7 @@ class _Without(Generation):
     def _saturations(self, bm25: Bm25Settings) -> Scores:
         """Return the saturation of what is left of each chunk; the average length is that of the generation."""
         lengths = [np.sum([NOWHERE, *one.terms.values()], axis=0) for one in self._kept.values()]
-        return saturations(np.array(lengths), self._terms.average_length(bm25), bm25)
+        return saturations(np.array(lengths), self._average_length(bm25), bm25)
 
 
 def _is_called(one: Remains, key: str) -> bool:

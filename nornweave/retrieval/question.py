@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
 
+from nornweave.access.viewer import Viewer
 from nornweave.retrieval.records import Filters, HiddenPlace, Switch
 from nornweave.types import Domain
 
@@ -65,6 +66,7 @@ class Question:
     Attributes:
         text: 1 to 4,096 characters, not blank.
         now: what recency is counted from, in every domain and between them.
+        viewer: who asks: what they may not see is not searched.
         query_id: names the answer, so that it can be judged; empty for questions whose answers nobody sees.
         trace_id: of the request, in the log as well (W3C Trace Context); empty where there is no request.
         domains: which to ask; ``None`` leaves it to routing.
@@ -83,6 +85,7 @@ class Question:
 
     text: str
     now: datetime
+    viewer: Viewer
     query_id: str = ""
     trace_id: str = ""
     domains: tuple[Domain, ...] | None = None

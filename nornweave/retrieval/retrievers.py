@@ -68,7 +68,7 @@ def search_sparse(
     """Find chunks with the same words, by BM25."""
     bound = plan.bound * math.fsum(weights.values())
     if not bound:
-        return Finding(NO_HITS, np.zeros(generation.chunk_count, np.float32))
+        return Finding(NO_HITS, np.zeros(generation.size, np.float32))
     shares = {term: weight / bound for term, weight in weights.items()}
     scores = generation.sparse(shares, plan.document_share, plan.bm25)
     return _finding(scores, k, within)
@@ -96,7 +96,7 @@ def search_structured(query: Query, generation: Generation, k: int, within: Mask
     ``1 - Π (1 - rarity(name))`` over the names that a chunk has, ``rarity(n) = 1 - ln n / ln (N + 1)``: a symbol that
     is defined once counts 1, a person who wrote every second message next to nothing.
     """
-    misses = np.ones(generation.chunk_count, np.float32)
+    misses = np.ones(generation.size, np.float32)
     reach = math.log(generation.chunk_count + 1)
     for chunks in generation.named(query.keys).values():
         misses[chunks] *= math.log(len(chunks)) / reach
@@ -128,7 +128,7 @@ def _holding_phrase(phrase: str, generation: Generation, within: Mask | None) ->
     if not terms:  # punctuation only: nothing but reading finds it
         if within is None:
             return generation.containing(phrase, _READ_FOR_PHRASE)
-        holding = generation.containing(phrase, generation.chunk_count)
+        holding = generation.containing(phrase, generation.size)
         return holding[within[holding]]
     candidates = generation.holding(set(terms))
     if pairs := {pair_key(pair): 1.0 for pair in word_pairs(terms)}:

@@ -169,7 +169,7 @@ def _combine(
     weights: Mapping[str, float],
     common: Mapping[str, float],
 ) -> Ranking:
-    candidates = _union([finding.hits.numbers for finding in findings.values()], generation.chunk_count)
+    candidates = _union([finding.hits.numbers for finding in findings.values()], generation.size)
     legs = [
         Leg(name, _scores(finding, candidates, generation, vector), finding.hits.numbers)
         for name, finding in findings.items()
@@ -187,9 +187,9 @@ def source_weights(weights: SourceWeights) -> dict[str, float]:
     return {name: weight / whole for name, weight in stated.items()}
 
 
-def _union(numbers: Sequence[Numbers], chunk_count: int) -> Numbers:
+def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
     """Return distinct chunks, ascending."""
-    named = np.zeros(chunk_count, np.bool_)
+    named = np.zeros(size, np.bool_)
     for some in numbers:
         named[some] = True
     return np.flatnonzero(named).astype(np.int32)

@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, HttpUrl, ValidationError
 
 from nornweave.errors import ConfigError
+from nornweave.settings.access import AccessSettings, is_address
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
 from nornweave.settings.filters import DeclaredFilters, FilterSettings, with_usual_and_declared
@@ -35,6 +36,7 @@ class _File(FrozenSettings):
     fusion: Mapping[str, Any] = {}
     feedback: FeedbackSettings = FeedbackSettings()
     evaluation: AnswersSettings = AnswersSettings()
+    access: AccessSettings | None = None
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
@@ -62,12 +64,23 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
         file=file.resolve(),
         feedback=parsed.feedback,
         evaluation=AnswersSettings(judgments=tuple(_below(base, one) for one in parsed.evaluation.judgments)),
+        access=_with_absolute_files(parsed.access, base),
         fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
     )
 
 
 def _below(base: Path, path: Path) -> Path:
     return Path(os.path.normpath(base / path.expanduser()))
+
+
+def _with_absolute_files(access: AccessSettings | None, base: Path) -> AccessSettings | None:
+    if access is None:
+        return None
+    oidc = access.oidc
+    if oidc and oidc.jwks and not is_address(oidc.jwks):
+        oidc = oidc.model_copy(update={"jwks": str(_below(base, Path(oidc.jwks)))})
+    tokens = _below(base, access.tokens) if access.tokens else None
+    return access.model_copy(update={"tokens": tokens, "oidc": oidc})
 
 
 def _with_absolute_paths(source: SourceSettings, base: Path) -> SourceSettings:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nornweave.errors import ConfigError
+from nornweave.settings.access import AccessSettings
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
 from nornweave.settings.fusion import FusionSettings
@@ -42,10 +43,16 @@ class Settings(FrozenSettings):
     fusion: FusionSettings = FusionSettings()
     feedback: FeedbackSettings = FeedbackSettings()
     evaluation: AnswersSettings = AnswersSettings()
+    access: AccessSettings | None = None
+    """Who may ask, and which groups they are in; without, nobody is in a group."""
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""
         return tuple(source for source in self.sources if source.domain is domain)
+
+    def restricted_sources(self, domain: Domain) -> Mapping[str, tuple[str, ...]]:
+        """Return the groups that may see a source's documents, by source id; sources for everybody are left out."""
+        return {source.id: source.access for source in self.sources_of(domain) if source.access}
 
     def inbox(self, domain: Domain) -> Path:
         """Return the inbox folder of ``domain``; every domain has one without configuration."""

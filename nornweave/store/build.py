@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 # An HNSW index costs 94 % of the build; below this many chunks exact search over a matrix is as fast (facts: 5-8 ms at
 # 100k) and finds everything.
 HNSW_FROM_CHUNKS = 200_000
-GENERATION_SCHEMA = "7"
+GENERATION_SCHEMA = "8"
 # DuckDB reads a column 2,048 rows at a time, which is more than a writer may hold where documents are megabytes long.
 LARGE_MEMORY = "4GB"
 # Chunks that are sorted at a time: some 20 MB with everything that is shown of them.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import duckdb
 
+from nornweave.access.rules import Rule, decode_rule, decode_source_rules
 from nornweave.errors import StoreError
 from nornweave.store.connection import connect_reader
 from nornweave.store.publish import GenerationFiles
@@ -23,16 +24,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class FormerPlace:
-    """The document that held a chunk, and the last generation in which it did."""
+    """The document that held a chunk, the last generation in which it did, and who could see it there."""
 
     source_id: str
     path: str
+    rule: Rule
     generation: GenerationId
 
 
 def former_place(files: GenerationFiles, chunk_id: str) -> FormerPlace | None:
-    """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
-    current = files.current()
+    """Return where a chunk stood; ``None`` when no generation that is kept knows it.
+
+    All are asked, whichever knows it: the time that it takes says nothing.
+    """
+    current, place = files.current(), None
     if not _CHUNK_ID.fullmatch(chunk_id):
         return None
     for generation in reversed(files.all()):
@@ -40,26 +45,30 @@ def former_place(files: GenerationFiles, chunk_id: str) -> FormerPlace | None:
             continue
         try:
             found = _look_up(files, generation, chunk_id)
-        except (StoreError, duckdb.Error) as error:  # removed meanwhile, or damaged: an older one may know
+        except (StoreError, duckdb.Error, ValueError) as error:  # removed meanwhile, or damaged: an older one may know
             log.info("%s: %s", generation, error)
             continue
-        if found:
-            return FormerPlace(*found, generation)
-    return None
+        if found and place is None:
+            place = FormerPlace(*found, generation)
+    return place
 
 
-def _look_up(files: GenerationFiles, generation: GenerationId, chunk_id: str) -> tuple[str, str] | None:
+def _look_up(files: GenerationFiles, generation: GenerationId, chunk_id: str) -> tuple[str, str, Rule] | None:
     connection = connect_reader(files.path(generation))
     try:
-        row: tuple[str, str] | None = connection.execute(
+        row: tuple[str, str, str | None, str] | None = connection.execute(
             """
-            select source_id, path
+            select source_id, path, access, (select value from meta where key = 'access')
             from chunks
             join documents using (document_no)
             where chunk_id = ?
             """,
             [chunk_id],
         ).fetchone()
-        return row
+        if row is None:
+            return None
+        source_id, path, access, sources = row
+        stated = decode_source_rules(sources)
+        return source_id, path, (*decode_rule(access), *((stated[source_id],) if source_id in stated else ()))
     finally:
         connection.close()

@@ -5,6 +5,7 @@ What a query touches is in memory: vectors, BM25 postings, word pairs and names.
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,6 +21,8 @@ import duckdb
 import numpy as np
 from pydantic_core import from_json
 
+from nornweave.access.rules import Statement
+from nornweave.access.viewer import Viewer
 from nornweave.errors import StoreError
 from nornweave.settings import Bm25Settings
 from nornweave.store.build import GENERATION_SCHEMA
@@ -27,12 +30,21 @@ from nornweave.store.cards import Cards
 from nornweave.store.conditions import Condition, select_chunks
 from nornweave.store.connection import Connection, connect_reader, lift_memory_limit, load_vss
 from nornweave.store.facts import decode_facts
-from nornweave.store.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, TermLists, load_names, load_pairs
+from nornweave.store.inverted import (
+    DEFAULT_BM25,
+    FrequentTerms,
+    InvertedLists,
+    TermLists,
+    WeightedLists,
+    load_names,
+    load_pairs,
+)
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.ranked_chunks import Hits
 from nornweave.store.served_documents import ServedDocument, documents_after
 from nornweave.store.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
+from nornweave.store.visibility import NO_STATEMENTS, SeenTerms, Visibilities, Visible
 from nornweave.types import ChunkId, DocumentId, Fact, Metadata, freeze
 
 # Filters come in streaks; a mask is a byte a chunk.
@@ -100,7 +112,13 @@ class Generation:
         StoreError: the file is missing, damaged or of another schema.
     """
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, statements: Mapping[str, Statement] = NO_STATEMENTS) -> None:
+        """Open a file.
+
+        Args:
+            file: of the generation.
+            statements: what the configuration says now about who may see each source, beside what the file says.
+        """
         if not file.is_file():
             raise StoreError(f"{file}: no such generation")
         self._file = file
@@ -109,10 +127,11 @@ class Generation:
         self._resources.callback(self._connection.close)
         self._threads = threading.local()
         self._masks: dict[tuple[Condition, ...], Mask] = {}
+        self._visible: Visible | None = None
         try:
             self.meta: Mapping[str, str] = dict(self._connection.execute("select key, value from meta").fetchall())
             self._check_schema(file)
-            self._load()
+            self._load(statements)
             # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
             self._connection.execute("set threads = 1")
         except (duckdb.Error, KeyError, ValueError, OSError, MemoryError) as error:
@@ -129,13 +148,14 @@ class Generation:
                 f"{GENERATION_SCHEMA!r}; run `nornweave sync`"
             )
 
-    def _load(self) -> None:
+    def _load(self, statements: Mapping[str, Statement]) -> None:
         chunks = self._connection.execute("select chunk_no, document_no from chunks").fetchnumpy()
-        self.chunk_count = len(chunks["chunk_no"])
-        self._documents = np.zeros(self.chunk_count, np.int32)
+        self.size = len(chunks["chunk_no"])
+        self._documents = np.zeros(self.size, np.int32)
         self._documents[chunks["chunk_no"]] = chunks["document_no"]
         self._terms = TermLists(self._connection)
-        self._frequent = FrequentTerms(self.chunk_count)
+        self._frequent = FrequentTerms(self.size, self.size)
+        self._visibilities = Visibilities(self._connection, self._documents, self.meta["access"], statements)
         self._pairs = load_pairs(self._connection)
         self._names = load_names(self._connection)
         self._cards = Cards(self._connection, self._file.parent)
@@ -147,9 +167,9 @@ class Generation:
             # The index has to be in memory, some 4 kB a chunk.
             lift_memory_limit(self._connection)
             search_width = int(self.meta["hnsw_ef_search"])
-            self._vectors = load_hnsw(self._connection, self.chunk_count, dimensions, search_width=search_width)
+            self._vectors = load_hnsw(self._connection, self.size, dimensions, search_width=search_width)
         else:
-            self._vectors = load_matrix(self._connection, self.chunk_count, dimensions)
+            self._vectors = load_matrix(self._connection, self.size, dimensions)
 
     @property
     def built_at(self) -> str:
@@ -157,9 +177,45 @@ class Generation:
         return self.meta["built_at"].replace("+00:00", "Z")
 
     @property
+    def chunk_count(self) -> int:
+        """Count the chunks that there are for who asks; their numbers are below ``size``."""
+        return self.size if self._visible is None else self._visible.chunk_count
+
+    @property
     def document_count(self) -> int:
-        """Count the documents that have chunks."""
-        return int(self._documents[-1]) + 1 if self.chunk_count else 0
+        """Count the documents that have chunks and may be seen."""
+        return self._all_documents if self._visible is None else self._visible.document_count
+
+    @property
+    def restricted_documents(self) -> int:
+        """Count the documents that somebody without groups may not see."""
+        return self._visibilities.restricted
+
+    @property
+    def part(self) -> bytes:
+        """Tell the part that may be seen from other parts; empty for everything."""
+        return b"" if self._visible is None else self._visible.key
+
+    @property
+    def _all_documents(self) -> int:
+        return int(self._documents[-1]) + 1 if self.size else 0
+
+    def seen_by(self, viewer: Viewer) -> Self:
+        """Return the generation as a viewer may see it: as if the rest had never been there.
+
+        The view shares everything with the generation, has to be done with before that is closed, and is not to be
+        closed itself.
+        """
+        visible = self._visibilities.of(viewer)
+        if visible is None:
+            return self
+        view = copy.copy(self)
+        view._visible, view._frequent = visible, visible.frequent
+        return view
+
+    def sees_document(self, document_no: int) -> bool:
+        """Tell whether a document may be seen."""
+        return self._visible is None or bool(self._visible.documents[document_no])
 
     def __enter__(self) -> Self:
         return self
@@ -181,7 +237,11 @@ class Generation:
             k: how many.
             within: which chunks may be found; the answer is exact then.
         """
-        return self._vectors.search(query, k, within)
+        if self._visible is None:
+            return self._vectors.search(query, k, within)
+        if within is not None:
+            within = within & self._visible.chunks
+        return self._vectors.search(query, k, within, self._visible.numbers)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order."""
@@ -193,7 +253,8 @@ class Generation:
 
     def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
         """Count the chunks that hold each term."""
-        return {term: self._terms.default.frequency(term) for term in terms}
+        held = self._held_terms
+        return {term: held.frequency(term) for term in terms}
 
     def sparse(
         self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
@@ -210,7 +271,7 @@ class Generation:
             StoreError: the generation cannot be read.
         """
         terms = self._weighted_terms(bm25)
-        scores = np.zeros(self.chunk_count, np.float32)
+        scores = np.zeros(self.size, np.float32)
         rare: dict[str, float] = {}
         for term, weight in weights.items():
             if self._frequent.is_frequent(terms.frequency(term)):
@@ -220,9 +281,9 @@ class Generation:
                 rare[term] = weight
         return scores + self._summed(terms, rare, document_share) if rare else scores
 
-    def _summed(self, terms: InvertedLists[str], weights: Mapping[str, float], document_share: float) -> Scores:
-        scores = np.zeros(self.chunk_count, np.float32)
-        documents = np.zeros(self.document_count, np.float32)
+    def _summed(self, terms: WeightedLists, weights: Mapping[str, float], document_share: float) -> Scores:
+        scores = np.zeros(self.size, np.float32)
+        documents = np.zeros(self._all_documents, np.float32)
         for term, weight in weights.items():
             chunks, frequencies = terms.weighted(term)
             if not len(chunks):
@@ -235,20 +296,21 @@ class Generation:
 
     def paired(self, weights: Mapping[int, float]) -> Scores:
         """Return ``Σ weight(pair)`` over the word pairs that each chunk holds."""
-        scores = np.zeros(self.chunk_count, np.float32)
+        scores = np.zeros(self.size, np.float32)
         for pair, weight in weights.items():
-            scores[self._pairs.chunks(pair)] += weight
+            scores[self._seen(self._pairs.chunks(pair))] += weight
         return scores
 
     def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
         """Return the chunks that can be looked up by each key; keys that none has are left out."""
-        found = {key: self._names.chunks(key) for key in keys}
+        found = {key: self._seen(self._names.chunks(key)) for key in keys}
         return {key: chunks for key, chunks in found.items() if len(chunks)}
 
     def holding(self, terms: Iterable[str]) -> Numbers:
         """Return the chunks that hold all of the terms, ascending."""
         held: Numbers | None = None
-        for chunks in sorted((self._terms.default.chunks(term) for term in terms), key=len):
+        terms_held = self._held_terms
+        for chunks in sorted((terms_held.chunks(term) for term in terms), key=len):
             held = chunks if held is None else np.intersect1d(held, chunks, assume_unique=True)
         return np.empty(0, np.int32) if held is None else held
 
@@ -258,63 +320,86 @@ class Generation:
         mask = self._masks.get(asked)
         if mask is None:
             try:
-                mask = select_chunks(self._cursor(), asked, self.chunk_count)
+                mask = select_chunks(self._cursor(), asked, self.size)
             except duckdb.Error as error:
                 raise self._unreadable(error) from error
             if len(self._masks) >= _REMEMBERED_MASKS:
                 self._masks.clear()
             self._masks[asked] = mask
-        return mask
+        return mask if self._visible is None else mask & self._visible.chunks
 
     def value_counts(self, field: str, type_: str, limit: int, within: Mask | None = None) -> ValueCounts:
         """Count the values that documents have in the column of a filter, those of the chunks ``within`` alone."""
         try:
-            return count_values(self._cursor(), field, type_, self._documents, limit, within)
+            return count_values(self._cursor(), field, type_, self._documents, limit, self._within_seen(within))
         except duckdb.Error as error:
             raise self._unreadable(error) from error
 
     def unread_values(self, field: str, limit: int, within: Mask | None = None) -> UnreadValues:
         """Return the values that are not of the type which their filter declares."""
         try:
-            return unread_values(self._cursor(), field, self._documents, limit, within)
+            return unread_values(self._cursor(), field, self._documents, limit, self._within_seen(within))
         except duckdb.Error as error:
             raise self._unreadable(error) from error
 
     def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
         """Return the first documents after a source and a path, by both; those with a chunk ``within`` alone."""
         try:
-            return documents_after(self._cursor(), self._documents, after, limit, within)
+            return documents_after(self._cursor(), self._documents, after, limit, self._within_seen(within))
         except duckdb.Error as error:
             raise self._unreadable(error) from error
 
     def sources_of(self, path: str) -> tuple[str, ...]:
         """Return the sources that have a document of this path."""
-        return tuple(name for (name,) in self._rows("select distinct source_id from documents where path = ?", [path]))
+        rows = self._rows("select document_no, source_id from documents where path = ?", [path])
+        return tuple(dict.fromkeys(name for number, name in rows if self.sees_document(number)))
+
+    def _within_seen(self, within: Mask | None) -> Mask | None:
+        """Return which chunks may be found, without those that may not be seen; ``None`` for all."""
+        if self._visible is None:
+            return within
+        return self._visible.chunks if within is None else within & self._visible.chunks
 
     def contents(self, numbers: Numbers) -> dict[int, str]:
         """Return the texts of chunks, by number."""
         return dict(
             self._rows(
                 "select chunk_no, content from chunks where chunk_no in (select unnest(?::integer[]))",
-                [_literal(numbers)],
+                [_literal(self._seen(numbers))],
             )
         )
 
     def containing(self, text: str, k: int) -> Numbers:
         """Return the first ``k`` chunks that contain ``text``, without regard to case; reads every text."""
+        most = k if self._visible is None else self.size  # what may not be seen is not counted
         rows = self._rows(
-            "select chunk_no from chunks where contains(lower(content), lower(?)) order by chunk_no limit ?", [text, k]
+            "select chunk_no from chunks where contains(lower(content), lower(?)) order by chunk_no limit ?",
+            [text, most],
         )
-        return np.array([number for (number,) in rows], np.int32)
+        return self._seen(np.array([number for (number,) in rows], np.int32))[:k]
 
     def paths(self) -> Collection[str]:
         """Return the source-relative path of every document."""
-        return [path for (path,) in self._rows("select path from documents", [])]
+        rows = self._rows("select document_no, path from documents", [])
+        return [path for number, path in rows if self.sees_document(number)]
+
+    def seen_places(self, places: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Return the documents among some, by source id and path, that are there and may be seen."""
+        rows = self._rows(
+            """
+            select document_no, source_id, path
+            from documents
+            where path in (select unnest(from_json(?, '["varchar"]')))
+            """,
+            [json.dumps([path for _, path in places], ensure_ascii=False)],
+        )
+        seen = {(source_id, path) for number, source_id, path in rows if self.sees_document(number)}
+        return seen.intersection(places)
 
     def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
         """Return chunks with their documents' facts, by number."""
         try:
-            cards = self._cards.read(map(int, numbers))
+            cards = self._cards.read(map(int, self._seen(np.asarray(numbers, np.int32))))
             return {number: _stored_chunk(number, from_json(card)) for number, card in cards.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._unreadable(error) from error
@@ -326,18 +411,20 @@ class Generation:
 
     def document(self, source_id: str, path: str) -> StoredText | None:
         """Return a document by its place."""
+        # First whether it may be seen: how long its text takes to read would tell that it is there.
+        numbers = self._rows("select document_no from documents where source_id = ? and path = ?", [source_id, path])
+        if not numbers or not self.sees_document(numbers[0][0]):
+            return None
         rows = self._rows(
             """
             select
               title, format, updated_at, revision, url, stale, metadata, "text",
               (select list(chunk_id order by chunk_no) from chunks where chunks.document_no = documents.document_no)
             from documents
-            where source_id = ? and path = ?
+            where document_no = ?
             """,
-            [source_id, path],
+            [numbers[0][0]],
         )
-        if not rows:
-            return None
         title, kind, updated_at, revision, url, stale, metadata, text, chunk_ids = rows[0]
         return StoredText(
             title=title,
@@ -351,11 +438,24 @@ class Generation:
             chunk_ids=tuple(chunk_ids or ()),
         )
 
-    def _weighted_terms(self, bm25: Bm25Settings) -> InvertedLists[str]:
+    def _seen(self, numbers: Numbers) -> Numbers:
+        """Return the chunks among some that may be seen."""
+        return numbers if self._visible is None else self._visible.of(numbers)
+
+    @property
+    def _held_terms(self) -> InvertedLists[str] | SeenTerms:
+        return self._terms.default if self._visible is None else self._visible.terms(self._terms)
+
+    def _weighted_terms(self, bm25: Bm25Settings) -> WeightedLists:
         try:
+            if self._visible is not None:
+                return self._visible.lists(self._terms, bm25, self._cursor)
             return self._terms.by(bm25, self._cursor)
         except duckdb.Error as error:
             raise self._unreadable(error) from error
+
+    def _average_length(self, bm25: Bm25Settings) -> float:
+        return self._terms.average_length(bm25, None if self._visible is None else self._visible.numbers)
 
     def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
         """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""

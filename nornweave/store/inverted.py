@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nornweave.settings import Bm25Settings
+from nornweave.settings import Bm25Settings, FieldWeights
 from nornweave.store.bm25 import saturated, saturations, weighted_lengths
 from nornweave.store.connection import Connection
 from nornweave.store.port import Numbers, Scores
@@ -30,6 +30,20 @@ _FREQUENT_BYTES = 8 << 20
 _STEP = 32
 
 K_contra = TypeVar("K_contra", contravariant=True)
+
+
+class WeightedLists(Protocol):
+    """The chunks of each term, and what it counts for in each."""
+
+    @property
+    def frequency(self) -> Callable[[str], int]:
+        """Count the chunks that hold a term."""
+
+    def chunks(self, term: str, /) -> Numbers:
+        """Return the chunks that hold a term, ascending."""
+
+    def weighted(self, term: str, /) -> tuple[Numbers, Scores]:
+        """Return the chunks that hold a term, and what it counts for in each."""
 
 
 class Keys(Protocol[K_contra]):
@@ -87,20 +101,21 @@ class InvertedLists(Generic[K_contra]):
 
     def chunks(self, key: K_contra) -> Numbers:
         """Return the chunks that have the key, ascending."""
-        return self.chunk_nos[self._range(key)]
+        return self.chunk_nos[self.range_of(key)]
 
     def weighted(self, key: K_contra) -> tuple[Numbers, Scores]:
         """Return the chunks that have the key, and what it counts for in each."""
-        where = self._range(key)
+        where = self.range_of(key)
         chunks = self.chunk_nos[where]
         return chunks, np.ones(len(chunks), np.float32) if self.weights is None else self.weights[where]
 
     def frequency(self, key: K_contra) -> int:
         """Count the chunks that have the key."""
-        where = self._range(key)
+        where = self.range_of(key)
         return int(where.stop - where.start)
 
-    def _range(self, key: K_contra) -> slice:
+    def range_of(self, key: K_contra) -> slice:
+        """Return where the key's chunks stand in ``chunk_nos``."""
         position = self.keys.find(key)
         return slice(0, 0) if position < 0 else slice(int(self.offsets[position]), int(self.offsets[position + 1]))
 
@@ -109,12 +124,19 @@ class FrequentTerms:
     """The weights of frequent terms in every chunk, one array per term; safe to use from several threads.
 
     Nearly all postings that a question touches are of a few function words. The arrays are made when they are first
-    asked for; those asked for last are kept, in 8 MB.
+    asked for; those asked for last are kept, in 8 MB unless said otherwise.
     """
 
-    def __init__(self, chunk_count: int) -> None:
+    def __init__(self, chunk_count: int, size: int, most_bytes: int = _FREQUENT_BYTES) -> None:
+        """Store the sizes.
+
+        Args:
+            chunk_count: chunks that can be found.
+            size: of an array, which has a place for the others as well.
+            most_bytes: of all arrays.
+        """
         self._chunk_count = chunk_count
-        self._most = max(1, _FREQUENT_BYTES // max(4 * chunk_count, 1))
+        self._most = max(1, most_bytes // max(4 * size, 1))
         self._rows: OrderedDict[Hashable, Scores] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -150,12 +172,13 @@ class TermLists:
         keys, offsets = TextKeys(_strings(terms, "term")), _offsets(_numpy(terms, "document_frequency"))
         columns = ", ".join(f"in_{field}" for field in FIELDS)
         lengths = connection.execute(f"select {columns} from lengths order by chunk_no").fetchnumpy()
-        self._lengths = np.column_stack([lengths[f"in_{field}"] for field in FIELDS])
+        self.lengths: NDArray[np.int32] = np.column_stack([lengths[f"in_{field}"] for field in FIELDS])
         self._lock = threading.Lock()
         weights, chunk_nos = self._weights(connection, DEFAULT_BM25)
         self._weighted: dict[Bm25Settings, InvertedLists[str]] = {
             DEFAULT_BM25: InvertedLists(keys, offsets, chunk_nos, weights)
         }
+        self._frequencies: dict[FieldWeights, Scores] = {}
 
     @property
     def default(self) -> InvertedLists[str]:
@@ -175,9 +198,23 @@ class TermLists:
                 return self._weighted.get(bm25) or self._read(connection(), bm25)
         return found
 
-    def average_length(self, bm25: Bm25Settings) -> float:
-        """Return the mean length of a chunk, its fields weighted."""
-        return float(weighted_lengths(self._lengths, bm25.fields).mean()) if len(self._lengths) else 0.0
+    def average_length(self, bm25: Bm25Settings, among: Numbers | None = None) -> float:
+        """Return the mean length of a chunk, its fields weighted; of some chunks only where they are given."""
+        lengths = self.lengths if among is None else self.lengths[among]
+        return float(weighted_lengths(lengths, bm25.fields).mean()) if len(lengths) else 0.0
+
+    def frequencies(self, fields: FieldWeights, connection: Callable[[], Connection]) -> Scores:
+        """Return how often each term stands in each chunk, its fields weighted, beside ``default.chunk_nos``.
+
+        Read when they are first asked for, four bytes a posting; those of the last few weights are remembered.
+        """
+        with self._lock:
+            found = self._frequencies.get(fields)
+            if found is None:
+                found = self._postings(connection(), fields)["frequency"]
+                recent = [*self._frequencies][1 - _REMEMBERED_SETTINGS :]
+                self._frequencies = {known: self._frequencies[known] for known in recent} | {fields: found}
+        return found
 
     def _read(self, connection: Connection, bm25: Bm25Settings) -> InvertedLists[str]:
         weights, _ = self._weights(connection, bm25)
@@ -187,12 +224,15 @@ class TermLists:
         return lists
 
     def _weights(self, connection: Connection, bm25: Bm25Settings) -> tuple[Scores, Numbers]:
+        postings = self._postings(connection, bm25.fields)
+        chunks = postings["chunk_no"]
+        half = saturations(self.lengths, self.average_length(bm25), bm25)
+        return saturated(postings["frequency"], half[chunks], bm25), chunks
+
+    def _postings(self, connection: Connection, fields: FieldWeights) -> dict[str, NDArray[Any]]:
         weighed = " + ".join(f"in_{field} * ?::double" for field in FIELDS)
         query = f"select term_id, chunk_no, ({weighed})::float as frequency from postings"
-        postings = _in_order(connection, query, "term_id", bm25.fields.values)
-        chunks = postings["chunk_no"]
-        half = saturations(self._lengths, self.average_length(bm25), bm25)
-        return saturated(postings["frequency"], half[chunks], bm25), chunks
+        return _in_order(connection, query, "term_id", fields.values)
 
 
 def load_names(connection: Connection) -> InvertedLists[str]:

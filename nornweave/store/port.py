@@ -15,6 +15,7 @@ from typing import Literal, Protocol, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from nornweave.access.rules import EVERYBODY, Rule
 from nornweave.types import Chunk, ChunkId, Document, DocumentId, Fact, Failure, Frequencies, GenerationId
 
 Vectors = NDArray[np.float32]
@@ -84,6 +85,8 @@ class StoredDocument:
     gate: str
     pipeline: str
     chunks: tuple[IndexedChunk, ...]
+    access: Rule = EVERYBODY
+    """What is stated about the document itself; that of its source is known when a generation is built."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 
+from nornweave.access.rules import encode_rule
 from nornweave.conflicts.join import keys_of
 from nornweave.store.facts import encode_facts
 from nornweave.store.port import NotStored, Publication, StoredDocument
@@ -20,7 +21,7 @@ _DOCUMENT_SCHEMA = pa.schema(
         *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "content_hash", "pipeline",
                                            "format", "title")),
         ("updated_at", _TIMESTAMP),
-        *((name, pa.string()) for name in ("revision", "url", "metadata", "text")),
+        *((name, pa.string()) for name in ("revision", "url", "metadata", "text", "access")),
         ("stored_at", _TIMESTAMP),
     ]
 )  # fmt: skip
@@ -44,6 +45,7 @@ def document_rows(stored: Sequence[StoredDocument]) -> pa.Table:
             "url": one.document.url,
             "metadata": canonical_json(one.document.metadata),
             "text": one.document.text,
+            "access": encode_rule(one.access),
             "stored_at": now,
         }
         for one in stored

@@ -105,6 +105,7 @@ def chunk_places(generation: Generation, *, holding: Sequence[str] = ()) -> list
             number, document, position, source, path, kind, start, end, first, last, page, title, section, messages,
             metadata,
         ) in rows
+        if generation.sees_document(document)
     ]  # fmt: skip
 
 
@@ -114,7 +115,8 @@ def document_texts(generation: Generation, documents: Iterable[int]) -> dict[int
     Raises:
         StoreError: the generation cannot be read.
     """
-    wanted = "[" + ",".join(str(int(number)) for number in sorted(set(documents))) + "]"
+    numbers = sorted({int(number) for number in documents if generation.sees_document(number)})
+    wanted = "[" + ",".join(map(str, numbers)) + "]"
     return dict(
         generation._rows(
             'select document_no, "text" from documents where document_no in (select unnest(?::integer[]))', [wanted]
@@ -156,6 +158,7 @@ def indexed_documents(generation: Generation, path: str) -> tuple[IndexedDocumen
             _chunks(generation, number),
         )
         for number, identifier, source, kind, title, content_hash, url, metadata, text in rows
+        if generation.sees_document(number)
     )
 
 

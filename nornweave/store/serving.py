@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from nornweave.access.rules import Rule, group_name, is_met
+from nornweave.access.viewer import OPERATOR, Viewer
 from nornweave.errors import NoGenerationError, StoreError
 from nornweave.store.generation import Generation
 from nornweave.store.publish import GenerationFiles, number_of
@@ -19,6 +21,7 @@ log = logging.getLogger(__name__)
 # A generation that cannot be opened is tried again: a full disk or a lack of file descriptors passes. One that is
 # damaged stays so, hence the growing pauses.
 FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
+NO_GROUPS: Mapping[str, Sequence[str]] = {}
 
 
 @dataclass(slots=True)
@@ -48,14 +51,22 @@ class ServedGeneration:
     closed when the last query that uses it ends.
     """
 
-    def __init__(self, files: GenerationFiles, *, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        files: GenerationFiles,
+        *,
+        access: Mapping[str, Sequence[str]] = NO_GROUPS,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Store the parameters; nothing is opened before the first query or ``refresh``.
 
         Args:
             files: of the domain.
+            access: source id → groups that may see its documents, as the configuration says now.
             now: the clock that retries go by, in seconds.
         """
         self._files = files
+        self._statements = {source: frozenset(map(group_name, groups)) for source, groups in access.items() if groups}
         self._now = now
         self._lock = threading.Lock()
         self._loading = threading.Lock()
@@ -94,6 +105,41 @@ class ServedGeneration:
         served = self._served
         return served.generation.meta if served else {}
 
+    def sees_all(self, viewer: Viewer) -> bool:
+        """Tell whether a viewer may see everything that answers.
+
+        Raises:
+            NoGenerationError, StoreError: as ``use``.
+        """
+        if viewer.sees_everything:
+            return True
+        with self.use(viewer) as generation:
+            return not generation.part
+
+    def may_see(self, viewer: Viewer, source_id: str, path: str, rule: Rule) -> bool:
+        """Tell whether a viewer may know of a document that may be gone.
+
+        Args:
+            viewer: who asks.
+            source_id: of the document.
+            path: of the document.
+            rule: that it had; what the configuration says now, and what answers now, has to be met as well.
+        """
+        if viewer.sees_everything:
+            return True
+        stated = (self._statements[source_id],) if source_id in self._statements else ()
+        if not is_met((*rule, *stated), viewer.groups):
+            return False
+        with self.use(OPERATOR) as generation:
+            place = (source_id, path)
+            return place in generation.seen_by(viewer).seen_places([place]) or not generation.seen_places([place])
+
+    @property
+    def restricted_documents(self) -> int:
+        """Count the documents, of what answers, that somebody without groups may not see."""
+        served = self._served
+        return served.generation.restricted_documents if served else 0
+
     @property
     def is_used(self) -> bool:
         """Tell whether queries are running on a generation that serves or did."""
@@ -101,8 +147,10 @@ class ServedGeneration:
             return bool(self._users)
 
     @contextmanager
-    def use(self) -> Iterator[Generation]:
-        """Hold the current generation open for the duration of a query.
+    def use(self, viewer: Viewer) -> Iterator[Generation]:
+        """Hold the current generation open for the duration of a query, as a viewer may see it.
+
+        Nobody else hands out generations to those that answer: there is no way to one without saying who asks.
 
         Raises:
             NoGenerationError: nothing is published yet.
@@ -110,7 +158,7 @@ class ServedGeneration:
         """
         served = self._take()
         try:
-            yield served.generation
+            yield served.generation.seen_by(viewer)
         finally:
             self._give_back(served)
 
@@ -181,7 +229,7 @@ class ServedGeneration:
     def _open(self, published: GenerationId) -> _Served | None:
         """Open the published generation, or the newest older one that can be read."""
         try:
-            opened = _Served(published, Generation(self._files.path(published)))
+            opened = _Served(published, Generation(self._files.path(published), self._statements))
         except StoreError as error:
             self._refuse(published)
             problem = str(error)
@@ -192,7 +240,7 @@ class ServedGeneration:
             if self._served and self._served.name == name:
                 break
             try:
-                fallback = _Served(name, Generation(self._files.path(name)))
+                fallback = _Served(name, Generation(self._files.path(name), self._statements))
             except StoreError:
                 continue
             self._report(f"{problem}; {name} answers instead")

@@ -28,8 +28,15 @@ _SPARE_RESCORED = 50
 class VectorIndex(Protocol):
     """Searches vectors by cosine similarity."""
 
-    def search(self, query: Vectors, k: int, within: Mask | None) -> Hits:
-        """Return the ``k`` most similar chunks; among those of ``within`` exactly."""
+    def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
+        """Return the ``k`` most similar chunks; among those of ``within`` exactly.
+
+        Args:
+            query: normalised vector.
+            k: how many.
+            within: which chunks may be found.
+            seen: chunks that there are at all, ascending; those of ``within`` are among them. ``None`` for all.
+        """
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
         """Return the cosine similarity of some chunks, in their order."""
@@ -50,13 +57,14 @@ class VectorMatrix:
         self.matrix = np.ascontiguousarray(matrix, np.float32)
         self._codes, self._scales = _encoded(self.matrix)
 
-    def search(self, query: Vectors, k: int, within: Mask | None) -> Hits:
+    def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
         """Return the ``k`` most similar chunks."""
-        numbers = None if within is None else np.flatnonzero(within).astype(np.int32)
-        count, rescored = len(self.matrix), k + max(k, _SPARE_RESCORED)
-        if numbers is not None and (len(numbers) <= rescored or len(numbers) <= count * _GATHER_SHARE):
+        numbers = seen if within is None else np.flatnonzero(within).astype(np.int32)
+        count, rescored = len(self.matrix) if seen is None else len(seen), k + max(k, _SPARE_RESCORED)
+        is_few = numbers is not None and (len(numbers) <= rescored or len(numbers) <= count * _GATHER_SHARE)
+        if numbers is not None and within is not None and is_few:
             return best(self.similarities(query, numbers), k, numbers)
-        near = best(self._estimates(query, numbers), rescored, numbers).numbers
+        near = best(_estimates(query, self._codes, self._scales, numbers), rescored, numbers).numbers
         return best(self.similarities(query, near), k, near)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
@@ -66,12 +74,6 @@ class VectorMatrix:
     def vectors(self, numbers: Numbers) -> Vectors:
         """Return the vectors of some chunks, in their order."""
         return np.asarray(self.matrix[numbers], np.float32)
-
-    def _estimates(self, query: Vectors, numbers: Numbers | None) -> Scores:
-        """Return numbers in the order of the similarities, nearly, of these chunks or of all."""
-        code = _encoded(np.asarray(query, np.float32)[None])[0][0]
-        estimates = _products(code, self._codes) * self._scales
-        return estimates if numbers is None else estimates[numbers]
 
 
 class HnswVectors:
@@ -86,8 +88,16 @@ class HnswVectors:
         self._codes = codes
         self._scales = scales
 
-    def search(self, query: Vectors, k: int, within: Mask | None) -> Hits:
-        """Return the ``k`` most similar chunks; exact only among those of ``within``."""
+    def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
+        """Return the ``k`` most similar chunks; exact only among those of ``within``.
+
+        The index knows chunks that must not be seen. Where there are some it is left out: all codes are compared, and
+        the nearest scored in full.
+        """
+        if within is None and seen is not None:
+            within = np.zeros(len(self._codes), np.bool_)
+            rescored = k + max(k, _SPARE_RESCORED)
+            within[best(_estimates(query, self._codes, self._scales, seen), rescored, seen).numbers] = True
         # Six digits keep single precision; a bound list costs fifty times as much (facts).
         literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
         cursor = self._connection.cursor()
@@ -156,6 +166,15 @@ def load_hnsw(connection: Connection, count: int, dimensions: int, *, search_wid
     for numbers, vectors in _batches(connection, dimensions):
         codes[numbers], scales[numbers] = _encoded(vectors)
     return HnswVectors(connection, codes, scales)
+
+
+def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers: Numbers | None) -> Scores:
+    """Return numbers in the order of the similarities, nearly, of these chunks or of all."""
+    code = _encoded(np.asarray(query, np.float32)[None])[0][0]
+    if numbers is not None and len(numbers) <= len(codes) * _GATHER_SHARE:
+        return _products(code, codes[numbers]) * scales[numbers]
+    estimates = _products(code, codes) * scales
+    return estimates if numbers is None else estimates[numbers]
 
 
 def _encoded(vectors: Vectors) -> tuple[NDArray[np.int8], Scores]:

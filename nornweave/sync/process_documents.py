@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
+from nornweave.access.rules import KEY, read_rule
 from nornweave.chunking.chunker import Chunker
 from nornweave.errors import DocumentError, DocumentSkipped, NornWeaveError, ReaderLostError, TransientDocumentError
 from nornweave.models.encoders import Encoder
@@ -124,7 +125,9 @@ class Intake:
         if not chunks:
             raise DocumentError("empty: nothing in it can be indexed; add text or exclude it")
         pipeline = self.pipelines[look.source_id]
-        return StoredDocument(document=document, gate=look.entry.gate, pipeline=pipeline, chunks=chunks)
+        # What the source knows goes into the document's metadata before what the document says: both count here.
+        access = read_rule(look.entry.metadata.get(KEY), document.metadata.get(KEY))
+        return StoredDocument(document=document, gate=look.entry.gate, pipeline=pipeline, chunks=chunks, access=access)
 
     def _not_stored(
         self,

@@ -6,10 +6,11 @@ answers well enough (``Gate``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from nornweave.access.rules import encode_source_rules
 from nornweave.chunking.chunker import Chunker
 from nornweave.errors import QualityError, ReconciliationError
 from nornweave.facts import extract
@@ -71,13 +72,18 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DomainParts:
-    """What one domain's sync works with."""
+    """What one domain's sync works with.
+
+    Attributes:
+        access: source id → groups that may see its documents; a source that is not here restricts nothing.
+    """
 
     domain: Domain
     sources: tuple[Source, ...]
     chunker: Chunker
     encoder: Encoder
     store: Store
+    access: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def pipelines(self) -> dict[str, str]:
         """Return, by source id, a digest of the versions and settings that its documents go through."""
@@ -93,6 +99,7 @@ class DomainParts:
             "analyzer": analyzer.VERSION,
             "facts": extract.VERSION,
             "chunker": self.chunker.version,
+            "access": encode_source_rules(self.access),
         }
 
 

@@ -47,6 +47,7 @@ def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
         chunker=chunker_of(configured),
         encoder=encoder,
         store=store_of(settings, domain, dimensions=encoder.dimensions),
+        access=settings.restricted_sources(domain),
     )
 
 

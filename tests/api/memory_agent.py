@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
+from nornweave.access.viewer import ANYONE, Viewer
 from nornweave.errors import NoGenerationError, QueryError, StoreError
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import (
@@ -122,7 +123,7 @@ class MemoryAgent:
     def close(self) -> None:
         """Has nothing to end."""
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, viewer: Viewer = ANYONE) -> dict[str, Any]:
         return {
             "agent_id": self.agent_id,
             "domain_id": self.domain,
@@ -132,10 +133,10 @@ class MemoryAgent:
             "generation": self.generation,
         }
 
-    def facets(self) -> dict[str, list[tuple[str, int]]]:
+    def facets(self, viewer: Viewer = ANYONE) -> dict[str, list[tuple[str, int]]]:
         return {"language": [("python", 2)]} if self.generation else {}
 
-    def health(self) -> dict[str, Any]:
+    def health(self, viewer: Viewer = ANYONE) -> dict[str, Any]:
         missing = "nothing is published yet; run `nornweave sync`"
         return {
             "state": self.state,

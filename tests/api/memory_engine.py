@@ -11,6 +11,7 @@ from typing import Any
 
 from memory_agent import MemoryAgent, memory_citation
 
+from nornweave.access.viewer import Viewer
 from nornweave.answer.streamed import StreamedAnswer, to_streamed
 from nornweave.answer.synthesis.synthesizer import Synthesizer
 from nornweave.answer.text_renderer import render_answer
@@ -110,7 +111,7 @@ class MemoryEngine:
         if self.book:
             self.book.shown(question, document)
 
-    def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
+    def feedback(self, query_id: str, chunk_id: str, useful: bool, viewer: Viewer) -> FeedbackDocument | None:
         """Ask the book; without one every answer is remembered but those that are called gone."""
         if self.book:
             return self.book.add(query_id, chunk_id, useful)
@@ -131,7 +132,7 @@ class MemoryEngine:
             self.fused.append(recalled)
         return answer_document(answer_from(question, recalled, self.settings))
 
-    def chunk(self, chunk_id: str) -> ChunkDocument | None:
+    def chunk(self, chunk_id: str, viewer: Viewer) -> ChunkDocument | None:
         self.looked_up.append((chunk_id,))
         if chunk_id == "unreadable":
             raise StoreError("gen-000001: cannot be read, roll back or sync again")
@@ -148,7 +149,7 @@ class MemoryEngine:
             "generation": "gen-000001",
         }
 
-    def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:
+    def document(self, domain: Domain, source_id: str, path: str, viewer: Viewer) -> DocumentDocument | None:
         self.looked_up.append((domain.value, source_id, path))
         if source_id != "payments" or path != "src/größe #1/0.py":
             return None
@@ -174,7 +175,7 @@ class MemoryEngine:
     def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
         return comparison_document(self.history, domain, before, after, set_name)
 
-    def former_document(self, chunk_id: str) -> FormerDocument | None:
+    def former_document(self, chunk_id: str, viewer: Viewer) -> FormerDocument | None:
         if chunk_id != "changed":
             return None
         domain = next(iter(self.agents)).value
@@ -184,7 +185,7 @@ class MemoryEngine:
     def status(self) -> dict[str, StatusDocument]:
         return {domain.value: domain_status(domain) for domain in self.agents}
 
-    def conflicts(self) -> LedgerDocument:
+    def conflicts(self, viewer: Viewer) -> LedgerDocument:
         return {
             "made_at": "2026-01-21T00:00:00Z",
             "generations": {"code": "gen-000001"},

@@ -9,6 +9,7 @@ import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
 from api.schemas import RegistryDocument
+from nornweave.access.viewer import ANYONE
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState
 from nornweave.settings import Settings
@@ -32,6 +33,7 @@ def test_only_the_text_is_required(ask: Ask, code: MemoryAgent) -> None:
         now=asked.now,
         query_id=asked.query_id,
         trace_id=asked.trace_id,
+        viewer=ANYONE,
         domains=(Domain.CODE,),
         filters={Domain.CODE: {}},
         deadline=asked.deadline,
@@ -56,6 +58,7 @@ def test_everything_that_is_asked_reaches_the_agent(ask: Ask, code: MemoryAgent)
         now=asked.now,
         query_id=asked.query_id,
         trace_id=asked.trace_id,
+        viewer=ANYONE,
         domains=(Domain.CODE,),
         top_k=1,
         filters={Domain.CODE: {"language": "python"}},

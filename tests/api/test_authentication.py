@@ -9,6 +9,7 @@ from api_support import Ask, MemoryAgent, is_problem
 
 from api.auth import check_listening, service_token
 from nornweave.errors import ConfigError
+from nornweave.settings import Settings
 from nornweave.types import Domain
 
 TOKEN = "s3cret-tökén"
@@ -92,14 +93,14 @@ def test_the_token_comes_from_the_environment(value: str | None, token: str | No
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.10", "::1", "localhost"])
-def test_this_machine_alone_needs_no_token(host: str) -> None:
-    check_listening(host, None)
+def test_this_machine_alone_needs_no_token(host: str, settings: Settings) -> None:
+    check_listening(host, None, settings)
 
 
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "", "192.168.1.5", "example.org", "localhost.example.org", "127.0.0.1.example.org"]
 )
-def test_listening_for_others_needs_a_token(host: str) -> None:
+def test_listening_for_others_needs_a_token(host: str, settings: Settings) -> None:
     with pytest.raises(ConfigError, match="NORNWEAVE_SERVICE_TOKEN"):
-        check_listening(host, None)
-    check_listening(host, "token")
+        check_listening(host, None, settings)
+    check_listening(host, "token", settings)

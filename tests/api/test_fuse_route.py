@@ -16,6 +16,7 @@ from questions import question_of
 
 from api.arrival import arrive
 from api.fuse_body import FuseBody
+from nornweave.access.viewer import ANYONE
 from nornweave.fusion.records import CoverageGap, Recalled
 from nornweave.retrieval.question import ConflictStrategy
 from nornweave.views import FusionResult
@@ -156,7 +157,7 @@ def test_everything_that_is_said_reaches_the_pipeline() -> None:
         "now": "2026-01-20T10:00:00",
         "top_k": 5, "max_tokens": 100, "min_score": 0.1, "diversity": 1, "synthesize": True, "timeout_ms": 100,
     }  # fmt: skip
-    read_body, arrival = FuseBody.model_validate(body), arrive(100)
+    read_body, arrival = FuseBody.model_validate(body), arrive(100, ANYONE)
     question, recalled = read_body.question(arrival), read_body.recalled()
     (response,) = recalled.responses
     (read,) = response.items

@@ -30,7 +30,7 @@ def documentation() -> MemoryAgent:
 
 def as_asked(asked: Question, text: str, **options: Any) -> Question:
     """Return the question that was meant, with what the request was given when it arrived."""
-    arrival = {name: getattr(asked, name) for name in ("now", "query_id", "trace_id", "deadline")}
+    arrival = {name: getattr(asked, name) for name in ("now", "query_id", "trace_id", "deadline", "viewer")}
     return Question(text=text, **{**arrival, **options})
 
 

@@ -379,10 +379,10 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     book = FeedbackBook(tmp_path)
     book.shown(question_of("x"), document("q-1"))
     book.close()
-    stored(tmp_path / FILE, "pragma user_version = 2")
+    stored(tmp_path / FILE, "pragma user_version = 3")
     newer = FeedbackBook(tmp_path)
     newer.shown(question_of("x"), document("q-2"))
-    with pytest.raises(StoreError, match="version 2"):
+    with pytest.raises(StoreError, match="version 3"):
         newer.add("q-1", "c-1", useful=True)
     assert remembered(tmp_path) == ["q-1"]
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from questions import question_of
 from recall_workspace import NO_MODELS, agent_of, publish
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.retrieval.agent import Agent
 from nornweave.retrieval.expand import acronym_variants
 from nornweave.retrieval.initials import capitalised_names
@@ -110,7 +111,7 @@ def test_a_variant_adds_places_and_takes_none_away(docs: Agent) -> None:
 
 
 def test_words_are_said_where_they_stand_side_by_side(docs: Agent) -> None:
-    with docs.generation.use() as generation:
+    with docs.generation.use(OPERATOR) as generation:
         said = [is_said(text, generation) for text in ("time to live", "Time-to-live", "SLO", "slo wcag", "WCAG", "")]
         assert said == [True, True, True, False, True, False]
         assert not is_said("code exchange", generation), "both words are there, in different places"

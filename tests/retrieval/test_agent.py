@@ -20,6 +20,7 @@ from questions import question_of
 from recall_workspace import agent_of, change_generation, configure, current_file, opened, publish, write_workspace
 from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.memo import QueryMemo
@@ -114,10 +115,10 @@ def test_degraded_until_something_is_published(tmp_path: Path, pool: ThreadPoolE
     with agent_of(settings, Domain.RESEARCH, pool) as agent:
         agent.start()
         assert agent.state is AgentState.DEGRADED
-        health = agent.health()
+        health = agent.health(OPERATOR)
         assert health["generation"] is None
         assert "nornweave sync" in str(health["checks"])
-        described = agent.describe()
+        described = agent.describe(OPERATOR)
         assert (described["generation"], described["chunks"]) == (None, 0)
         assert "nornweave sync" in str(described["reason"])
         with pytest.raises(NoGenerationError, match="nornweave sync"):
@@ -168,7 +169,7 @@ def test_an_encoder_that_cannot_be_loaded_is_a_problem_and_no_error(
     assert response.retrieval["dense"] == "failed"
     assert response.items
     assert any("no weights here; install them" in notice for notice in response.notices)
-    assert "no weights here" in str(agent.health()["checks"])
+    assert "no weights here" in str(agent.health(OPERATOR)["checks"])
     assert loads == [1], "not tried again for every query"
     agent.close()
 
@@ -206,13 +207,13 @@ def test_messages_are_cited_by_id_and_papers_by_section(workspace: Settings, poo
 
 
 def test_facets_count_what_filters_find(code: Agent) -> None:
-    facets = code.facets()
+    facets = code.facets(OPERATOR)
     assert set(facets) == {"language", "node_type"}, "no patterns, no times"
     for value, count in facets["language"]:
         found = code.recall(asked("payment", filters={"language": value}, top_k=100))
         assert found.total_searched == count
     assert [value for value, _ in facets["language"]] == ["python", "typescript"]
-    assert code.filter_counts() is code.filter_counts(), "counted once a generation"
+    assert code.filter_counts(OPERATOR) is code.filter_counts(OPERATOR), "counted once a generation"
 
 
 @pytest.mark.parametrize(
@@ -336,7 +337,7 @@ def test_a_traced_questionsays_what_every_stage_found(code: Agent) -> None:
 def test_statistics_count_answers_failures_and_what_was_searched(workspace: Settings, pool: ThreadPoolExecutor) -> None:
     with agent_of(workspace, Domain.CODE, pool) as agent:
         agent.start()
-        assert agent.health()["statistics"] == {
+        assert agent.health(OPERATOR)["statistics"] == {
             "requests": 0,
             "failures": 0,
             "total_searched": 0,
@@ -346,7 +347,7 @@ def test_statistics_count_answers_failures_and_what_was_searched(workspace: Sett
         agent.recall(asked("payment", filters={"language": "typescript"}))
         with pytest.raises(QueryError):
             agent.recall(asked(" "))
-        statistics = agent.health()["statistics"]
+        statistics = agent.health(OPERATOR)["statistics"]
     assert isinstance(statistics, dict)
     latency = statistics.pop("latency_ms")
     assert statistics == {"requests": 3, "failures": 1, "total_searched": 7 + 1}
@@ -354,14 +355,14 @@ def test_statistics_count_answers_failures_and_what_was_searched(workspace: Sett
 
 
 def test_describe_and_health(code: Agent) -> None:
-    described = code.describe()
+    described = code.describe(OPERATOR)
     assert (described["agent_id"], described["domain_id"], described["name"]) == ("code-memory", "code", "Source Code")
     assert (described["generation"], described["documents"], described["chunks"]) == ("gen-000001", 3, 7)
     filters = {one["key"] for one in described["filters"] if "from" not in one}
     assert filters == {"path_glob", "language", "since", "node_type"}
-    health = code.health()
+    health = code.health(OPERATOR)
     assert (health["state"], health["generation"], health["notices"]) == ("READY", "gen-000001", [])
-    assert set(code.paths()) == {
+    assert set(code.paths(OPERATOR)) == {
         "src/payments/handlers.py",
         "src/payments/ledger.py",
         "src/payments_web/checkout.ts",
@@ -385,7 +386,7 @@ def test_a_generation_of_another_encoder_answers_without_dense_and_says_so(
         assert "another:64:1" in notice
         assert "sync" in notice
         assert agent.state is AgentState.DEGRADED
-        assert notice.removeprefix("dense: ") in agent.health()["notices"]
+        assert notice.removeprefix("dense: ") in agent.health(OPERATOR)["notices"]
 
 
 def test_a_sync_with_the_new_encoder_mends_it(tmp_path: Path, pool: ThreadPoolExecutor) -> None:
@@ -425,8 +426,8 @@ def test_a_generation_of_another_schema_is_a_clear_error(copied: Settings, pool:
         with pytest.raises(StoreError, match=r"has schema '0'.*nornweave sync"):
             agent.recall(asked("payment"))
         assert agent.state is AgentState.DEGRADED
-        assert "has schema '0'" in str(agent.health()["checks"])
-        assert "has schema '0'" in str(agent.describe()["reason"])
+        assert "has schema '0'" in str(agent.health(OPERATOR)["checks"])
+        assert "has schema '0'" in str(agent.describe(OPERATOR)["reason"])
 
 
 def test_a_generation_that_lost_a_table_is_no_stack_trace(copied: Settings, pool: ThreadPoolExecutor) -> None:

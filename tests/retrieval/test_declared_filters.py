@@ -16,6 +16,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from recall_workspace import NO_MODELS, agent_of, opened, publish
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.errors import QueryError
 from nornweave.retrieval.filter_options import parse_filter_options
 from nornweave.retrieval.filters import read_filters
@@ -153,8 +154,8 @@ def test_an_error_category_reaches_expansion(tmp_path: Path) -> None:
 
 def test_describe_counts_values_and_names_what_could_not_be_read(settings: Settings) -> None:
     with ThreadPoolExecutor(4) as executor, agent_of(settings, DOCS, executor) as agent:
-        described: Any = agent.describe()
-        facets = agent.facets()
+        described: Any = agent.describe(OPERATOR)
+        facets = agent.facets(OPERATOR)
     filters = {each["key"]: each for each in described["filters"]}
     assert filters["environment"] == {
         "key": "environment",

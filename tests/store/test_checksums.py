@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support import MemorySource, memory_parts, published_texts, sync
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.errors import StoreError
 from nornweave.store import checksums
 from nornweave.store.checksums import check, checksum_file
@@ -98,7 +99,7 @@ def test_the_last_good_generation_answers_until_the_next_sync_heals(parts: Domai
     assert isinstance(parts.store, DuckDBStore)
     flip(published(parts), 600_000)
     served = ServedGeneration(parts.store.files)
-    with served.use() as generation:
+    with served.use(OPERATOR) as generation:
         assert list(generation.contents(range(generation.chunk_count)).values()) == ["alpha"]
     assert served.problem is not None
     assert "gen-000002.duckdb: is damaged" in served.problem

@@ -64,7 +64,7 @@ def test_frequent_terms_count_as_rare_ones_do(
 
 
 def test_what_frequent_terms_count_for_is_kept_within_bounds() -> None:
-    terms = FrequentTerms(chunk_count=1 << 19)  # of 8 MB an array takes 2
+    terms = FrequentTerms(chunk_count=1 << 19, size=1 << 19)  # of 8 MB an array takes 2
     made: list[int] = []
 
     def make(key: int) -> np.ndarray:

@@ -16,6 +16,7 @@ import pytest
 from support import MemorySource, memory_parts, sync
 from waiting import until
 
+from nornweave.access.viewer import OPERATOR
 from nornweave.errors import NoGenerationError, StoreError
 from nornweave.store.publish import GenerationFiles
 from nornweave.store.serving import FIRST_RETRY_S, LONGEST_RETRY_S, ServedGeneration
@@ -75,7 +76,7 @@ def served(files: GenerationFiles) -> Iterator[ServedGeneration]:
 
 def word_of(served: ServedGeneration) -> str:
     """Read everything that a query touches, and check that it is of one piece."""
-    with served.use() as generation:
+    with served.use(OPERATOR) as generation:
         (word,) = [word for word, count in generation.document_frequencies(WORDS).items() if count]
         assert generation.document_frequencies([word]) == {word: DOCUMENTS}
         numbers = np.arange(generation.chunk_count, dtype=np.int32)
@@ -150,7 +151,7 @@ def test_the_same_across_real_syncs(tmp_path: Path) -> None:
 
     def read() -> None:
         while not stop.wait(0.002):
-            with served.use() as generation:
+            with served.use(OPERATOR) as generation:
                 texts = sorted(generation.contents(np.arange(generation.chunk_count, dtype=np.int32)).values())
             assert texts[0] == "stays as it is"
             versions.append(int(texts[1].removeprefix("version ")))
@@ -174,10 +175,10 @@ def test_a_query_keeps_the_generation_that_it_began_with(
     files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
 ) -> None:
     first = publish(files, built[0])
-    with served.use() as running:
+    with served.use(OPERATOR) as running:
         second = publish(files, built[1])
         assert served.refresh()
-        with served.use() as new:
+        with served.use(OPERATOR) as new:
             assert new.document_frequencies(["bee"]) == {"bee": DOCUMENTS}
         assert open_files(files.folder) == {f"{first}.duckdb", f"{second}.duckdb"}
         assert running.contents(np.array([0], np.int32)) == {0: "ant number 0"}
@@ -190,7 +191,7 @@ def test_a_generation_that_was_removed_answers_until_its_queries_end(
     files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
 ) -> None:
     first = publish(files, built[0])
-    with served.use() as running:
+    with served.use(OPERATOR) as running:
         for path in built[1:]:
             publish(files, path)
         assert not files.path(first).exists()
@@ -206,9 +207,9 @@ def test_nothing_is_swapped_without_a_publication(
     publish(files, built[0])
     assert served.refresh()
     assert not served.refresh()
-    with served.use() as one:
+    with served.use(OPERATOR) as one:
         pass
-    with served.use() as other:
+    with served.use(OPERATOR) as other:
         assert one is other
 
 
@@ -220,7 +221,7 @@ def test_many_first_queries_open_one_generation(
 
     def first() -> int:
         barrier.wait()
-        with served.use() as generation:
+        with served.use(OPERATOR) as generation:
             return id(generation)
 
     with ThreadPoolExecutor(8) as pool:
@@ -231,7 +232,7 @@ def test_nothing_published_yet_says_what_to_do(
     files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
 ) -> None:
     for _ in range(2):
-        with pytest.raises(NoGenerationError, match="run `nornweave sync`"), served.use():
+        with pytest.raises(NoGenerationError, match="run `nornweave sync`"), served.use(OPERATOR):
             pass
     assert (served.refresh(), served.name, served.problem, dict(served.meta)) == (False, None, None, {})
     publish(files, built[0])
@@ -239,7 +240,7 @@ def test_nothing_published_yet_says_what_to_do(
 
 
 def test_a_folder_that_does_not_exist_yet_is_no_generation(tmp_path: Path) -> None:
-    with pytest.raises(NoGenerationError), ServedGeneration(GenerationFiles(tmp_path / "later")).use():
+    with pytest.raises(NoGenerationError), ServedGeneration(GenerationFiles(tmp_path / "later")).use(OPERATOR):
         pass
 
 
@@ -348,7 +349,7 @@ def test_nothing_readable_is_an_error_that_names_the_file(
     name = publish(files, built[0])
     damage(files, name)
     for _ in range(2):
-        with pytest.raises(StoreError, match=rf"{name}\.duckdb") as raised, served.use():
+        with pytest.raises(StoreError, match=rf"{name}\.duckdb") as raised, served.use(OPERATOR):
             pass
         assert not isinstance(raised.value, NoGenerationError)
     publish(files, built[1])
@@ -401,10 +402,10 @@ def test_closing_refuses_new_queries_and_lets_the_running_ones_end(
     files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
 ) -> None:
     publish(files, built[0])
-    with served.use() as running:
+    with served.use(OPERATOR) as running:
         served.close()
         assert served.is_used
-        with pytest.raises(StoreError, match="shutting down") as raised, served.use():
+        with pytest.raises(StoreError, match="shutting down") as raised, served.use(OPERATOR):
             pass
         assert not isinstance(raised.value, NoGenerationError)
         assert running.contents(np.array([3], np.int32)) == {3: "ant number 3"}
@@ -419,7 +420,7 @@ def test_a_query_that_fails_gives_its_generation_back(
     files: GenerationFiles, served: ServedGeneration, built: tuple[Path, ...]
 ) -> None:
     publish(files, built[0])
-    with pytest.raises(ZeroDivisionError), served.use():
+    with pytest.raises(ZeroDivisionError), served.use(OPERATOR):
         raise ZeroDivisionError
     assert not served.is_used
     second = publish(files, built[1])

@@ -16,6 +16,7 @@ from nornweave.sync.records import DomainParts
 
 # What made the newest schema of the one before, undone.
 BACK = {
+    "7": "alter table documents drop column access",
     "6": "alter table not_stored drop column content_hash",
     "5": """
         alter table chunks drop column facts;
@@ -40,7 +41,7 @@ def opened(parts: DomainParts) -> Generation:
     return Generation(parts.store.files.path(parts.store.current()))
 
 
-@pytest.mark.parametrize("schema", ["2", "3", "4", "5"])
+@pytest.mark.parametrize("schema", ["2", "3", "4", "5", "6"])
 def test_an_older_working_file_is_migrated_and_answers_as_before(tmp_path: Path, schema: str) -> None:
     source = MemorySource()
     for name, text in {"a": "cat cat dog", "b": "dog bird", "c": "bird bird bird fish"}.items():

@@ -16,7 +16,8 @@ create table documents (
   url varchar,
   metadata varchar,
   "text" varchar,
-  stored_at timestamptz
+  stored_at timestamptz,
+  access varchar
 );
 
 create table chunks (

@@ -1,0 +1,165 @@
+"""Who asks: the viewer of a request, by the token in its header or by its session.
+
+=====================  =======================================================================================
+configured             who a request is of
+=====================  =======================================================================================
+nothing                anyone: nobody is in a group
+the service token      whoever has it: anyone, as without
+``access``             the service token: the operator; a token of the file or of the provider: somebody in groups
+=====================  =======================================================================================
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from starlette.types import Scope
+
+from api.access.oidc import Identity, Provider, looks_signed
+from api.access.session_key import session_key
+from api.access.token_file import TokenFile
+from api.sessions import Session, session_of
+from nornweave.access.tokens import TokenEntry
+from nornweave.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.settings.access import AccessSettings
+
+VIEWER = "nornweave.viewer"
+"""Where the ASGI scope of a request holds its viewer: no client can write there."""
+# Requests that wait for a provider's keys; those whose key is known do not.
+_WAITING_FOR_KEYS = 4
+_SERVICE: Mapping[str, Any] = {"kind": "service"}
+
+
+def viewer_of(scope: Scope) -> Viewer:
+    """Return on whose behalf a request is answered.
+
+    Raises:
+        PermissionError: nobody has asked who that is; nothing may be answered then.
+    """
+    viewer = scope.get(VIEWER)
+    if not isinstance(viewer, Viewer):
+        raise PermissionError(f"{scope.get('path')!r} is answered without anybody having asked who asks")
+    return viewer
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Somebody who showed a token.
+
+    Attributes:
+        who: what their session has to say, to be known again.
+        until: when the session ends at the latest, seconds since 1970; ``None`` for no limit of its own.
+    """
+
+    viewer: Viewer
+    who: Mapping[str, Any]
+    until: float | None = None
+
+
+class Door:
+    """Tells who asks; every method may be called from any thread."""
+
+    def __init__(self, service_token: str | None, access: AccessSettings | None = None, data_dir: Path | None = None):
+        """Read what is configured.
+
+        Args:
+            service_token: of the environment.
+            access: of the configuration.
+            data_dir: where the key of sessions is kept, if there is ``access``.
+
+        Raises:
+            ConfigError: the key of sessions can be neither read nor made.
+        """
+        self._service_token = service_token
+        self._operators = frozenset(access.operators) if access else frozenset()
+        self._file = TokenFile(access.tokens) if access and access.tokens else None
+        self._provider = Provider(access.oidc) if access and access.oidc else None
+        self._by_service_token = OPERATOR_BY_TOKEN if access else ANYONE
+        self._waiting = anyio.CapacityLimiter(_WAITING_FOR_KEYS)
+        self.secret = service_token
+        if access and data_dir:
+            # Another service token ends all sessions, as without access.
+            self.secret = f"{session_key(data_dir)} {service_token or ''}"
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether nobody has to say who they are."""
+        return self.secret is None
+
+    async def enter(self, token: str) -> Entry | None:
+        """Return who shows a token; ``None`` for one that is not valid.
+
+        Raises:
+            ProblemError: 503, who may ask cannot be looked up now.
+        """
+        # In constant time, so that how long a refusal takes tells nothing about the token.
+        if self._service_token and hmac.compare_digest(token.encode(), self._service_token.encode()):
+            return Entry(self._by_service_token, _SERVICE)
+        if self._provider and looks_signed(token):
+            identity = await self._identity(self._provider, token)
+            return self._of_identity(identity) if identity else None
+        entry = self._file.find(token) if self._file and token else None
+        return self._of_entry(entry) if entry else None
+
+    async def by_header(self, scope: Scope) -> Viewer | None:
+        """Return who sent a request, by its header alone; raises as ``enter``."""
+        if self.is_open:
+            return ANYONE
+        header: bytes = dict(scope["headers"]).get(b"authorization", b"")
+        scheme, _, given = header.partition(b" ")
+        if scheme.lower() != b"bearer":
+            return None
+        try:
+            entry = await self.enter(given.strip().decode())
+        except UnicodeDecodeError:
+            return None
+        return entry.viewer if entry else None
+
+    def by_session(self, scope: Scope) -> tuple[Session, Viewer] | None:
+        """Return the session of a request and whose it is, as long as they may come in at all.
+
+        Raises:
+            ProblemError: 503, as ``enter``.
+        """
+        session = session_of(scope, self.secret)
+        viewer = self._returning(session.who) if session else None
+        return (session, viewer) if session and viewer else None
+
+    def _returning(self, who: Mapping[str, Any]) -> Viewer | None:
+        """Return who a session is of now: what was taken out of the file since ends it."""
+        if who.get("kind") == "service":
+            return self._by_service_token if self._service_token else None
+        if who.get("kind") == "file" and self._file:
+            entry = self._file.entry(str(who.get("hash")))
+            return self._of_entry(entry).viewer if entry else None
+        if who.get("kind") == "oidc" and self._provider:
+            return self._viewer(frozenset(map(str, who.get("groups", ()))), str(who.get("name")))
+        return None
+
+    async def _identity(self, provider: Provider, token: str) -> Identity | None:
+        if provider.has_to_wait(token):
+            return await anyio.to_thread.run_sync(provider.identity, token, limiter=self._waiting)
+        return provider.identity(token)
+
+    def _of_entry(self, entry: TokenEntry) -> Entry:
+        until = entry.expires.timestamp() if entry.expires else None
+        viewer = self._viewer(entry.groups, entry.hashed)
+        return Entry(viewer, {"kind": "file", "hash": entry.hashed}, until)
+
+    def _of_identity(self, identity: Identity) -> Entry:
+        who = {"kind": "oidc", "name": identity.name, "groups": sorted(identity.groups)}
+        return Entry(self._viewer(identity.groups, identity.name), who, max(identity.expires, time.time()))
+
+    def _viewer(self, groups: frozenset[str], name: str) -> Viewer:
+        operates = not self._operators.isdisjoint(groups)
+        return Viewer(groups=groups, sees_everything=operates, operates=operates, name=name)
+
+
+OPERATOR_BY_TOKEN = Viewer(sees_everything=OPERATOR.sees_everything, operates=OPERATOR.operates, name="service token")

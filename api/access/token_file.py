@@ -1,0 +1,75 @@
+"""The file of tokens, read again whenever it changes: what is taken out of it stops at once."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from api.errors import ProblemError, unavailable
+from nornweave.access.tokens import TokenEntry, hash_of, read_tokens
+from nornweave.errors import ConfigError
+from nornweave.types import present
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 5
+
+
+class TokenFile:
+    """Looks tokens up; every method may be called from any thread."""
+
+    def __init__(self, file: Path) -> None:
+        """Read the file; one that is broken lets nobody in until it is mended.
+
+        A server that starts checks it before (``auth.check_listening``); a process that is replaced later has to start.
+        """
+        self._file = file
+        self._lock = threading.Lock()
+        self._version = self._state()
+        self._entries = self._read()
+
+    def find(self, token: str) -> TokenEntry | None:
+        """Return the entry of a token; ``None`` for one that is unknown or has expired.
+
+        Raises:
+            ProblemError: 503, the file cannot be read now.
+        """
+        return self.entry(hash_of(token))
+
+    def entry(self, hashed: str) -> TokenEntry | None:
+        """Return an entry by its hash, as ``find`` does."""
+        # The time that it takes may tell how much of a hash is right; that says nothing about a token with this hash.
+        entry = self._current().get(hashed)
+        return entry if entry and entry.is_valid(present()) else None
+
+    def _current(self) -> Mapping[str, TokenEntry]:
+        """Return the entries; of a file that is broken none, for nobody knows who was taken out of it."""
+        state = self._state()
+        with self._lock:
+            if state != self._version:
+                self._version, self._entries = state, self._read()
+            if self._entries is None:
+                raise broken_access()
+            return self._entries
+
+    def _read(self) -> Mapping[str, TokenEntry] | None:
+        try:
+            return read_tokens(self._file)
+        except ConfigError as error:
+            log.error("no token of the file is accepted until it is mended: %s", error)
+            return None
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
+
+
+def broken_access() -> ProblemError:
+    """Return a 503: it is not known now who may ask."""
+    detail = "who may ask cannot be looked up now; the log of the server says why"
+    return unavailable("access-unavailable", detail, RETRY_S)

@@ -1,0 +1,29 @@
+"""On whose behalf something is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Viewer:
+    """Somebody who asks, or a program that does.
+
+    Attributes:
+        groups: that they belong to.
+        sees_everything: whatever groups a document names.
+        operates: may also see and do what concerns the whole service: status, quality, metrics, syncs, the inbox.
+        name: tells viewers apart, for feedback; empty where nobody is told apart.
+    """
+
+    groups: frozenset[str] = frozenset()
+    sees_everything: bool = False
+    operates: bool = False
+    name: str = ""
+
+
+OPERATOR = Viewer(sees_everything=True, operates=True)
+"""Who runs the service: the command line, evaluations, and whoever has the service token where access is configured."""
+
+ANYONE = Viewer(operates=True)
+"""Whoever may ask where no access is configured: nobody is in a group, so what names groups is not shown."""

@@ -1,0 +1,43 @@
+"""``nornweave token``: make a token for somebody in groups."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+import typer
+
+from nornweave.access.rules import group_name
+from nornweave.access.tokens import line_of, new_token
+from nornweave.cli.options import JsonOption, messages
+from nornweave.errors import ConfigError
+from nornweave.text.terminal import print_json, print_text
+
+
+def add_token_command(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command()(token)
+
+
+def token(
+    group: Annotated[list[str] | None, typer.Option("--group", metavar="G", help="A group; may be repeated.")] = None,
+    name: Annotated[str, typer.Option(help="Whose it is, for who reads the file.")] = "",
+    expires: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], metavar="DATE", help="The last day on which it is valid.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a token for somebody in groups, and the line for the file of tokens; the token is shown once."""
+    groups = [group_name(one) for one in group or []]
+    if not all(groups):
+        raise ConfigError("--group: a group needs a name")
+    made = new_token()
+    line = line_of(made, groups, name, expires.date() if expires else None)
+    if as_json:
+        print_json({"token": made, "line": line})
+        return
+    messages.print("The token, for whoever sends it; it is not shown again:", style="bold", soft_wrap=True)
+    print_text(made)
+    said = "Its line for the file that 'access.tokens' names, which a running server reads at once:"
+    messages.print(said, style="bold", soft_wrap=True)
+    print_text(line)

@@ -1,0 +1,59 @@
+"""``nornweave token``: what it prints is what the file takes; a server with a broken file does not start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from api.access.session_key import session_key
+from api.auth import check_listening
+from nornweave.access.tokens import hash_of, read_tokens
+from nornweave.cli.main import app
+from nornweave.errors import ConfigError
+from nornweave.settings import load_settings
+
+
+def test_the_line_is_for_the_token_and_does_not_hold_it(tmp_path: Path) -> None:
+    options = [
+        "token",
+        "--group",
+        "staff",
+        "--group",
+        " board ",
+        "--name",
+        "alice",
+        "--expires",
+        "2027-01-31",
+        "--json",
+    ]
+    result = CliRunner().invoke(app, options)
+    assert result.exit_code == 0, result.output
+    made = json.loads(result.stdout)
+    assert made["token"] not in made["line"]
+    (tmp_path / "tokens.yaml").write_text(made["line"])
+    entry = read_tokens(tmp_path / "tokens.yaml")[hash_of(made["token"])]
+    assert (entry.groups, entry.name) == ({"staff", "board"}, "alice")
+    assert entry.expires is not None and entry.expires.date().isoformat() == "2027-02-01"
+
+
+def test_a_server_does_not_start_with_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "nornweave.yaml"
+    file.write_text(json.dumps({"data_dir": "var", "access": {"tokens": "tokens.yaml"}}))
+    settings = load_settings(file, {})
+    with pytest.raises(ConfigError, match=r"tokens\.yaml: it cannot be read"):
+        check_listening("127.0.0.1", None, settings)
+    (tmp_path / "tokens.yaml").write_text("")
+    check_listening("0.0.0.0", None, settings)
+
+
+def test_the_key_of_sessions_is_made_once_and_is_private(tmp_path: Path) -> None:
+    key = session_key(tmp_path / "var")
+    assert session_key(tmp_path / "var") == key and len(key) == 64
+    assert (tmp_path / "var" / "session.key").stat().st_mode & 0o077 == 0
+    assert session_key(tmp_path / "other") != key
+    (tmp_path / "var" / "session.key").write_text("short")
+    with pytest.raises(ConfigError, match="holds no key"):
+        session_key(tmp_path / "var")

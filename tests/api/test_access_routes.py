@@ -1,0 +1,454 @@
+"""Who may see what, over every route: members, an outsider, the operator; nobody finds or counts what is not theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from access_workspace import (
+    BOARD,
+    CHIEF,
+    INNER,
+    OUTSIDER,
+    SECRET,
+    SERVICE,
+    SOURCES,
+    STAFF,
+    app_of,
+    client_as,
+    configure_access,
+    publish_access,
+    run_with,
+    tools_as,
+    write_access_workspace,
+    write_tokens,
+)
+from api_support import is_problem
+
+from api.app import create_app
+from api.auth import check_listening
+from nornweave.errors import ConfigError
+from nornweave.settings import Settings
+from nornweave.types import Domain
+
+HTML = "text/html,*/*;q=0.8"
+NOBODYS = "0" * 32
+# Who adds a route decides what it shows to whom, and adds it here; the tests below ask the routes of each kind.
+OPEN = {
+    "GET /health", "GET /login", "POST /login", "GET /docs", "GET /docs/{name}", "GET /web/{file}",
+}  # fmt: skip
+NOTHING_OF_OURS = {"POST /fuse", "GET /v1/models", "GET /openapi.json", "GET /ready", "POST /logout"}
+MASKED = {
+    "POST /query", "POST /v1/chat/completions", "POST /feedback", "GET /agents", "POST /agents/{domain}/recall",
+    "GET /agents/{domain}/describe", "GET /agents/{domain}/health", "POST /recall", "GET /describe",
+    "GET /chunks/{chunk_id}", "GET /documents/{domain}/{source_id}/{path:path}", "GET /conflicts", "POST /mcp",
+    "GET /", "GET /.json", "GET /passages/{chunk_id}", "GET /passages/{chunk_id}.json", "GET /conflicts.json",
+    "GET /conflicts/{entry_id}", "GET /conflicts/{entry_id}.json", "POST /feedback/form",
+}  # fmt: skip
+FOR_OPERATORS = {
+    "GET /evaluations", "GET /evaluations/compare", "GET /metrics", "POST /agents/{domain}/ingest", "POST /ingest",
+    "GET /agents/{domain}/documents", "DELETE /agents/{domain}/documents/{source_path:path}", "GET /quality",
+    "GET /quality.json", "GET /status", "GET /status.json", "POST /status/sync",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    settings = write_access_workspace(tmp_path_factory.mktemp("access"))
+    publish_access(settings)
+    return settings
+
+
+@pytest.fixture(scope="module")
+def ids(settings: Settings) -> Mapping[str, str]:
+    """Return a chunk of each document, by path."""
+    found: dict[str, str] = {}
+
+    async def read(app: Any) -> None:
+        async with client_as(app, SERVICE) as client:
+            for domain, source, path in (
+                ("documentation", "guide", "guide.md"), ("documentation", "guide", "marked.md"),
+                ("documentation", "board", "plan.md"), ("code", "vault", "keys.py"), ("code", "code", "limits.py"),
+            ):  # fmt: skip
+                document = (await client.get(f"/documents/{domain}/{source}/{path}")).json()
+                found[path] = document["chunks"][0]
+
+    run_with(settings, read)
+    return found
+
+
+def routes_of(routes: Iterable[Any], prefix: str = "") -> Iterator[str]:
+    """Yield method and path of every route, those of included routers too."""
+    for route in routes:
+        if hasattr(route, "original_router"):
+            yield from routes_of(route.original_router.routes, prefix + route.include_context.prefix)
+        else:
+            for method in sorted(route.methods - {"HEAD"}):
+                yield f"{method} {re.sub('^/web/.*', '/web/{file}', prefix + route.path)}"
+
+
+def test_every_route_has_a_decision(settings: Settings) -> None:
+    app = create_app(settings, agent=Domain.CODE, environment={})
+    routes = set(routes_of(app.router.routes))
+    assert len(routes) > 40, "included routers are read as well"
+    kinds = (OPEN, NOTHING_OF_OURS, MASKED, FOR_OPERATORS)
+    assert sum(map(len, kinds)) == len(set().union(*kinds)), "one decision for each"
+    assert routes == set().union(*kinds), "decide who may see what of a new route, and test it"
+
+
+def test_nobody_comes_in_without_a_token(settings: Settings) -> None:
+    async def test(app: Any) -> None:
+        for token in (None, "", "nw_unknown", STAFF.upper()):
+            async with client_as(app, token) as client:
+                for path in ("/agents", "/conflicts", "/chunks/x", "/status.json", "/nothing"):
+                    is_problem(await client.get(path), 401)
+                is_problem(await client.post("/query", json={"query": SECRET}), 401)
+                assert (await client.get("/health")).json() == {"status": "ok"}
+
+    run_with(settings, test)
+
+
+async def said(client: httpx.AsyncClient, text: str) -> dict[str, str]:
+    """Ask in every way there is; return what was answered, by way."""
+    body = {"query": text, "timeout_ms": 60_000}
+    answers = {
+        "query": await client.post("/query", json={**body, "explain": True, "expand": "on"}),
+        "text": await client.post("/query", json={**body, "format": "text"}),
+        "events": await client.post("/query", json=body, headers={"accept": "text/event-stream"}),
+        "code": await client.post("/agents/code/recall", json={"query_text": text, "timeout_ms": 60_000}),
+        "docs": await client.post("/agents/documentation/recall", json={"query_text": text, "timeout_ms": 60_000}),
+        "chat": await client.post(
+            "/v1/chat/completions", json={"model": "nornweave", "messages": [{"role": "user", "content": text}]}
+        ),
+        "stream": await client.post(
+            "/v1/chat/completions",
+            json={"model": "nornweave", "stream": True, "messages": [{"role": "user", "content": text}]},
+        ),
+        "page": await client.get("/", params={"q": text}, headers={"accept": HTML}),
+        "data": await client.get("/.json", params={"q": text}),
+        "conflicts": await client.get("/conflicts"),
+        "ledger": await client.get("/conflicts", headers={"accept": HTML}),
+        "agents": await client.get("/agents"),
+        "describe": await client.get("/agents/documentation/describe"),
+        "health": await client.get("/agents/documentation/health"),
+        "catalogue": await client.get("/.json"),
+    }
+    assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(answers, 200)
+    return {name: answer.text.replace(text, "…") for name, answer in answers.items()}
+
+
+@pytest.mark.parametrize(
+    ("token", "secret", "inner"),
+    [(OUTSIDER, False, False), (STAFF, False, True), (BOARD, True, False), (SERVICE, True, True), (CHIEF, True, True)],
+)
+def test_what_is_not_for_somebody_is_in_no_answer(settings: Settings, token: str, secret: bool, inner: bool) -> None:
+    async def test(app: Any) -> None:
+        async with client_as(app, token) as client:
+            for text, path, expected in (
+                ("deal in May", "plan.md", secret),
+                ("key with operations", "marked.md", inner),
+            ):
+                answers = await said(client, text)
+                for name in ("query", "text", "events", "docs", "chat", "stream", "page", "data"):
+                    assert (path in answers[name]) is expected, (name, text)
+            everything = " ".join((await said(client, "limit")).values()).lower()
+            assert (SECRET in everything) is secret
+            assert ("plan.md" in everything) is secret
+            assert ("keys.py" in everything) is secret
+
+    run_with(settings, test)
+
+
+@pytest.mark.parametrize(
+    ("token", "documents", "searched"), [(OUTSIDER, 1, 1), (STAFF, 2, 2), (BOARD, 2, 2), (SERVICE, 3, 3)]
+)
+def test_what_is_not_for_somebody_is_not_counted(settings: Settings, token: str, documents: int, searched: int) -> None:
+    async def test(app: Any) -> None:
+        async with client_as(app, token) as client:
+            described = (await client.get("/agents/documentation/describe")).json()
+            assert (described["documents"], described["chunks"]) == (documents, documents)
+            answer = (await client.post("/agents/documentation/recall", json={"query_text": "limit"})).json()
+            assert answer["total_searched"] == searched
+            catalogue = (await client.get("/.json")).json()["domains"]
+            docs = next(one for one in catalogue if one["domain"] == "documentation")
+            assert (docs["documents"], docs["passages"]) == (documents, documents)
+            assert all(count <= documents for one in docs["filters"] for _, count in one["values"])
+            statistics = (await client.get("/agents/documentation/health")).json()["statistics"]
+            assert bool(statistics) is (token == SERVICE), "what others asked is nobody's"
+
+    run_with(settings, test)
+
+
+@pytest.mark.parametrize("token", [OUTSIDER, STAFF])
+def test_not_for_you_is_not_there_to_the_letter(settings: Settings, ids: Mapping[str, str], token: str) -> None:
+    async def test(app: Any) -> None:
+        async with client_as(app, token) as client:
+            for hidden in (ids["plan.md"], ids["keys.py"]):
+                for path, accept in (
+                    ("/chunks/{}", "application/json"), ("/passages/{}", HTML), ("/passages/{}.json", "*/*"),
+                    ("/documents/documentation/board/{}", "*/*"), ("/conflicts/{}", HTML),
+                    ("/conflicts/{}.json", "*/*"),
+                ):  # fmt: skip
+                    given, none = [
+                        await client.get(path.format(one), headers={"accept": accept}) for one in (hidden, NOBODYS)
+                    ]
+                    assert given.status_code == none.status_code == 404, path
+                    assert given.text.replace(hidden, "…") == none.text.replace(NOBODYS, "…")
+            there = await client.get("/documents/documentation/board/plan.md")
+            never = await client.get("/documents/documentation/board/nope.md")
+            nowhere = await client.get("/documents/documentation/nosource/plan.md")
+            assert there.status_code == never.status_code == nowhere.status_code == 404
+            assert there.text.replace("plan.md", "…") == never.text.replace("nope.md", "…")
+            assert there.text.replace("board", "…") == nowhere.text.replace("nosource", "…")
+            assert (await client.get(f"/chunks/{ids['guide.md']}")).status_code == 200
+        async with client_as(app, BOARD) as client:
+            for hidden in (ids["plan.md"], ids["keys.py"]):
+                assert (await client.get(f"/chunks/{hidden}")).status_code == 200
+                assert (await client.get(f"/passages/{hidden}.json")).status_code == 200
+
+    run_with(settings, test)
+
+
+def test_a_passage_that_is_gone_is_told_to_who_could_see_it(tmp_path: Path) -> None:
+    settings = write_access_workspace(tmp_path)
+    publish_access(settings)
+    for name in ("board/plan.md", "open/guide.md"):
+        (tmp_path / name).write_text((tmp_path / name).read_text().replace("retry limit", "limit of retries"))
+
+    async def test(app: Any) -> None:
+        before = {}
+        async with client_as(app, SERVICE) as client:
+            for source, path in (("board", "plan.md"), ("guide", "guide.md")):
+                document = (await client.get(f"/documents/documentation/{source}/{path}")).json()
+                before[path] = document["chunks"][0]
+            await asyncio.to_thread(publish_access, settings)
+            async with asyncio.timeout(60):
+                while (await client.get("/agents/documentation/describe")).json()["generation"] != "gen-000002":
+                    await asyncio.sleep(0.05)
+        for token, told in (
+            (OUTSIDER, {"guide.md"}),
+            (BOARD, {"guide.md", "plan.md"}),
+            (SERVICE, {"guide.md", "plan.md"}),
+        ):
+            async with client_as(app, token, accept=HTML) as client:
+                pages = {path: await client.get(f"/passages/{chunk}") for path, chunk in before.items()}
+                assert {answer.status_code for answer in pages.values()} == {404}
+                assert {path for path, answer in pages.items() if path in answer.text} == told
+
+    run_with(settings, test)
+
+
+def test_conflicts_are_shown_to_who_may_see_both_sides(settings: Settings) -> None:
+    async def test(app: Any) -> None:
+        sources = {}
+        for token in (OUTSIDER, STAFF, BOARD, SERVICE):
+            async with client_as(app, token) as client:
+                ledger = (await client.get("/conflicts")).json()
+                sources[token] = {
+                    side["source_id"] for entry in ledger["open"] for side in (*entry["sides"], *entry["also"])
+                }
+                for entry in ledger["open"]:
+                    assert (await client.get(f"/conflicts/{entry['entry_id']}.json")).status_code == 200
+                answer = (await client.post("/query", json={"query": "retry limit", "timeout_ms": 60_000})).json()
+                values = {side["value"] for one in answer["conflicts"] for side in one.get("sides", ())}
+                assert ("9" in values) <= (token in {BOARD, SERVICE})
+        assert sources[OUTSIDER] == sources[STAFF] == {"code", "guide"}
+        assert sources[BOARD] == sources[SERVICE] == {"code", "guide", "board"}
+        async with client_as(app, SERVICE) as client:
+            hidden = [
+                entry["entry_id"] for entry in (await client.get("/conflicts")).json()["open"]
+                if any(side["source_id"] == "board" for side in entry["sides"])
+            ]  # fmt: skip
+        async with client_as(app, OUTSIDER) as client:
+            for entry in hidden:
+                given, none = [await client.get(f"/conflicts/{one}.json") for one in (entry, NOBODYS)]
+                assert given.status_code == 404
+                assert given.text == none.text
+
+    run_with(settings, test)
+
+
+def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) -> None:
+    form = {"content-type": "application/x-www-form-urlencoded", "sec-fetch-site": "same-origin"}
+    calls: list[tuple[str, str, dict[str, Any]]] = [
+        ("GET", "/evaluations", {}),
+        ("GET", "/evaluations/compare", {"params": {"domain": "code", "before": "a", "after": "b"}}),
+        ("GET", "/metrics", {}),
+        ("POST", "/agents/code/ingest", {"json": {"documents": [{"source_path": "x.py", "content": "x = 1"}]}}),
+        ("GET", "/quality", {"headers": {"accept": HTML}}),
+        ("GET", "/quality.json", {}),
+        ("GET", "/status", {"headers": {"accept": HTML}}),
+        ("GET", "/status.json", {}),
+        ("POST", "/status/sync", {"content": "domain=nowhere", "headers": form}),
+    ]
+    calls += [("GET", "/agents/code/documents", {}), ("DELETE", "/agents/code/documents/nothing.py", {})]
+    named = {f"{method} {path.replace('code', '{domain}')}" for method, path, _ in calls}
+    alone = {"POST /ingest"}  # the same function at the root of an agent that is served alone
+    assert {one.replace("nothing.py", "{source_path:path}") for one in named} == FOR_OPERATORS - alone
+
+    async def test(app: Any) -> None:
+        for token, expected in (
+            (OUTSIDER, {403}),
+            (BOARD, {403}),
+            (SERVICE, {200, 202, 204, 422}),
+            (CHIEF, {200, 202, 204, 422}),
+        ):
+            async with client_as(app, token) as client:
+                answers = [await client.request(method, path, **how) for method, path, how in calls]
+                assert {answer.status_code for answer in answers} <= expected, [one.text[:200] for one in answers]
+                page = (await client.get("/", headers={"accept": HTML})).text
+                assert ('href="/status"' in page) is (expected != {403})
+
+    run_with(settings, test)
+
+
+def test_feedback_is_for_who_was_shown_the_answer(settings: Settings) -> None:
+    async def test(app: Any) -> None:
+        async with client_as(app, BOARD) as client:
+            answer = (await client.post("/query", json={"query": "retry limit", "timeout_ms": 60_000})).json()
+        judged = {"query_id": answer["query_id"], "chunk_id": answer["items"][0]["chunk_id"], "useful": True}
+        for token, status in ((OUTSIDER, 404), (SERVICE, 404), (BOARD, 200)):
+            async with client_as(app, token) as client:
+                assert (await client.post("/feedback", json=judged)).status_code == status
+        async with client_as(app, OUTSIDER) as client:
+            given = await client.post("/feedback", json=judged)
+            none = await client.post("/feedback", json={**judged, "query_id": "q-none"})
+            assert given.text.replace(judged["query_id"], "…") == none.text.replace("q-none", "…")
+
+    run_with(settings, test)
+
+
+def test_tools_answer_who_calls_them(settings: Settings, ids: Mapping[str, str]) -> None:
+    async def test(app: Any) -> None:
+        for token, sees in ((OUTSIDER, False), (BOARD, True), (SERVICE, True)):
+            async with tools_as(app, token) as client:
+                found = str(await client.call_tool("search", {"query": "deal in May"}))
+                answered = str(await client.call_tool("answer", {"query": "deal in May"}))
+                fetched = str(await client.call_tool("fetch", {"id": ids["plan.md"]}))
+                whole = str(await client.call_tool("fetch", {"id": "document:documentation/board/plan.md"}))
+                conflicts = str(await client.call_tool("conflicts", {}))
+                status = await client.call_tool("status", {})
+                for text in (found, answered, fetched, whole):
+                    assert (SECRET in text) is sees, text[:500]
+                assert ("plan.md" in conflicts) is sees
+                docs = next(
+                    one for one in (status.structured_content or {})["domains"] if one["domain"] == "documentation"
+                )
+                assert docs["documents"] == {OUTSIDER: 1, BOARD: 2, SERVICE: 3}[token]
+
+    run_with(settings, test)
+
+
+def test_a_token_that_is_taken_out_stops_at_once(tmp_path: Path) -> None:
+    settings = write_access_workspace(tmp_path)
+    publish_access(settings)
+
+    async def test(app: Any) -> None:
+        async with client_as(app, BOARD) as board, client_as(app, "nw_new") as new, client_as(app, SERVICE) as service:
+            assert (await board.get("/agents")).status_code == 200
+            is_problem(await new.get("/agents"), 401)
+            write_tokens(tmp_path, {"nw_new": ["board"]})
+            is_problem(await board.get("/agents"), 401)
+            described = (await new.get("/agents/documentation/describe")).json()
+            assert described["documents"] == 2
+            write_tokens(tmp_path, {"nw_new": ["guests"]})
+            assert (await new.get("/agents/documentation/describe")).json()["documents"] == 1
+            (tmp_path / "tokens.yaml").write_text("nw_new: [board", encoding="utf-8")
+            problem = is_problem(await new.get("/agents"), 503)
+            assert "tokens.yaml" not in str(problem)
+            assert (await service.get("/agents")).status_code == 200
+            (tmp_path / "tokens.yaml").unlink()
+            is_problem(await new.get("/agents"), 503)
+            write_tokens(tmp_path, {"nw_new": ["board"]})
+            assert (await new.get("/agents")).status_code == 200
+
+    run_with(settings, test)
+
+
+def test_pages_with_a_session_of_somebody_in_groups(tmp_path: Path) -> None:
+    settings = write_access_workspace(tmp_path)
+    publish_access(settings)
+    form = {"content-type": "application/x-www-form-urlencoded"}
+
+    async def test(app: Any) -> None:
+        for token, sees in ((STAFF, False), (BOARD, True), (SERVICE, True)):
+            async with client_as(app, None, accept=HTML) as browser:
+                assert (await browser.get("/?q=deal")).status_code == 303
+                entered = await browser.post("/login", content=f"token={token}&next=/", headers=form)
+                assert entered.status_code == 303
+                assert token not in entered.headers["set-cookie"]
+                page = (await browser.get("/", params={"q": "deal in May"})).text
+                assert ("plan.md" in page) is sees
+                csrf = re.search('name="csrf-token" content="([0-9a-f]+)"', page)
+                assert csrf
+                is_problem(await browser.post("/query", json={"query": "x"}, headers={"accept": "*/*"}), 403)
+                sent = {"x-csrf-token": csrf[1], "accept": "*/*"}
+                answer = await browser.post("/query", json={"query": "deal in May"}, headers=sent)
+                assert ("plan.md" in answer.text) is sees
+        async with client_as(app, None, accept=HTML) as browser:
+            await browser.post("/login", content=f"token={BOARD}&next=/", headers=form)
+            assert (await browser.get("/?q=deal")).status_code == 200
+            write_tokens(tmp_path, {STAFF: ["staff"]})
+            assert (await browser.get("/?q=deal")).status_code == 303, "the session ended with its token"
+            wrong = await browser.post("/login", content=f"token={BOARD}&next=/", headers=form)
+            assert wrong.status_code == 401
+
+    run_with(settings, test)
+
+
+def test_without_access_nobody_is_in_a_group(tmp_path: Path) -> None:
+    """Sources for groups are refused at the start; documents that name groups are for the command line alone."""
+    settings = write_access_workspace(tmp_path, access={})
+    with pytest.raises(ConfigError, match="source 'board' is for groups"):
+        check_listening("127.0.0.1", "token", settings)
+    publish_access(settings)
+
+    async def test(app: Any) -> None:
+        async with client_as(app, SERVICE) as client:
+            answers = await said(client, "key with operations")
+            assert not any(INNER in answer or "marked.md" in answer for answer in answers.values())
+            assert (await client.get("/agents/documentation/describe")).json()["documents"] == 1
+            assert (await client.get("/status.json")).status_code == 200, "whoever may ask may operate, as ever"
+
+    run_with(settings, test)
+
+
+def test_a_source_is_restricted_by_the_next_sync_of_a_running_server(tmp_path: Path) -> None:
+    settings = write_access_workspace(tmp_path)
+    publish_access(settings)
+
+    async def test(app: Any) -> None:
+        async with client_as(app, OUTSIDER) as client:
+            assert (await client.get("/agents/code/describe")).json()["documents"] == 1
+            changed = [{**one, "access": ["board"]} if one["id"] == "code" else one for one in SOURCES]
+            await asyncio.to_thread(publish_access, configure_access(tmp_path, {"tokens": "tokens.yaml"}, changed))
+            async with asyncio.timeout(60):
+                while (await client.get("/agents/code/describe")).json()["documents"]:
+                    await asyncio.sleep(0.05)
+            assert "limits.py" not in (await client.post("/query", json={"query": "RETRY_LIMIT"})).text
+
+    run_with(settings, test)
+
+
+def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -> None:
+    from api.large_bodies import BodyProcess
+
+    document = {"source_path": "large.md", "content": "word " * 80_000}
+
+    async def test(app: Any) -> None:
+        for token, status in ((BOARD, 403), (SERVICE, 202)):
+            async with client_as(app, token) as client:
+                answer = await client.post("/agents/documentation/ingest", json={"documents": [document]}, timeout=120)
+                assert answer.status_code == status, answer.text
+
+    async def main() -> None:
+        process = BodyProcess([str(settings.file)])
+        async with app_of(settings, body_process=process) as app:
+            await test(app)
+
+    asyncio.run(main())

@@ -1,0 +1,142 @@
+"""The view of a generation that a viewer gets: each of its operations has a decision, and remembers little."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evals.access.corpora import SOURCES, Written, published
+from nornweave.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.errors import StoreError
+from nornweave.store.generation import Generation
+from nornweave.store.samples import chunk_places, document_texts, indexed_documents
+from nornweave.store.serving import ServedGeneration
+from nornweave.store.visibility import MOST_VISIBILITIES
+
+WRITTEN = (
+    Written("open", "a.md", "alpha alpha beta"),
+    Written("inner", "b.md", "alpha gamma"),
+    Written("secret", "c.md", "alpha delta"),
+    Written("open", "d.md", "alpha epsilon", ["guests"]),
+    Written("inner", "e.md", "alpha zeta", ["board"]),
+)
+STAFF, BOARD, BOTH = (Viewer(groups=frozenset(groups)) for groups in (["staff"], ["board"], ["staff", "board"]))
+# What each public operation does for a viewer; whoever adds one decides here, and says how it is tested.
+DECIDED = {
+    "counts": {"chunk_count", "document_count"},
+    "masked": {
+        "dense", "document_frequencies", "sparse", "paired", "named", "holding", "within", "contents",
+        "containing", "paths", "chunks", "chunk", "document", "seen_places", "sees_document",
+        "value_counts", "unread_values", "served_documents", "sources_of",
+    },
+    "of numbers that a masked operation returned": {"similarities", "vectors"},
+    "the same for everybody": {"built_at", "close", "part", "seen_by", "restricted_documents"},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
+    store = published(tmp_path_factory.mktemp("visible"), WRITTEN)
+    with Generation(store.files.path(store.current())) as opened:
+        yield opened
+
+
+def test_every_operation_of_a_generation_has_a_decision() -> None:
+    public = {name for name, _ in inspect.getmembers(Generation) if not name.startswith("_")}
+    assert public == set().union(*DECIDED.values())
+
+
+@pytest.mark.parametrize(
+    ("viewer", "paths"),
+    [
+        (OPERATOR, "abcde"), (ANYONE, "a"), (Viewer(), "a"), (STAFF, "ab"), (BOARD, "ac"), (BOTH, "abce"),
+        (Viewer(groups=frozenset({"guests"})), "ad"), (Viewer(groups=frozenset({"nobody knows it"})), "a"),
+    ],
+)  # fmt: skip
+def test_every_statement_has_to_be_met(generation: Generation, viewer: Viewer, paths: str) -> None:
+    seen = generation.seen_by(viewer)
+    assert sorted(seen.paths()) == [f"{letter}.md" for letter in paths]
+    assert seen.document_count == seen.chunk_count == len(paths)
+    assert seen.document_frequencies(["alpha"]) == {"alpha": len(paths)}
+    places = [(one.source_id, one.path) for one in WRITTEN]
+    assert len(seen.seen_places(places)) == len(paths)
+
+
+def test_hidden_chunks_are_in_no_answer(generation: Generation) -> None:
+    seen = generation.seen_by(STAFF)
+    hidden = np.array([number for number in range(generation.size) if not seen.sees_document(number)], np.int32)
+    everything = np.arange(generation.size, dtype=np.int32)
+    assert set(seen.chunks(everything)) == set(seen.contents(everything)) == set(range(5)) - set(hidden.tolist())
+    scores = seen.sparse({"alpha": 1.0, "delta": 1.0}, 0.5)
+    assert not scores[hidden].any() and scores.any()
+    assert set(hidden.tolist()).isdisjoint(seen.containing("alpha", 10).tolist())
+    assert set(hidden.tolist()).isdisjoint(seen.holding(["alpha"]).tolist())
+    assert set(hidden.tolist()).isdisjoint(seen.dense(generation.vectors(everything)[0], 10).numbers.tolist())
+    assert not seen.within([])[hidden].any()
+    for number in hidden.tolist():
+        stored = generation.chunks(np.array([number], np.int32))[number]
+        assert seen.chunk(stored.chunk_id) is None
+        assert seen.document(stored.source_id, stored.path) is None
+        assert generation.chunk(stored.chunk_id) is not None
+
+
+def test_samples_for_evaluations_are_of_the_visible_part(generation: Generation) -> None:
+    seen = generation.seen_by(STAFF)
+    assert {place.path for place in chunk_places(seen)} == {"a.md", "b.md"}
+    assert len(document_texts(seen, range(5))) == 2
+    assert indexed_documents(seen, "c.md") == ()
+    assert len(indexed_documents(generation, "c.md")) == 1
+
+
+def test_viewers_who_may_see_the_same_share_a_mask(generation: Generation) -> None:
+    one = generation.seen_by(Viewer(groups=frozenset({"staff", "x"}), name="one"))
+    other = generation.seen_by(Viewer(groups=frozenset({"ops"}), name="other"))
+    assert one._visible is other._visible
+    assert generation.seen_by(OPERATOR) is generation
+    assert one.part == other.part != generation.part == b""
+
+
+def test_masks_are_bounded(tmp_path: Path) -> None:
+    count = MOST_VISIBILITIES + 4
+    written = [Written("open", f"{number:02}.md", f"text {number}", [f"g{number}"]) for number in range(count)]
+    store = published(tmp_path, [Written("open", "a.md", "text"), *written])
+    with Generation(store.files.path(store.current())) as generation:
+        for number in range(count):
+            seen = generation.seen_by(Viewer(groups=frozenset({f"g{number}"})))
+            assert sorted(seen.paths()) == [f"{number:02}.md", "a.md"]
+        assert len(generation._visibilities._visible) == MOST_VISIBILITIES
+        assert generation.restricted_documents == count
+
+
+def test_the_configuration_restricts_at_once_what_the_generation_does_not(tmp_path: Path) -> None:
+    """Stricter without a sync; looser only with one: both have to be met."""
+    store = published(tmp_path, WRITTEN)
+    for access, expected in (
+        ({}, {"a.md", "b.md"}),
+        ({"open": ["board"]}, {"b.md"}),
+        ({"inner": ["nobody"], **{"secret": SOURCES["secret"]}}, {"a.md"}),
+        ({"secret": ["staff"]}, {"a.md", "b.md"}),
+    ):
+        served = ServedGeneration(store.files, access=access)
+        with served.use(STAFF) as generation:
+            assert set(generation.paths()) == expected
+        served.close()
+
+
+def test_a_generation_without_rules_is_not_served(tmp_path: Path) -> None:
+    import duckdb
+
+    from nornweave.store.checksums import checksum_file
+
+    store = published(tmp_path, WRITTEN)
+    file = store.files.path(store.current())
+    with duckdb.connect(str(file)) as connection:
+        connection.execute("delete from meta where key = 'access'")
+    checksum_file(file).unlink()
+    served = ServedGeneration(store.files)
+    with pytest.raises(StoreError, match="access"), served.use(OPERATOR):
+        pass
