@@ -128,10 +128,10 @@ def test_every_format_is_there() -> None:
     assert set(LANGUAGES) <= suffixes["code"]
     assert ".yaml" in suffixes["code"]
     assert (CORPUS / "code" / "Dockerfile").is_file()
-    assert suffixes["docs"] == {".md", ".rst", ".html", ".txt"}
+    assert suffixes["docs"] == {".md", ".rst", ".html", ".txt", ".docx", ".xlsx", ".pptx", ".epub", ".eml"}
     assert suffixes["transcripts"] == {".vtt", ".srt", ".txt"}
     assert suffixes["messages"] == {".log", ".jsonl"}
-    assert {p.suffix for p in files(CORPUS / "research")} == {".md", ".html", ".pdf", ".json"}
+    assert {p.suffix for p in files(CORPUS / "research")} == {".md", ".html", ".pdf", ".ipynb", ".json"}
 
 
 @pytest.mark.parametrize("path", files(CORPUS / "code"), ids=lambda p: p.relative_to(CORPUS).as_posix())
@@ -282,3 +282,11 @@ def test_the_paper_is_small_and_comes_out_of_its_script_again(tmp_path: Path) ->
         lefts = [block[0] for block in document[0].get_text("blocks")]
     assert any(left < 100 for left in lefts)
     assert any(left > 290 for left in lefts), "the paper must have two columns"
+
+
+def test_the_office_files_come_out_of_their_script_again(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, EXAMPLES / "make_office.py", tmp_path], check=True)
+    made = files(tmp_path)
+    assert len(made) == 6
+    for file in made:
+        assert file.read_bytes() == (CORPUS / file.relative_to(tmp_path)).read_bytes(), file.name
