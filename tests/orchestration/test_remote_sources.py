@@ -18,6 +18,7 @@ from evals.apis.confluence import ConfluenceServer
 from evals.apis.github import REPOSITORY, TOKEN, GithubServer
 from evals.apis.jira import SITE, USER, JiraServer
 from evals.apis.server import Api, Reply, serving
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings, load_settings
@@ -188,7 +189,9 @@ def found(settings: Settings, text: str) -> list[str]:
     """Return the addresses of the documents that say a word."""
     domain: Domain = settings.sources[0].domain
     with Engine(settings, [domain], watch=False) as engine:
-        answered = answer_document(engine.answer(Question(text=text, now=present(), domains=(domain,))))
+        answered = answer_document(
+            engine.answer(Question(text=text, now=present(), viewer=OPERATOR, domains=(domain,)))
+        )
     word = text.removesuffix("s")
     urls = [item["citation"]["url"] for item in answered["items"] if word in item["content"].lower()]
     return sorted({(url or "").partition("#")[0] for url in urls})
