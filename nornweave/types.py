@@ -25,6 +25,10 @@ JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | 
 Metadata: TypeAlias = Mapping[str, JsonValue]
 
 NO_METADATA: Metadata = MappingProxyType({})
+
+PERMALINKS = ("permalink", "thread_permalink")
+"""Metadata of documents and chunks: templates of the address of a message, and of one that did not begin its thread;
+``passage_url`` says what they may hold."""
 ANCHOR = "anchor"
 """Metadata of a chunk: what the address of its document has after ``#`` to open its section."""
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from evals.apis import confluence, github, jira, site
+from evals.apis import confluence, github, jira, site, slack, stackexchange
 from evals.apis.server import Api
 from nornweave.sources.remote.api_client import Limits
 from nornweave.sources.remote.confluence import ConfluenceFeed
 from nornweave.sources.remote.feed import Feed
 from nornweave.sources.remote.github import GithubFeed
 from nornweave.sources.remote.jira import JiraFeed
+from nornweave.sources.remote.slack import SlackFeed
+from nornweave.sources.remote.stackexchange import StackExchangeFeed
 from nornweave.sources.remote.web import WebFeed
 from nornweave.types import Domain
 
@@ -45,5 +47,13 @@ STAND_INS: Mapping[str, StandIn] = {
     "web": StandIn(
         large=site.large,
         feed=lambda url, limits: WebFeed(f"{url}/guide/", domain=Domain.DOCUMENTATION, max_pages=20_000, limits=limits),
+    ),
+    "slack": StandIn(
+        large=slack.large,
+        feed=lambda url, limits: SlackFeed(api_url=f"{url}/api", token=slack.TOKEN, limits=limits),
+    ),
+    "stackexchange": StandIn(
+        large=stackexchange.large,
+        feed=lambda url, limits: StackExchangeFeed(stackexchange.SITE, ["python"], api_url=f"{url}/2.3", limits=limits),
     ),
 }

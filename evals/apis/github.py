@@ -34,15 +34,14 @@ class GithubServer(Api):
         self.needs_token = needs_token
         self.hours = 0
         self._ids = 1000
+        self._numbers = 0
 
     def moment(self) -> str:
         self.hours += 1
         return _iso(BASE + timedelta(hours=self.hours))
 
     def open(self, title: str, body: str = "", *, pull: bool = False, user: str = "alice") -> int:
-        number, moment = len(self.issues) + len(self.discussions) + 1, self.moment()
-        while number in self.issues:
-            number += 1
+        number, moment = self._number(), self.moment()
         self.issues[number] = {
             "id": self._id(),
             "number": number,
@@ -109,7 +108,7 @@ class GithubServer(Api):
                 del kept[identifier]
 
     def discuss(self, title: str, body: str, *, comments: Iterable[str] = ()) -> int:
-        number, moment = len(self.issues) + len(self.discussions) + 1, self.moment()
+        number, moment = self._number(), self.moment()
         self.discussions[number] = {
             "id": f"D_{number}",
             "number": number,
@@ -203,6 +202,11 @@ class GithubServer(Api):
 
     def _touch(self, number: int, moment: str) -> None:
         self.issues[number]["updated_at"] = moment
+
+    def _number(self) -> int:
+        """Return the next number; that of what was deleted is never given again."""
+        self._numbers += 1
+        return self._numbers
 
     def _id(self) -> int:
         self._ids += 1

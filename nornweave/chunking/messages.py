@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from nornweave.chunking.message_groups import are_close, group_messages
 from nornweave.chunking.spans import TokenIndex, split, strip
-from nornweave.types import Chunk, Document, Message, Metadata, Span, freeze
+from nornweave.types import PERMALINKS, Chunk, Document, Message, Metadata, Span, freeze
 
 VERSION = "messages-2"
 
@@ -168,6 +168,7 @@ class _Talk:
                 "has_code_snippet": _CODE.search(content) is not None,
                 "has_url": _URL.search(content) is not None,
                 "reaction_count": sum(message.reactions for message in messages),
+                **{key: facts.get(key) for key in PERMALINKS},
             }
         )
 

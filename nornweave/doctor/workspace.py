@@ -22,7 +22,7 @@ def look_at_source(settings: Settings, source: SourceSettings, environment: Mapp
     """Open a source and list it; of one behind a network, ask for its first page only."""
     for key in ("token_env", "credentials_env"):
         name = getattr(source, key)
-        if name and not environment.get(name):
+        if name and not environment.get(name, "").strip():
             text = f"{key} names {name}, which is not set"
             remedy = f"set {name} where NornWeave runs (`export {name}=…`), Dagster included"
             return Finding("source", source.id, "error", text, remedy)

@@ -49,7 +49,8 @@ def speaker_of(message: Mapping[str, Any], directory: Directory) -> str:
     profile = as_is(message.get("user_profile"), dict) or {}
     username = as_is(message.get("username"), str) or ""
     bot_id = as_is(message.get("bot_id"), str) or ""
-    names = (user_name(profile), clean_name(username), user_name(bot), user, bot_id)
+    known = directory.people.get(bot_id, "")
+    names = (user_name(profile), clean_name(username), user_name(bot), known, user, bot_id)
     return next((name for name in names if name), "unknown")
 
 

@@ -178,6 +178,7 @@ def github_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     header, messages = from_canonical(raw, entry.path)
     if not messages:
         raise DocumentSkipped("no issues, pull requests or comments in it that say anything")
+    url = header.get("url") or ""
     return conversation(
         source_id,
         entry,
@@ -185,8 +186,13 @@ def github_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         messages,
         format="github",
         title=header.get("title") or PurePosixPath(entry.path).stem,
-        metadata={"source_type": "github", "tags": tuple(header.get("tags", ())), "state": header.get("state")},
-        url=header.get("url"),
+        metadata={
+            "source_type": "github",
+            "tags": tuple(header.get("tags", ())),
+            "state": header.get("state"),
+            "thread_permalink": f"{url}#issuecomment-{{id}}" if _WEB_PATH.search(url) else None,
+        },
+        url=url or None,
         updated_at=parse_time(header.get("updated_at")),
     )
 
@@ -194,7 +200,7 @@ def github_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
 class GithubDumpSource(FolderSource):
     """JSON files of issues and pull requests as the REST API gives them, their comments embedded or beside them."""
 
-    version = "github-1"
+    version = "github-2"
 
     def list(self) -> Listing:
         """List the files; each is a document, whose threads are its issues.

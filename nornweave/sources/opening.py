@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from nornweave.errors import ConfigError
@@ -18,13 +17,8 @@ from nornweave.sources.github import GithubDumpSource
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.messages import MessagesSource
 from nornweave.sources.protocol import Source
-from nornweave.sources.remote.atlassian import TOKEN_NAME
-from nornweave.sources.remote.confluence import ConfluenceFeed
-from nornweave.sources.remote.feed import Feed
-from nornweave.sources.remote.github import PUBLIC_API, GithubFeed
-from nornweave.sources.remote.jira import JiraFeed
 from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.sources.remote.web import WebFeed
+from nornweave.sources.remote.opening import missing_token, open_feed
 from nornweave.sources.slack import SlackSource
 from nornweave.sources.transcripts import TranscriptSource
 from nornweave.types import SourceId
@@ -71,50 +65,13 @@ def open_source(settings: SourceSettings, data_dir: Path) -> Source:
 def _open_remote(settings: SourceSettings, data_dir: Path) -> Source:
     if settings.type is SourceType.GIT:
         return _open_repository(settings, data_dir)
-    folder = data_dir / "remote"
-    return MirroredSource(SourceId(settings.id), _feed(settings), folder, relist_s=settings.relist_hours * 3600)
-
-
-def _feed(settings: SourceSettings) -> Feed:
-    match settings.type:
-        case SourceType.GITHUB:
-            name = settings.token_env or "GITHUB_TOKEN"
-            return GithubFeed(
-                settings.repository or "",
-                api_url=settings.api_url or PUBLIC_API,
-                token=os.environ.get(name),
-                token_name=name,
-            )
-        case SourceType.CONFLUENCE:
-            name = settings.token_env or TOKEN_NAME
-            return ConfluenceFeed(
-                settings.url or "",
-                spaces=settings.spaces,
-                user=settings.user,
-                token=os.environ.get(name),
-                token_name=name,
-            )
-        case SourceType.JIRA:
-            name = settings.token_env or TOKEN_NAME
-            return JiraFeed(
-                settings.url or "",
-                projects=settings.projects,
-                user=settings.user,
-                token=os.environ.get(name),
-                token_name=name,
-            )
-        case SourceType.WEB:
-            return WebFeed(
-                settings.url or "",
-                domain=settings.domain,
-                prefix=settings.prefix,
-                hosts=settings.hosts,
-                max_pages=settings.max_pages,
-                include=settings.include,
-                exclude=settings.exclude,
-            )
-        case _:
-            raise ConfigError(f"sources[{settings.id}]: type {settings.type.value} cannot be read over the network")
+    return MirroredSource(
+        SourceId(settings.id),
+        open_feed(settings),
+        data_dir / "remote",
+        relist_s=settings.relist_hours * 3600,
+        problem=missing_token(settings),
+    )
 
 
 def _open_repository(settings: SourceSettings, data_dir: Path) -> Source:

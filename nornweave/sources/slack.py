@@ -116,7 +116,10 @@ class SlackSource(FolderSource):
 
 
 def slack_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
-    """Build the document of what ``SlackSource.fetch`` returned.
+    """Build the document of a channel's day, of an export or of the API.
+
+    Only the API's has ``permalink`` and ``thread_permalink``: templates in which ``{digits}`` stands for the digits of
+    a message's id, and ``{thread_id}`` for its thread's.
 
     Raises:
         DocumentSkipped: nothing but notices (joins, leaves) that day.
@@ -125,6 +128,8 @@ def slack_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
     if not messages:
         raise DocumentSkipped(f"{entry.path}: no messages; only joins, leaves and the like.")
     channel = str(header.get("channel"))
+    links = {key: str(header[key]) for key in ("permalink", "thread_permalink") if header.get(key)}
+    first = "".join(filter(str.isdigit, messages[0].id))
     return conversation(
         source_id,
         entry,
@@ -132,7 +137,8 @@ def slack_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         messages,
         format="slack",
         title=f"{channel} {header.get('day')}",
-        metadata={"source_type": "slack", "channel": channel},
+        metadata={"source_type": "slack", "channel": channel, **links},
+        url=links["permalink"].replace("{digits}", first) if links else None,
     )
 
 
@@ -164,7 +170,7 @@ class _Export:
         listed = content.get("messages") if isinstance(content, dict) else content
         if not isinstance(listed, list):
             raise DocumentError(f"{path}: expected a list of Slack messages, as in an export; found something else.")
-        said = [_message(each, number, self._names) for number, each in enumerate(mappings(listed), start=1)]
+        said = [read_message(each, number, self._names) for number, each in enumerate(mappings(listed), start=1)]
         # Exports repeat messages now and then (a reply that was also sent to the channel).
         unique = {(each.id, each.speaker, each.body): each for each in said if each is not None}
         return sorted(unique.values(), key=lambda each: each.timestamp.timestamp() if each.timestamp else math.inf)
@@ -240,8 +246,8 @@ def _gates(days: Sequence[FolderFile], manifest: str) -> dict[str, str]:
     return gates
 
 
-def _message(event: Mapping[str, Any], number: int, names: Directory) -> RawMessage | None:
-    """Read one message; ``None`` for notices and for what says nothing."""
+def read_message(event: Mapping[str, Any], number: int, names: Directory) -> RawMessage | None:
+    """Read one message, of an export or of the API; ``None`` for notices and for what says nothing."""
     if event.get("subtype") == "message_changed" and isinstance(event.get("message"), dict):
         event = event["message"]
     body = "" if as_is(event.get("subtype"), str) in NOTICES else body_of(event, names)
@@ -255,8 +261,13 @@ def _message(event: Mapping[str, Any], number: int, names: Directory) -> RawMess
         body=body,
         thread_id=clean(str(thread)) if thread else None,
         timestamp=parse_time(ts),
-        reactions=sum(map(_count, mappings(event.get("reactions")))),
+        reactions=count_reactions(event),
     )
+
+
+def count_reactions(event: Mapping[str, Any]) -> int:
+    """Return how many reactions a message has, over all emoji."""
+    return sum(map(_count, mappings(event.get("reactions"))))
 
 
 def _count(reaction: Mapping[str, Any]) -> int:

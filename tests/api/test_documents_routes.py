@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+import openpyxl
 import pymupdf
 import pytest
 from api_support import Ask, MemoryAgent, client_of, conforms, is_problem, write_corpus
@@ -70,6 +72,15 @@ def pdf(text: str) -> bytes:
     document.new_page().insert_text((72, 72), text)
     raw: bytes = document.tobytes()
     return raw
+
+
+def sheet(*rows: tuple[object, ...]) -> bytes:
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    raw = io.BytesIO()
+    book.save(raw)
+    return raw.getvalue()
 
 
 def document(path: str, content: str = "# A\n\nThe queue is drained.\n", **fields: Any) -> dict[str, Any]:
@@ -191,6 +202,7 @@ def test_files_are_read_by_their_suffix(tmp_path: Path) -> None:
     form = {"path": "manuals/", "metadata": json.dumps({"environment": "prod"}), "source_updated_at": "2026-01-20"}
     files = [
         ("file", ("größe/shard.pdf", pdf("The shard is quarantined by hand."))),
+        ("file", ("fees.xlsx", sheet(("region", "interchange"), ("Norway", 0.2), ("Chile", 0.6)))),
         ("file", ("guide.md", b"# Upload\n\nThe lever is pulled.\n")),
         ("file", ("old.txt", "Größe".encode("latin-1"))),
         ("file", ("photo.md", b"\x89PNG\r\n\x1a\n" + bytes(20))),
@@ -205,6 +217,7 @@ def test_files_are_read_by_their_suffix(tmp_path: Path) -> None:
         receipts = {each["source_path"]: each for each in answer.json()["documents"]}
         assert {path: each["status"] for path, each in receipts.items()} == {
             "manuals/größe/shard.pdf": "ACCEPTED",
+            "manuals/fees.xlsx": "ACCEPTED",
             "manuals/guide.md": "ACCEPTED",
             "manuals/old.txt": "ACCEPTED",
             "manuals/photo.md": "REJECTED",
@@ -222,6 +235,8 @@ def test_files_are_read_by_their_suffix(tmp_path: Path) -> None:
         items = (await client.post("/query", json=body)).json()["items"]
         assert items[0]["citation"]["source_path"] == "manuals/größe/shard.pdf"
         assert items[0]["citation"]["page"] == 1
+        items = (await client.post("/query", json={**body, "query": "interchange Chile"})).json()["items"]
+        assert items[0]["citation"]["source_path"] == "manuals/fees.xlsx"
 
     drive(settings, test)
 

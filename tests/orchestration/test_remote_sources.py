@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import dagster as dg
 import pytest
 import yaml
 from workspace_support import HASHED
 
+from evals.apis import site
 from evals.apis.confluence import SITE as WIKI
 from evals.apis.confluence import ConfluenceServer
 from evals.apis.github import REPOSITORY, TOKEN, GithubServer
 from evals.apis.jira import SITE, USER, JiraServer
 from evals.apis.server import Api, Reply, serving
+from evals.apis.slack import SlackServer
+from evals.apis.stackexchange import StackExchangeServer
 from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings, load_settings
-from nornweave.types import Domain, present
+from nornweave.types import present
 from nornweave.views import answer_document
 from nornweave.views.status import status_document
 from orchestration.automation import SYNC_JOB
@@ -68,7 +73,61 @@ def jira() -> JiraServer:
     return server
 
 
+def slack() -> SlackServer:
+    server = SlackServer()
+    server.token = TOKEN
+    root = server.say(server.add_channel("C01", "general"), "Do zebracorns return 418?")
+    server.say("C01", "They do.", user="U02BOB", thread=root)
+    return server
+
+
+def say_a_day_later(server: SlackServer) -> str:
+    server.now += 86_400
+    return server.say("C01", "Yellowtails swim in shoals.")
+
+
+def stackexchange() -> StackExchangeServer:
+    server = StackExchangeServer()
+    server.key = TOKEN
+    server.answer_to(server.ask("Zebracorns", "<p>Do zebracorns return 418?</p>"), "<p>They do.</p>")
+    return server
+
+
 CASES = {
+    "web": Case(
+        start=site.small,
+        add=lambda server: server.put("/guide/fish.html", "Yellowtails swim in shoals."),
+        delete=lambda server, path: server.delete(path),
+        source=lambda url: {"domain": "documentation", "type": "web", "url": f"{url}/guide/"},
+        url="/guide/",
+    ),
+    "slack": Case(
+        start=slack,
+        add=say_a_day_later,
+        delete=lambda server, ts: server.delete("C01", ts),
+        source=lambda url: {
+            "domain": "conversations",
+            "type": "slack",
+            "channels": ["general"],
+            "api_url": f"{url}/api",
+            "token_env": "API_TOKEN",
+        },
+        url="https://acme.slack.com/archives/C01/p1768521660000000",
+    ),
+    "stackexchange": Case(
+        start=stackexchange,
+        add=lambda server: server.ask("Yellowtails", "<p>Do yellowtails swim in shoals?</p>"),
+        delete=lambda server, question: server.delete(question),
+        source=lambda url: {
+            "domain": "research",
+            "type": "stackexchange",
+            "site": "stackoverflow",
+            "tags": ["python"],
+            "api_url": f"{url}/2.3",
+            "token_env": "API_TOKEN",
+        },
+        url="https://stackoverflow.com/questions/101/title",
+    ),
     "github": Case(
         start=github,
         add=lambda server: server.open("Yellowtails", "Yellowtails swim in shoals."),
@@ -114,33 +173,38 @@ CASES = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_an_api_is_followed_hour_by_hour(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    case, server = CASES[name], CASES[name].start()
+def test_apis_are_followed_hour_by_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("API_TOKEN", TOKEN)
-    with serving(server):
-        settings = configure(tmp_path, case.source(server.url))
+    servers = {name: case.start() for name, case in CASES.items()}
+    with ExitStack() as serve:
+        for server in servers.values():
+            serve.enter_context(serving(server))
+        settings = configure(tmp_path, {name: CASES[name].source(server.url) for name, server in servers.items()})
         hours = Hours(settings)
-        assert hours.next() == []
-        assert found(settings, "zebracorns") == [case.url]
-        added = case.add(server)
-        assert hours.next() == []
-        assert len(found(settings, "yellowtails")) == 1
-        assert status(settings)["documents"] == 2
+        assert hours.next() == {}
+        urls = {urljoin(server.url, CASES[name].url) for name, server in servers.items()}
+        assert found(settings, "zebracorns") == urls
+        added = {name: CASES[name].add(server) for name, server in servers.items()}
+        assert hours.next() == {}
+        assert len(found(settings, "yellowtails")) == len(CASES)
+        assert documents(settings) == 2 * len(CASES)
 
-        down(server)
-        (problem,) = hours.next()
-        assert "status 503" in problem
-        assert "API_TOKEN" not in problem
-        assert TOKEN not in problem
-        assert (status(settings)["documents"], found(settings, "zebracorns")) == (2, [case.url])
+        for server in servers.values():
+            down(server)
+        problems = hours.next()
+        assert problems.keys() == CASES.keys()
+        for problem in problems.values():
+            assert "status 503" in problem
+            assert TOKEN not in problem
+        assert (documents(settings), found(settings, "zebracorns")) == (2 * len(CASES), urls)
 
-        server.before = lambda _: None
-        server.faults.clear()
-        case.delete(server, added)
-        assert hours.next() == []
-        assert status(settings)["documents"] == 1
-        assert found(settings, "yellowtails") in ([], [case.url])
+        for name, server in servers.items():
+            server.before = lambda _: None
+            server.faults.clear()
+            CASES[name].delete(server, added[name])
+        assert hours.next() == {}
+        assert documents(settings) == len(CASES)
+        assert found(settings, "yellowtails") <= urls
 
 
 def down(server: Api) -> None:
@@ -154,7 +218,7 @@ class Hours:
         self._settings = settings
         self._moment = datetime(2026, 1, 1, tzinfo=UTC)
 
-    def next(self) -> list[str]:
+    def next(self) -> dict[str, str]:
         self._moment += timedelta(hours=1)
         definitions = build_definitions(self._settings)
         with open_instance(self._settings) as instance:
@@ -168,30 +232,37 @@ class Hours:
                     tags=request.tags,
                 )
                 assert run.success
-        assert len(requests) == 1
-        return list(status(self._settings)["unavailable"].values())
+        assert len(requests) == len(self._settings.served_domains)
+        said = (status_document(self._settings, domain) for domain in self._settings.served_domains)
+        return {source: problem for each in said for source, problem in each["unavailable"].items()}
 
 
-def configure(folder: Path, source: Mapping[str, object]) -> Settings:
+def configure(folder: Path, sources: Mapping[str, Mapping[str, object]]) -> Settings:
     # Everything is listed again at every sync: what was deleted is found by the next one.
-    keys = {"id": "remote", **source, "relist_hours": 0.000001}
-    config = {"data_dir": "var", "sources": [keys], "domains": {str(source["domain"]): HASHED}}
+    listed = [{"id": name, **source, "relist_hours": 0.000001} for name, source in sources.items()]
+    config = {
+        "data_dir": "var",
+        "sources": listed,
+        "domains": dict.fromkeys({str(each["domain"]) for each in listed}, HASHED),
+    }
     file = folder / "nornweave.yaml"
     file.write_text(yaml.safe_dump(config), encoding="utf-8")
     return load_settings(file, {})
 
 
-def status(settings: Settings) -> Mapping[str, Any]:
-    return status_document(settings, settings.sources[0].domain)
+def documents(settings: Settings) -> int:
+    return sum(status_document(settings, domain)["documents"] for domain in settings.served_domains)
 
 
-def found(settings: Settings, text: str) -> list[str]:
+def found(settings: Settings, text: str) -> set[str]:
     """Return the addresses of the documents that say a word."""
-    domain: Domain = settings.sources[0].domain
-    with Engine(settings, [domain], watch=False) as engine:
-        answered = answer_document(
-            engine.answer(Question(text=text, now=present(), viewer=OPERATOR, domains=(domain,)))
-        )
     word = text.removesuffix("s")
-    urls = [item["citation"]["url"] for item in answered["items"] if word in item["content"].lower()]
-    return sorted({(url or "").partition("#")[0] for url in urls})
+    urls = set()
+    with Engine(settings, settings.served_domains, watch=False) as engine:
+        for source in settings.sources:
+            question = Question(text=text, now=present(), viewer=OPERATOR, domains=(source.domain,), top_k=20)
+            items = answer_document(engine.answer(question))["items"]
+            saying = [item for item in items if word in item["content"].lower()]
+            # What says the same is one item, with all its places.
+            urls |= {place["url"] for item in saying for place in (item["citation"], *item["corroborated_by"])}
+    return {str(url).partition("#")[0].partition("?")[0] for url in urls}

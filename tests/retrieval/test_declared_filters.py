@@ -347,3 +347,19 @@ def test_random_metadata_is_filtered_as_by_brute_force(
                 if all(key in fields and MEETS[key](fields[key], value) for key, value in values.items())
             }
             assert found(settings, generation, **values) == expected, values
+
+
+def test_keys_are_taken_as_they_are_written(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.txt").write_text("Text.")
+    keys = {"a/b": "one", "x~y": "two", "größe": "three", "back\\slash": "four", "0": "five"}
+    (tmp_path / "side.json").write_text(json.dumps({"a.txt": keys}))
+    filters = [{"key": f"f{number}", "type": "keyword", "from": f"metadata.{key}"} for number, key in enumerate(keys)]
+    source = {"id": "s", "domain": DOCS, "type": "files", "path": "docs", "metadata": "side.json"}
+    configured = {"data_dir": "var", "sources": [source], "domains": {DOCS: {**NO_MODELS, "filters": filters}}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(configured))
+    settings = load_settings(tmp_path / "nornweave.yaml", {})
+    publish(settings, DOCS)
+    with opened(settings, DOCS) as generation:
+        for number, value in enumerate(keys.values()):
+            assert found(settings, generation, **{f"f{number}": value}) == {"a.txt"}

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
@@ -100,6 +100,14 @@ class Answer:
         return content
 
     @property
+    def moment(self) -> float:
+        """Return when it was made, in seconds since 1970, by the server's clock; by ours if the server does not say."""
+        try:
+            return parsedate_to_datetime(self.headers.get("date", "")).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            return time.time()
+
+    @property
     def following(self) -> str | None:
         """Return the address of the next page, as the ``Link`` header names it."""
         match = re.search(r'<([^<>]{1,4000})>\s*;[^<>,]*\brel="?next\b', self.headers.get("link", ""))
@@ -117,6 +125,7 @@ class ApiClient:
         auth: tuple[str, str] | None = None,
         token: str | None = None,
         token_name: str = "token",  # noqa: S107 - a name, not a token
+        secrets: Mapping[str, str] | None = None,
         advice: Mapping[int, str] | None = None,
         hosts: frozenset[str] = frozenset(),
         limits: Limits | None = None,
@@ -129,6 +138,7 @@ class ApiClient:
             auth: user and password or token, sent as HTTP Basic.
             token: sent as a bearer token.
             token_name: where the secret comes from, for messages, such as the environment variable's name.
+            secrets: parameters of the query that every request has and no message shows.
             advice: status → what to do.
             hosts: further hosts that may be asked, ``host`` or ``host:port``, by the API's scheme or by https; they
                 must not be given where there is a token.
@@ -137,12 +147,14 @@ class ApiClient:
         Raises:
             ConfigError: the address or the token has the wrong form, or the token would be sent unencrypted.
         """
-        secret = token or (auth[1] if auth else None)
-        _check(base_url, secret, token_name)
+        self._secrets = dict(secrets or {})
+        self._unshown = [each for each in (token, auth and auth[1], *self._secrets.values()) if each]
+        for secret in self._unshown or (None,):
+            _check(base_url, secret, token_name)
         self.limits = limits or Limits()
         self._base = base_url.rstrip("/") + "/"
         self._host = urlsplit(self._base)[:2]
-        if hosts and secret:
+        if hosts and self._unshown:
             raise ConfigError(f"{token_name}: expected no token where several hosts are asked")
         self._hosts = hosts
         self._token_name = token_name
@@ -204,6 +216,12 @@ class ApiClient:
             )
         time.sleep(seconds)
 
+    def hide(self, text: str) -> str:
+        """Return what a server said without the secrets, which it may repeat."""
+        for secret in self._unshown:
+            text = text.replace(secret, "…").replace(quote(secret, safe=""), "…")
+        return text
+
     def _ask(
         self,
         method: str,
@@ -251,7 +269,8 @@ class ApiClient:
     ) -> Answer:
         """Send one request and follow its redirects on the hosts that may be asked."""
         for _ in range(_MAX_REDIRECTS + 1):
-            request = self._client.build_request(method, url, params=parameters or None, headers=headers, json=body)
+            query = {**(parameters or {}), **self._secrets} or None
+            request = self._client.build_request(method, url, params=query, headers=headers, json=body)
             answer = self._receive(request, wanted)
             target = answer.headers.get("location")
             if not follow or answer.status not in _REDIRECTS or not target:
@@ -264,16 +283,15 @@ class ApiClient:
         deadline = time.monotonic() + self.limits.request_s
         response = self._client.send(request, stream=True)
         try:
-            answer = Answer(str(response.url), response.status_code, response.headers, b"")
+            answer = Answer(self._shown(response.url), response.status_code, response.headers, b"")
             if wanted is not None and not wanted(answer):
                 return answer
             content = bytearray()
             for piece in response.iter_bytes():
                 content += piece
                 if len(content) > self.limits.max_bytes:
-                    raise AnswerError(
-                        f"{request.url}: an answer of more than {self.limits.max_bytes:,} bytes; expected a page"
-                    )
+                    url, limit = self._shown(request.url), f"{self.limits.max_bytes:,}"
+                    raise AnswerError(f"{url}: an answer of more than {limit} bytes; expected a page")
                 if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("the answer did not end in time", request=request)
             return Answer(answer.url, answer.status, answer.headers, bytes(content))
@@ -287,7 +305,12 @@ class ApiClient:
             host = ("", "")
         is_further = host[1] in self._hosts and host[0] in (self._host[0], "https")
         if host != self._host and not is_further:
-            raise OtherHostError(f"{self._base}: leads to {url!r} on another host; check the address")
+            raise OtherHostError(f"{self._base}: leads to {self.hide(url)!r} on another host; check the address")
+
+    def _shown(self, url: httpx.URL) -> str:
+        for name in self._secrets:
+            url = url.copy_remove_param(name)
+        return str(url)
 
     def _backoff(self, attempt: int) -> float:
         return min(self.limits.backoff_s * 2.0**attempt, self.limits.max_wait_s)

@@ -35,6 +35,11 @@ class Record:
     body: Body
 
 
+def left_out(path: str, reason: str) -> Record:
+    """Return the record of what is left out, such as one channel of many that refuses."""
+    return Record(key=f"{LEFT_OUT}{path}", document="", body={"path": path, "reason": reason})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """What one step of a pass brought; it is stored as a whole or not at all.

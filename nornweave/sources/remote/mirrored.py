@@ -32,6 +32,7 @@ class MirroredSource:
         folder: Path,
         *,
         relist_s: float = 86_400.0,
+        problem: str | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         """Store the parameters; nothing is read yet.
@@ -41,12 +42,14 @@ class MirroredSource:
             feed: the API.
             folder: where the mirror is kept.
             relist_s: seconds from one full listing to the next.
+            problem: why the API cannot be asked, if so; what was read of it stays.
             now: seconds since 1970.
         """
         self.id = id
         self._feed = feed
         self._mirror = Mirror(folder / f"{id}.sqlite", feed.scope)
         self._relist_s = relist_s
+        self._problem = problem
         self._now = now
         self._watcher: Watcher = lambda *_: None
 
@@ -70,6 +73,7 @@ class MirroredSource:
         Raises:
             SourceUnavailableError: the API refuses, does not answer, or answers nonsense.
         """
+        self._require_access()
         with _told():
             next(self._feed.pages(Pass(is_full=True), NOTHING_KNOWN), None)
 
@@ -127,6 +131,7 @@ class MirroredSource:
 
     def _pull(self, mirror: Mirror) -> None:
         """Read the API to the end of a pass."""
+        self._require_access()
         now = self._now()
         reading = mirror.begin(full=self._is_due(mirror.state(), now))
         with _told():
@@ -142,6 +147,10 @@ class MirroredSource:
             mirror.store(page, reading.number)
             expected = page.expected if page.expected is not None else expected
             self._watcher(*mirror.totals(), expected)
+
+    def _require_access(self) -> None:
+        if self._problem:
+            raise SourceUnavailableError(self._problem)
 
     def _is_due(self, before: Reading, now: float) -> bool:
         return not before.full_at or now - before.full_at >= self._relist_s
