@@ -23,6 +23,7 @@ from evals.apis.jira import SITE, USER, JiraServer
 from evals.apis.server import Api, Reply, serving
 from evals.apis.slack import SlackServer
 from evals.apis.stackexchange import StackExchangeServer
+from nornweave.access.viewer import OPERATOR
 from nornweave.engine import Engine
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings, load_settings
@@ -259,7 +260,7 @@ def found(settings: Settings, text: str) -> set[str]:
     urls = set()
     with Engine(settings, settings.served_domains, watch=False) as engine:
         for source in settings.sources:
-            question = Question(text=text, now=present(), domains=(source.domain,), top_k=20)
+            question = Question(text=text, now=present(), viewer=OPERATOR, domains=(source.domain,), top_k=20)
             items = answer_document(engine.answer(question))["items"]
             saying = [item for item in items if word in item["content"].lower()]
             # What says the same is one item, with all its places.

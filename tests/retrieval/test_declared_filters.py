@@ -131,7 +131,9 @@ def test_every_origin_and_type_is_found_exactly(
 
 def test_a_filter_is_exact_before_ranking(settings: Settings) -> None:
     with ThreadPoolExecutor(4) as executor, agent_of(settings, DOCS, executor) as agent:
-        question = Question(text="say", now=present(), filters={DOCS: {"severity": {"min": 9}}}, top_k=10)
+        question = Question(
+            text="say", now=present(), viewer=OPERATOR, filters={DOCS: {"severity": {"min": 9}}}, top_k=10
+        )
         response = agent.recall(question)
     assert [item.citation.source_path for item in response.items] == [PLAIN]
     assert response.total_searched == 1
@@ -145,7 +147,11 @@ def test_an_error_category_reaches_expansion(tmp_path: Path) -> None:
     publish(settings, DOCS)
     with ThreadPoolExecutor(4) as executor, agent_of(settings, DOCS, executor) as agent:
         question = Question(
-            text="payment is down", now=present(), filters={DOCS: {"error_category": "infra_error"}}, expand="on"
+            text="payment is down",
+            now=present(),
+            viewer=OPERATOR,
+            filters={DOCS: {"error_category": "infra_error"}},
+            expand="on",
         )
         response = agent.recall(question)
     assert "payment is down infrastructure" in response.expansions
@@ -187,7 +193,7 @@ def test_a_new_filter_is_indexed_without_reading_or_embedding_anything(tmp_path:
     assert synced(settings).published is False
     settings = write(tmp_path, FILTERS)
     with ThreadPoolExecutor(2) as executor, agent_of(settings, DOCS, executor) as agent:
-        question = Question(text="say", now=present(), filters={DOCS: {"service": "cards"}})
+        question = Question(text="say", now=present(), viewer=OPERATOR, filters={DOCS: {"service": "cards"}})
         before = agent.recall(question)
         assert before.items == ()
         assert "filters were declared anew" in " ".join(before.notices)
