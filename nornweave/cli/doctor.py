@@ -12,6 +12,7 @@ from rich.text import Text
 
 from nornweave.cli.options import JsonOption, output, settings_of
 from nornweave.doctor.findings import Finding
+from nornweave.errors import ConfigError
 from nornweave.settings import Settings
 from nornweave.text.terminal import print_json
 from nornweave.types import present
@@ -53,11 +54,43 @@ def examine(settings: Settings) -> Iterator[Finding]:
     remedy = "stop it, or take another port: `nornweave serve --port N`, FUSION_PORT"
     yield machine.look_at_port("the page and the API", default_port(None, os.environ), remedy)
     yield machine.look_at_port("Dagster's UI", 3000, "stop it, or take another port: `nornweave up --dagster-port N`")
+    yield from look_at_access(settings)
     for source in settings.sources:
         yield workspace.look_at_source(settings, source, os.environ)
     yield from workspace.look_at_models(settings, domains)
     for domain in domains:
         yield from workspace.look_at_index(settings, domain)
+
+
+def look_at_access(settings: Settings) -> Iterator[Finding]:
+    """Say whether somebody is in the groups that sources name, and whether tokens can be checked."""
+    from api.access.keys import SigningKeys
+    from api.errors import ProblemError
+    from nornweave.access.tokens import read_tokens
+
+    restricted = [source.id for source in settings.sources if source.access]
+    access = settings.access
+    if access is None:
+        if restricted:
+            text = "names groups, and nothing says who is in one: `nornweave serve` refuses to start"
+            yield Finding(
+                "access", restricted[0], "error", text, "add 'access: {tokens: ./tokens.yaml}' to nornweave.yaml"
+            )
+        return
+    if access.tokens is not None:
+        try:
+            yield Finding("access", str(access.tokens), "ok", f"{len(read_tokens(access.tokens)):,} tokens")
+        except ConfigError as error:
+            remedy = "`nornweave token --group NAME` prints a token and its line for the file"
+            yield Finding("access", str(access.tokens), "error", str(error), remedy)
+    if access.oidc is not None:
+        keys = SigningKeys(access.oidc)
+        try:
+            keys.usable(None, access.oidc.algorithms[0])
+            yield Finding("access", access.oidc.issuer, "ok", "its keys can be read")
+        except ProblemError:
+            remedy = "check 'issuer' and 'jwks', and that this machine reaches them; the log says what was answered"
+            yield Finding("access", access.oidc.issuer, "error", "its keys cannot be read", remedy)
 
 
 def _print(finding: Finding) -> None:

@@ -103,6 +103,24 @@ def test_a_model_that_is_not_there(workspace: Path) -> None:
     assert "domains.<name>.embedding.model" in found["remedy"]
 
 
+def test_groups_that_nobody_is_in(workspace: Path) -> None:
+    docs = {"id": "docs", "domain": "documentation", "type": "files", "path": "docs", "access": ["staff"]}
+    configure(workspace, [docs])
+    assert "refuses to start" in examined(workspace, 1)["access docs"]["text"]
+    configure(workspace, [docs], access={"tokens": "tokens.yaml"})
+    file = f"{workspace}/tokens.yaml"
+    assert "nornweave token" in examined(workspace, 1)[f"access {file}"]["remedy"]
+    made = json.loads(nornweave(workspace, "token", "--group", "staff", "--json").stdout)
+    (workspace / "tokens.yaml").write_text(made["line"] + "\n")
+    assert examined(workspace, 0)[f"access {file}"]["text"] == "1 tokens"
+
+
+def test_an_identity_provider_that_does_not_answer(workspace: Path) -> None:
+    oidc = {"issuer": "http://127.0.0.1:9", "audience": "nornweave"}
+    configure(workspace, [], access={"oidc": oidc})
+    assert examined(workspace, 1)["access http://127.0.0.1:9"]["level"] == "error"
+
+
 def test_a_wrong_configuration_is_told_before_anything_else(workspace: Path) -> None:
     configure(workspace, [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs", "pfad": "x"}])
     done = nornweave(workspace, "doctor")
