@@ -107,7 +107,7 @@ def test_conflicts_stay_below_the_limit(settings: Settings) -> None:
     engine = MemoryEngine(MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION))
     entries = [wordy(number) for number in range(40)]
     ledger: LedgerDocument = {"made_at": None, "generations": {}, "open": entries, "settled": [], "notices": []}
-    engine.conflicts = lambda: ledger  # type: ignore[method-assign]
+    engine.conflicts = lambda _: ledger  # type: ignore[method-assign]
 
     async def test(client: Client) -> None:
         page = await result(client, "conflicts")

@@ -384,7 +384,7 @@ def test_the_pages_of_the_ledger_hold_every_entry_once(settings: Settings) -> No
         "settled": [],
         "notices": ["code: read from gen-1, published is gen-2"],
     }
-    engine.conflicts = lambda: ledger  # type: ignore[method-assign]
+    engine.conflicts = lambda _: ledger  # type: ignore[method-assign]
 
     async def test(client: Client) -> None:
         page: Mapping[str, Any] = await result(client, "conflicts")

@@ -98,4 +98,7 @@ def test_an_api_that_refuses_is_named_and_its_documents_stay(workspace: Path, gi
     said = run(workspace, "sync", "--dry-run", "--source", "issues", code=1)["conversations"]
     assert "no JSON in the answer" in said["unavailable"]["issues"]
     found = nornweave(workspace, "query", "refunds bank", "--domain", "conversations", "--json")
-    assert json.loads(found.stdout)["items"][0]["citation"]["url"] == f"https://github.com/{REPOSITORY}/issues/1"
+    assert (
+        json.loads(found.stdout)["items"][0]["citation"]["url"]
+        == f"https://github.com/{REPOSITORY}/issues/1#issuecomment-1001"
+    )

@@ -43,7 +43,9 @@ def pdf(text: str = "", *, password: str = "") -> bytes:
         if text:
             page.insert_text((72, 72), text)
         else:
-            page.insert_image(page.rect, pixmap=pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 40, 40)))
+            grey = pymupdf.Pixmap(pymupdf.csRGB, pymupdf.IRect(0, 0, 40, 40))
+            grey.clear_with(200)  # what lies in fresh memory may look like text
+            page.insert_image(page.rect, pixmap=grey)
         locked = {"encryption": pymupdf.PDF_ENCRYPT_AES_256, "user_pw": password} if password else {}
         return bytes(document.tobytes(**locked))
 

@@ -6,7 +6,7 @@ import re
 import struct
 
 import pytest
-from test_formats import presentation, read, word_document, workbook
+from test_office_formats import presentation, read, word_document, workbook
 
 from evals.fuzz.packed import archive, docx, epub, word_file
 from evals.fuzz.targets import TARGETS
