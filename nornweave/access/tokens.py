@@ -22,7 +22,7 @@ from nornweave.errors import ConfigError
 
 PREFIX = "nw_"
 MAX_BYTES = 8 << 20
-_HASH = re.compile(r"sha256:[0-9a-f]{64}")
+_HASH = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 _KEYS = frozenset({"groups", "name", "expires"})
 
 
@@ -68,7 +68,8 @@ def line_of(token: str, groups: Sequence[str], name: str = "", expires: date | N
 def read_tokens(file: Path) -> Mapping[str, TokenEntry]:
     """Read a file of tokens; return its entries by hash.
 
-    A YAML or JSON mapping of hash → groups, or of hash → ``{groups: […], name: …, expires: 2027-01-31}``.
+    A YAML or JSON mapping of hash → groups, or of hash → ``{groups: […], name: …, expires: 2027-01-31}``. A hash is the
+    SHA-256 of the token in hexadecimal digits, with or without ``sha256:`` before it.
 
     Raises:
         ConfigError: it is missing, unreadable or broken; nothing of a secret is repeated.
@@ -93,8 +94,8 @@ def read_tokens(file: Path) -> Mapping[str, TokenEntry]:
 
 
 def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
-    hashed = str(key).lower()
-    if not _HASH.fullmatch(hashed):
+    match = _HASH.fullmatch(str(key).lower())
+    if match is None:
         raise _broken(file, f"key {place} is no hash (it is not shown: it may be a token)")
     stated = fields if isinstance(fields, dict) else {"groups": fields}
     if unknown := sorted(str(key) for key in stated if key not in _KEYS):
@@ -103,7 +104,7 @@ def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
     if not isinstance(groups, list) or not all(isinstance(one, str) and group_name(one) for one in groups):
         raise _broken(file, f"the groups of entry {place} are no list of names")
     return TokenEntry(
-        hashed=hashed,
+        hashed=f"sha256:{match[1]}",
         groups=frozenset(map(group_name, groups)),
         name=str(stated.get("name", "")),
         expires=_moment(file, place, stated.get("expires")),

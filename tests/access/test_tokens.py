@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,8 @@ def test_a_list_of_groups_is_enough(tmp_path: Path) -> None:
     file = tmp_path / "tokens.yaml"
     file.write_text(f"{hash_of('one')}: [staff]\n{hash_of('two').upper().replace('SHA', 'sha')}: []\n")
     assert {entry.groups for entry in read_tokens(file).values()} == {frozenset({"staff"}), frozenset()}
+    file.write_text(f'"{sha256(b"three").hexdigest()}": [board]')
+    assert read_tokens(file)[hash_of("three")].groups == {"board"}
     file.write_text("")
     assert read_tokens(file) == {}
 
