@@ -10,6 +10,7 @@ import pytest
 from corruption import corrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interruptions import list_interrupted
 
 from evals.apis.confluence import SITE, TOKEN, USER, ConfluenceServer, large
 from evals.apis.server import HANG_UP, Reply, serving
@@ -371,22 +372,13 @@ def _change(wiki: ConfluenceServer, choose: random.Random, *, kinds: int) -> Non
 
 def _interrupt(source: Source, wiki: ConfluenceServer, choose: random.Random) -> None:
     """List with a server that fails for good after some requests, while the site changes."""
-    fails_at = len(wiki.requests) + choose.randint(1, 10)
-
-    def fail(_: object) -> None:
-        if len(wiki.requests) >= fails_at:
-            wiki.faults.append(choose.choice([HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({}, 401)]))
-        elif choose.random() < 0.3:
-            _change(wiki, choose, kinds=9)
-
-    wiki.before = fail
-    try:
-        source.source.list()
-    except SourceUnavailableError:
-        pass
-    finally:
-        wiki.before = lambda _: None
-        wiki.faults.clear()
+    list_interrupted(
+        source.source,
+        wiki,
+        choose,
+        within=10,
+        meanwhile=lambda: choose.random() < 0.3 and _change(wiki, choose, kinds=9),
+    )
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interruptions import list_interrupted
 
 from evals.apis.github import REPOSITORY, TOKEN, GithubServer, large
-from evals.apis.server import HANG_UP, Reply, serving
+from evals.apis.server import Reply, serving
 from nornweave.errors import ConfigError, SourceUnavailableError
 from nornweave.sources.github import github_document
 from nornweave.sources.remote.api_client import Limits
@@ -264,20 +265,7 @@ def _change(github: GithubServer, choose: random.Random, kinds: Sequence[int] = 
 
 def _interrupt(source: Source, github: GithubServer, choose: random.Random) -> None:
     """List with a server that fails for good after some requests, while the repository changes."""
-    fails_at = len(github.requests) + choose.randint(1, 8)
-
-    def fail(_: object) -> None:
-        if len(github.requests) >= fails_at:
-            github.faults.append(choose.choice([HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({}, 401)]))
-
-    github.before = fail
-    try:
-        source.source.list()
-    except SourceUnavailableError:
-        pass
-    finally:
-        github.before = lambda _: None
-        github.faults.clear()
+    list_interrupted(source.source, github, choose)
 
 
 def test_a_large_repository_is_read_in_pages_and_its_second_pass_is_small(tmp_path: Path) -> None:

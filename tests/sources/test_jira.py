@@ -10,9 +10,10 @@ import pytest
 from corruption import corrupted
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interruptions import list_interrupted
 
 from evals.apis.jira import SITE, TOKEN, USER, JiraServer, adf, large
-from evals.apis.server import HANG_UP, Reply, serving
+from evals.apis.server import Reply, serving
 from nornweave.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.parsing.jira import jira_document
 from nornweave.retrieval.passage_url import passage_url
@@ -394,22 +395,13 @@ def _change(jira: JiraServer, choose: random.Random, *, kinds: int) -> None:
 
 def _interrupt(source: Source, jira: JiraServer, choose: random.Random) -> None:
     """List with a server that fails for good after some requests, while the site changes."""
-    fails_at = len(jira.requests) + choose.randint(1, 10)
-
-    def fail(_: object) -> None:
-        if len(jira.requests) >= fails_at:
-            jira.faults.append(choose.choice([HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({}, 401)]))
-        elif choose.random() < 0.3:
-            _change(jira, choose, kinds=9)
-
-    jira.before = fail
-    try:
-        source.source.list()
-    except SourceUnavailableError:
-        pass
-    finally:
-        jira.before = lambda _: None
-        jira.faults.clear()
+    list_interrupted(
+        source.source,
+        jira,
+        choose,
+        within=10,
+        meanwhile=lambda: choose.random() < 0.3 and _change(jira, choose, kinds=9),
+    )
 
 
 @settings(max_examples=40, deadline=None)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interruptions import list_interrupted
 
 from evals.apis.server import HANG_UP, Reply, serving
 from evals.apis.slack import TOKEN, SlackServer, large, small
@@ -508,23 +509,19 @@ def _change(slack: SlackServer, choose: random.Random, *, edits_replies: bool = 
 
 def _interrupt(source: Source, slack: SlackServer, choose: random.Random) -> None:
     """List with a server that fails for good after some requests."""
-    fails_at = len(slack.requests) + choose.randint(1, 12)
-    fault = choose.choice(
-        [HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({"ok": False, "error": "invalid_auth"}), Reply({"ok": True})]
+    list_interrupted(
+        source.source,
+        slack,
+        choose,
+        faults=[
+            HANG_UP,
+            Reply({}, 500),
+            Reply(b"<html>"),
+            Reply({"ok": False, "error": "invalid_auth"}),
+            Reply({"ok": True}),
+        ],
+        within=12,
     )
-
-    def fail(_: object) -> None:
-        if len(slack.requests) >= fails_at:
-            slack.faults.append(fault)
-
-    slack.before = fail
-    try:
-        source.source.list()
-    except SourceUnavailableError:
-        pass
-    finally:
-        slack.before = lambda _: None
-        slack.faults.clear()
 
 
 JSON = st.recursive(

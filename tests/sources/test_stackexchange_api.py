@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interruptions import list_interrupted
 
 from evals.apis.server import HANG_UP, Reply, serving
 from evals.apis.stackexchange import BASE, KEY, SITE, StackExchangeServer, large, small
@@ -335,21 +336,12 @@ def _change(site: StackExchangeServer, choose: random.Random, *, deletes: bool =
 
 def _interrupt(source: Source, site: StackExchangeServer, choose: random.Random) -> None:
     """List with a server that fails for good after some requests."""
-    fails_at = len(site.requests) + choose.randint(1, 8)
-    fault = choose.choice([HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({"items": None}), Reply({}, 404)])
-
-    def fail(_: object) -> None:
-        if len(site.requests) >= fails_at:
-            site.faults.append(fault)
-
-    site.before = fail
-    try:
-        source.source.list()
-    except SourceUnavailableError:
-        pass
-    finally:
-        site.before = lambda _: None
-        site.faults.clear()
+    list_interrupted(
+        source.source,
+        site,
+        choose,
+        faults=[HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({"items": None}), Reply({}, 404)],
+    )
 
 
 JSON = st.recursive(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from interruptions import list_interrupted
 
 from evals.apis.server import HANG_UP, Reply, serving
 from evals.apis.site import SiteServer, large, small
@@ -551,17 +552,4 @@ def _change(site: SiteServer, choose: random.Random) -> None:
 
 
 def _interrupt(source: Source, site: SiteServer, choose: random.Random) -> None:
-    fails_at = len(site.requests) + choose.randint(1, 8)
-
-    def fail(_: object) -> None:
-        if len(site.requests) >= fails_at:
-            site.faults.append(choose.choice([HANG_UP, Reply(b"", 500), Reply(b"", 429), Reply(b"", 403)]))
-
-    site.before = fail
-    try:
-        source.list()
-    except SourceUnavailableError:
-        pass
-    finally:
-        site.before = lambda _: None
-        site.faults.clear()
+    list_interrupted(source, site, choose, faults=[HANG_UP, Reply(b"", 500), Reply(b"", 429), Reply(b"", 403)])
