@@ -6,17 +6,13 @@ changed, a pass is four requests, three of which GitHub does not count.
 
 Discussions are read by GraphQL, which needs a token.
 
-Source: docs.github.com/rest (2022-11-28) and docs.github.com/graphql.
+Source: docs.github.com/rest (2022-11-28).
 """
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from nornweave.errors import ConfigError, SourceUnavailableError
@@ -25,19 +21,15 @@ from nornweave.parsing.isolated import parse_apart
 from nornweave.sources.github import read_issue, write_issues
 from nornweave.sources.remote.api_client import Answer, ApiClient, Limits
 from nornweave.sources.remote.feed import Body, Known, Page, Pass, Record
-from nornweave.types import Document, Domain, Entry, JsonValue, SourceId
-
-log = logging.getLogger(__name__)
+from nornweave.sources.remote.github_discussions import Discussions
+from nornweave.sources.remote.github_steps import MAX_PAGES, Step, moment_of, too_many
+from nornweave.types import Document, Domain, Entry, SourceId
 
 API_VERSION = "2022-11-28"
 PUBLIC_API = "https://api.github.com"
 PER_PAGE = 100
 STAGES = ("issues", "comments", "review_comments", "discussions")
 _PATHS = {"issues": "issues", "comments": "issues/comments", "review_comments": "pulls/comments"}
-# A server whose clock is ahead of its database would hide what changes in between.
-_OVERLAP = timedelta(minutes=2)
-# 200,000 issues; a server that sends more pages than this sends the same ones for ever.
-_MAX_PAGES = 2_000
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", re.ASCII)
 _NUMBER = re.compile(r"/(?:issues|pulls|pull)/(\d{1,12})")
 # What is stored of an answer.
@@ -45,36 +37,6 @@ _FIELDS = (
     *("id", "node_id", "number", "title", "body", "state", "html_url", "created_at", "updated_at", "submitted_at"),
     *("comments", "path", "line", "original_line"),
 )
-_DISCUSSIONS = """
-query ($owner: String!, $name: String!, $after: String, $field: DiscussionOrderField!, $direction: OrderDirection!) {
-  repository(owner: $owner, name: $name) {
-    discussions(first: 25, after: $after, orderBy: {field: $field, direction: $direction}) {
-      totalCount
-      pageInfo { hasNextPage endCursor }
-      nodes {
-        id number title body url createdAt updatedAt author { login } category { name } isAnswered
-        labels(first: 20) { nodes { name } }
-        comments(first: 50) { pageInfo { hasNextPage endCursor } nodes { ...said } }
-      }
-    }
-  }
-}
-"""
-_COMMENTS = """
-query ($owner: String!, $name: String!, $number: Int!, $after: String) {
-  repository(owner: $owner, name: $name) {
-    discussion(number: $number) {
-      comments(first: 50, after: $after) { pageInfo { hasNextPage endCursor } nodes { ...said } }
-    }
-  }
-}
-"""
-_SAID = """
-fragment said on DiscussionComment {
-  id body createdAt author { login }
-  replies(first: 50) { nodes { id body createdAt author { login } } }
-}
-"""
 
 
 class GithubFeed:
@@ -107,7 +69,6 @@ class GithubFeed:
         if not _REPOSITORY.fullmatch(repository):
             raise ConfigError(f"repository: {repository!r}; expected 'owner/name'")
         self._repository = repository
-        self._has_token = bool(token)
         self._api_url = api_url.rstrip("/")
         self._client = ApiClient(
             self._api_url,
@@ -117,6 +78,7 @@ class GithubFeed:
             advice=_advice(repository, token_name),
             limits=limits,
         )
+        self._discussions = Discussions(self._client, repository, self._api_url) if token else None
 
     @property
     def scope(self) -> str:
@@ -165,31 +127,31 @@ class GithubFeed:
         """Build the document."""
         return parse_apart("github", source_id, entry, raw)
 
-    def _read(self, stage: str, state: Pass, url: str | None, since: dict[str, Any], known: Known) -> Iterator[_Step]:
+    def _read(self, stage: str, state: Pass, url: str | None, since: dict[str, Any], known: Known) -> Iterator[Step]:
         """Read one list; bring ``since`` up to date for the next pass."""
         if stage == "discussions":
-            yield from self._discussions(state, url, since)
+            yield from self._discussions.steps(state, url, since) if self._discussions else (Step(is_end=True),)
             return
         before = {} if state.is_full else (state.since or {}).get(stage) or {}
-        for _ in range(_MAX_PAGES):
+        for _ in range(MAX_PAGES):
             answer = self._page_of(stage, url, before)
             if answer.status == 304:
-                yield _Step(is_end=True)
+                yield Step(is_end=True)
                 return
             listed = _list(answer)
             if url is None:
-                since[stage] = {"at": before.get("at") or _moment_of(answer), "etag": answer.headers.get("etag")}
+                since[stage] = {"at": before.get("at") or moment_of(answer), "etag": answer.headers.get("etag")}
             if not state.is_full:
                 since[stage] = _moved(since[stage], listed)
             if stage == "issues":
                 yield from self._issues(listed, known, here=url)
             else:
-                yield _Step(records=tuple(record for each in listed for record in _comment(stage, each)), url=url)
+                yield Step(records=tuple(record for each in listed for record in _comment(stage, each)), url=url)
             url = answer.following
-            yield _Step(url=url, is_end=url is None)
+            yield Step(url=url, is_end=url is None)
             if url is None:
                 return
-        raise _too_many(stage)
+        raise too_many(stage)
 
     def _page_of(self, stage: str, url: str | None, before: Mapping[str, Any]) -> Answer:
         if url is not None:
@@ -204,7 +166,7 @@ class GithubFeed:
         address = f"repos/{self._repository}/{_PATHS[stage]}"
         return self._client.get(address, parameters, headers=headers, allowed=frozenset({304}))
 
-    def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[_Step]:
+    def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[Step]:
         """Store issues, and what the lists do not tell: the reviews of pull requests, and lost comments.
 
         A pull request is stored together with its reviews, so that an interrupted pass asks only for those it lacks.
@@ -221,9 +183,9 @@ class GithubFeed:
             else:
                 plain.append(record)
                 confirmed.append(f"{record.document}/review/")
-        yield _Step(records=tuple(plain), confirmed=tuple(confirmed), url=here)
+        yield Step(records=tuple(plain), confirmed=tuple(confirmed), url=here)
 
-    def _with_parts(self, record: Record, *, is_pull: bool, has_lost: bool, here: str | None) -> _Step:
+    def _with_parts(self, record: Record, *, is_pull: bool, has_lost: bool, here: str | None) -> Step:
         document, number = record.document, record.document.rpartition("/")[2]
         records, gone = [record], []
         if is_pull:
@@ -234,105 +196,17 @@ class GithubFeed:
             gone.append(f"{document}/comment/")
             comments = self._all(f"repos/{self._repository}/issues/{number}/comments")
             records += [_said(document, "comment", each) for each in comments]
-        return _Step(records=tuple(records), gone=tuple(gone), url=here)
+        return Step(records=tuple(records), gone=tuple(gone), url=here)
 
     def _all(self, address: str) -> Iterator[Mapping[str, Any]]:
         parameters: dict[str, str | int] = {"per_page": PER_PAGE}
-        for _ in range(_MAX_PAGES):
+        for _ in range(MAX_PAGES):
             answer = self._client.get(address, parameters)
             yield from _list(answer)
             if answer.following is None:
                 return
             address, parameters = answer.following, {}
-        raise _too_many(address)
-
-    def _discussions(self, state: Pass, cursor: str | None, since: dict[str, Any]) -> Iterator[_Step]:
-        """Read discussions: in a full pass all of them, else back to those that were read already."""
-        if not self._has_token:
-            yield _Step(is_end=True)
-            return
-        before = {} if state.is_full else (state.since or {}).get("discussions") or {}
-        order = {"field": "CREATED_AT", "direction": "ASC"} if state.is_full else _NEWEST_FIRST
-        for _ in range(_MAX_PAGES):
-            answer, repository = self._query(_DISCUSSIONS, {"after": cursor, **order})
-            connection = repository.get("discussions") if repository else None
-            if not isinstance(connection, dict):
-                yield _Step(confirmed=("discussions/",), is_end=True)
-                return
-            nodes = mappings(connection.get("nodes"))
-            if cursor is None:
-                newest = nodes[0].get("updatedAt") if nodes and not state.is_full else None
-                since["discussions"] = {"at": newest or before.get("at") or _moment_of(answer)}
-            fresh = [each for each in nodes if str(each.get("updatedAt") or "") >= (before.get("at") or "")]
-            records: list[Record] = []
-            gone: list[str] = []
-            for each in fresh:
-                gone.append(f"discussions/{each['number']}/")
-                records += self._discussion(each)
-            following = _next(connection) if len(fresh) == len(nodes) else None
-            yield _Step(records=tuple(records), gone=tuple(gone), url=following, is_end=following is None)
-            if following is None:
-                return
-            cursor = following
-        raise _too_many("discussions")
-
-    def _discussion(self, content: Mapping[str, Any]) -> Iterator[Record]:
-        document = f"discussions/{content['number']}"
-        state = "answered" if content.get("isAnswered") else "open"
-        kept = {key: content.get(key) for key in ("id", "number", "title", "body", "createdAt", "updatedAt", "author")}
-        labels = [each.get("name") for each in mappings((content.get("labels") or {}).get("nodes"))]
-        yield Record(
-            key=f"{document}/0",
-            document=document,
-            body={**kept, "html_url": content.get("url"), "state": state, "labels": labels},
-        )
-        comments = content.get("comments") or {}
-        for _ in range(_MAX_PAGES):
-            for each in mappings(comments.get("nodes")):
-                replies = mappings((each.get("replies") or {}).get("nodes"))
-                for said in (each, *replies):
-                    body = {key: said.get(key) for key in ("id", "body", "createdAt", "author")}
-                    yield Record(key=f"{document}/comment/{said['id']}", document=document, body=body)
-            cursor = _next(comments)
-            if cursor is None:
-                return
-            _, repository = self._query(_COMMENTS, {"number": content["number"], "after": cursor})
-            comments = ((repository or {}).get("discussion") or {}).get("comments") or {}
-        raise _too_many(document)
-
-    def _query(self, query: str, variables: Mapping[str, JsonValue]) -> tuple[Answer, Mapping[str, Any] | None]:
-        """Ask GraphQL about the repository; ``None`` where the token may not read what is asked for.
-
-        Raises:
-            SourceUnavailableError: GraphQL answers with another error.
-        """
-        owner, _, name = self._repository.partition("/")
-        body = {"query": query + _SAID, "variables": {"owner": owner, "name": name, **variables}}
-        answer = self._client.post(f"{self._api_url.removesuffix('/v3')}/graphql", body)
-        content = answer.mapping()
-        repository = (as_is(content.get("data"), dict) or {}).get("repository")
-        errors = mappings(content.get("errors"))
-        if errors and {each.get("type") for each in errors} <= {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
-            log.warning("discussions of %s are left out: %s", self._repository, errors[0].get("message"))
-            return answer, None
-        if errors or not isinstance(repository, dict):
-            problem = errors[0].get("message") if errors else "no repository in the answer"
-            raise SourceUnavailableError(f"discussions of {self._repository}: {str(problem)[:300]}")
-        return answer, repository
-
-
-_NEWEST_FIRST = {"field": "UPDATED_AT", "direction": "DESC"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
-    """A part of a list; ``url`` is the page to go on with, ``None`` for the first one."""
-
-    records: tuple[Record, ...] = ()
-    confirmed: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    url: str | None = None
-    is_end: bool = False
+        raise too_many(address)
 
 
 def _issue(content: Mapping[str, Any]) -> Record:
@@ -370,25 +244,6 @@ def _moved(since: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> dic
     """Move ``since`` to the newest change; the ETag is of a list that begins elsewhere then."""
     newest = max((str(each.get("updated_at") or "") for each in listed), default="")
     return {"at": newest, "etag": None} if newest > since["at"] else dict(since)
-
-
-def _moment_of(answer: Answer) -> str:
-    """Return when an answer was made, by its server's clock, less some overlap."""
-    try:
-        moment = parsedate_to_datetime(answer.headers.get("date", ""))
-    except (ValueError, TypeError):
-        moment = datetime.now(UTC)
-    return (moment - _OVERLAP).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def _next(connection: Mapping[str, Any]) -> str | None:
-    """Return the cursor of the next page of a GraphQL connection."""
-    page = connection.get("pageInfo") or {}
-    return page.get("endCursor") if page.get("hasNextPage") else None
-
-
-def _too_many(place: str) -> SourceUnavailableError:
-    return SourceUnavailableError(f"{place}: more than {_MAX_PAGES} pages; expected an end")
 
 
 def _advice(repository: str, token_name: str) -> Mapping[int, str]:
