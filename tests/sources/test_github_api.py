@@ -148,6 +148,12 @@ def test_without_a_token_none_is_sent_and_discussions_are_left_out(github: Githu
     github.discuss("D", "E")
     assert Source(github, tmp_path, token=None).paths() == ["issues/1"]
     assert not any("authorization" in request.headers for request in github.requests)
+    with_token = Source(github, tmp_path)
+    with_token.a_day_later()
+    assert with_token.paths() == ["discussions/2", "issues/1"]
+    without = Source(github, tmp_path, token=None)
+    without.clock += 200_000
+    assert without.paths() == ["discussions/2", "issues/1"], "nothing is known about them, so they stay"
 
 
 def test_a_token_without_the_right_to_read_discussions_reads_the_issues(github: GithubServer, tmp_path: Path) -> None:

@@ -130,7 +130,9 @@ class GithubFeed:
     def _read(self, stage: str, state: Pass, url: str | None, since: dict[str, Any], known: Known) -> Iterator[Step]:
         """Read one list; bring ``since`` up to date for the next pass."""
         if stage == "discussions":
-            yield from self._discussions.steps(state, url, since) if self._discussions else (Step(is_end=True),)
+            # Without a token nothing is known about them, so those that were read stay.
+            unread = (Step(confirmed=("discussions/",), is_end=True),)
+            yield from self._discussions.steps(state, url, since) if self._discussions else unread
             return
         before = {} if state.is_full else (state.since or {}).get(stage) or {}
         for _ in range(MAX_PAGES):
