@@ -6,7 +6,6 @@ People may give the token in a form instead; their browser then sends a session 
 from __future__ import annotations
 
 import hmac
-import ipaddress
 from collections.abc import Callable, Collection, Mapping
 
 from starlette.datastructures import Headers
@@ -19,6 +18,7 @@ from api.sessions import CSRF_HEADER, is_csrf_token
 from nornweave.access.tokens import read_tokens
 from nornweave.errors import ConfigError
 from nornweave.settings import Settings
+from nornweave.settings.addresses import is_loopback
 
 TOKEN_VARIABLE = "NORNWEAVE_SERVICE_TOKEN"  # noqa: S105 - the name of the variable
 
@@ -132,11 +132,3 @@ def _unauthorised() -> Response:
         "send the header 'Authorization: Bearer <token>' with a token of this service",
         headers={"WWW-Authenticate": 'Bearer realm="nornweave"'},
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether nobody but this machine reaches ``host``."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -15,7 +15,8 @@ import httpx
 import jwt
 
 from api.access.token_file import broken_access
-from nornweave.settings.access import OidcSettings, checked_address, is_address
+from nornweave.settings.access import OidcSettings, checked_address
+from nornweave.settings.addresses import is_web_address
 
 log = logging.getLogger(__name__)
 
@@ -106,7 +107,7 @@ class SigningKeys:
 
     def _load(self) -> Mapping[str, Any]:
         place = self._settings.jwks or self._discovered()
-        return _fetched(place) if is_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
+        return _fetched(place) if is_web_address(place) else _parsed(Path(place).read_bytes()[: MAX_BYTES + 1])
 
     def _discovered(self) -> str:
         """Return the address of the keys, as the issuer says it."""

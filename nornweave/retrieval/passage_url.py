@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from nornweave.settings.addresses import is_web_address
 from nornweave.types import ANCHOR, Metadata
 
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
@@ -66,7 +67,7 @@ def passage_url(
         message_ids: of the passage, in order.
     """
     own = metadata.get("url")  # of a part that has one, such as an answer to a question
-    url = own if isinstance(own, str) and _is_web(own) else url
+    url = own if isinstance(own, str) and is_web_address(own) else url
     if url is None or "#" in url:
         return url
     if message_ids:
@@ -82,16 +83,12 @@ def _of_message(identifier: str, metadata: Metadata) -> str | None:
     thread = metadata.get("thread_id")
     is_reply = isinstance(thread, str) and thread != identifier and "thread_permalink" in metadata
     template = metadata.get("thread_permalink" if is_reply else "permalink")
-    if not isinstance(template, str) or not _is_web(template):
+    if not isinstance(template, str) or not is_web_address(template):
         return None
     values = {"{id}": identifier, "{digits}": re.sub(r"\D", "", identifier), "{thread_id}": str(thread)}
     for name, value in values.items():
         template = template.replace(name, quote(value, safe="."))
     return template
-
-
-def _is_web(address: str) -> bool:
-    return address.startswith(("https://", "http://"))
 
 
 def _with_lines(url: str, form: _Form, first: int, last: int) -> str:

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
+from nornweave.settings.addresses import is_loopback, is_web_address
 from nornweave.settings.base import FrozenSettings
 
 # With any of them a key that verifies cannot sign. Not `none`, nor HMAC, which a public key would do for.
 Algorithm = Literal["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=2_000)]
-
-
-def is_address(text: str) -> bool:
-    """Tell whether something is an address of the web, not a file."""
-    return text.startswith(("https://", "http://"))
 
 
 def checked_address(text: str) -> str:
@@ -28,21 +23,14 @@ def checked_address(text: str) -> str:
         ValueError: it is neither ``https`` nor of this machine, or it holds a password.
     """
     parts = urlsplit(text)
-    is_safe = parts.scheme == "https" or (parts.scheme == "http" and _is_this_machine(parts.hostname or ""))
+    is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(parts.hostname or ""))
     if not is_safe or not parts.hostname or parts.username or parts.password or parts.fragment:
         raise ValueError("expected an https address without a password, such as https://login.example.org/realm")
     return text
 
 
-def _is_this_machine(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def _checked_keys(text: str) -> str:
-    return checked_address(text) if is_address(text) else text
+    return checked_address(text) if is_web_address(text) else text
 
 
 class OidcSettings(FrozenSettings):

@@ -11,7 +11,8 @@ import yaml
 from pydantic import BaseModel, HttpUrl, ValidationError
 
 from nornweave.errors import ConfigError
-from nornweave.settings.access import AccessSettings, is_address
+from nornweave.settings.access import AccessSettings
+from nornweave.settings.addresses import is_web_address
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
 from nornweave.settings.filters import DeclaredFilters, FilterSettings, with_usual_and_declared
@@ -77,7 +78,7 @@ def _with_absolute_files(access: AccessSettings | None, base: Path) -> AccessSet
     if access is None:
         return None
     oidc = access.oidc
-    if oidc and oidc.jwks and not is_address(oidc.jwks):
+    if oidc and oidc.jwks and not is_web_address(oidc.jwks):
         oidc = oidc.model_copy(update={"jwks": str(_below(base, Path(oidc.jwks)))})
     tokens = _below(base, access.tokens) if access.tokens else None
     return access.model_copy(update={"tokens": tokens, "oidc": oidc})

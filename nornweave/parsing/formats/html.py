@@ -11,6 +11,7 @@ from bs4.element import Tag
 from markdownify import MarkdownConverter
 
 from nornweave.parsing.formats.markdown import closed, joined, plain, table
+from nornweave.settings.addresses import is_web_address
 
 MAX_COLUMNS = 256
 _MAX_ROWSPAN = 10_000
@@ -40,7 +41,7 @@ class _Converter(MarkdownConverter):
 
     def convert_a(self, el: Tag, text: str, **_: Any) -> str:
         target = str(el.get("href") or "")
-        named = text.strip() and text.strip() != target and target.startswith(("https://", "http://"))
+        named = text.strip() and text.strip() != target and is_web_address(target)
         return f"[{text}]({target})" if named and "\n" not in target and len(target) < 500 else text
 
     def convert_b(self, _el: Tag, text: str, **_: Any) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from nornweave.errors import ConfigError
+from nornweave.settings.addresses import is_loopback
 from nornweave.types import digest
 
 Protocol: TypeAlias = Literal["https", "http", "ssh", "file"]
@@ -81,14 +81,6 @@ def parse_address(url: str) -> Address:
     address = Address(url, cast(Protocol, parts.scheme), host.lower(), port, parts.username or "", parts.path)
     _check(address)
     return address
-
-
-def is_loopback(host: str) -> bool:
-    """Tell whether a host is this machine, so that nobody can listen on the way."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _short_form(url: str) -> Address:
