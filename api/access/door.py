@@ -16,19 +16,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 from starlette.types import Scope
 
-from api.access.oidc import Identity, Provider, looks_signed
 from api.access.session_key import session_key
 from api.access.token_file import TokenFile
 from api.sessions import Session, session_of
 from nornweave.access.tokens import TokenEntry
 from nornweave.access.viewer import ANYONE, OPERATOR, Viewer
 from nornweave.settings.access import AccessSettings
+
+if TYPE_CHECKING:
+    from api.access.oidc import Identity, Provider
 
 VIEWER = "nornweave.viewer"
 """Where the ASGI scope of a request holds its viewer: no client can write there."""
@@ -80,7 +82,7 @@ class Door:
         self._service_token = service_token
         self._operators = frozenset(access.operators) if access else frozenset()
         self._file = TokenFile(access.tokens) if access and access.tokens else None
-        self._provider = Provider(access.oidc) if access and access.oidc else None
+        self._provider = _provider(access) if access else None
         self._by_service_token = OPERATOR_BY_TOKEN if access else ANYONE
         self._waiting = anyio.CapacityLimiter(_WAITING_FOR_KEYS)
         self.secret = service_token
@@ -102,7 +104,7 @@ class Door:
         # In constant time, so that how long a refusal takes tells nothing about the token.
         if self._service_token and hmac.compare_digest(token.encode(), self._service_token.encode()):
             return Entry(self._by_service_token, _SERVICE)
-        if self._provider and looks_signed(token):
+        if self._provider and self._provider.takes(token):
             identity = await self._identity(self._provider, token)
             return self._of_identity(identity) if identity else None
         entry = self._file.find(token) if self._file and token else None
@@ -160,6 +162,15 @@ class Door:
     def _viewer(self, groups: frozenset[str], name: str) -> Viewer:
         operates = not self._operators.isdisjoint(groups)
         return Viewer(groups=groups, sees_everything=operates, operates=operates, name=name)
+
+
+def _provider(access: AccessSettings) -> Provider | None:
+    """Return the identity provider; its library is loaded only where one is configured."""
+    if access.oidc is None:
+        return None
+    from api.access.oidc import Provider
+
+    return Provider(access.oidc)
 
 
 OPERATOR_BY_TOKEN = Viewer(sees_everything=OPERATOR.sees_everything, operates=OPERATOR.operates, name="service token")

@@ -31,17 +31,17 @@ class Identity:
     expires: float
 
 
-def looks_signed(token: str) -> bool:
-    """Tell whether a text has the shape of a JSON Web Token."""
-    return token.count(".") == 2 and len(token) <= MAX_TOKEN_CHARACTERS
-
-
 class Provider:
     """Checks tokens of one provider; may wait for its keys."""
 
     def __init__(self, settings: OidcSettings, keys: SigningKeys | None = None) -> None:
         self._settings = settings
         self._keys = keys or SigningKeys(settings)
+
+    @staticmethod
+    def takes(token: str) -> bool:
+        """Tell whether a text has the shape of a JSON Web Token."""
+        return token.count(".") == 2 and len(token) <= MAX_TOKEN_CHARACTERS
 
     def has_to_wait(self, token: str) -> bool:
         """Tell whether ``identity`` would ask for keys."""

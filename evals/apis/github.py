@@ -124,11 +124,6 @@ class GithubServer(Api):
         }
         return number
 
-    def reply_to_discussion(self, number: int, body: str) -> None:
-        discussion = self.discussions[number]
-        discussion["said"].append(self._said(body))
-        discussion["updatedAt"] = self.moment()
-
     def handle(self, request: Request) -> Reply:
         if self.needs_token and request.headers.get("authorization") != f"Bearer {TOKEN}":
             return Reply({"message": "Bad credentials"}, 401)
