@@ -66,5 +66,6 @@ SHARED := filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy typ
 lock:
 	test -x $(UV) || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv==0.13.8; }
 	$(COMPILE) pyproject.toml requirements/always.in --output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml requirements/always.in --extra workers --output-file requirements/workers.txt
 	$(COMPILE) pyproject.toml requirements/always.in --extra dev --no-emit-package torch --output-file requirements/development.txt
 	echo torch==2.13.0 | $(COMPILE) - --no-config $(SHARED:%=--no-emit-package %) --output-file requirements/torch.txt

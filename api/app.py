@@ -14,7 +14,7 @@ import anyio.to_thread
 from fastapi import FastAPI
 
 from api.access.door import Door
-from api.auth import BearerAuth, service_token
+from api.auth import BearerAuth, registration_token, service_token
 from api.errors import Unexpected, add_handlers
 from api.hosts import HostGuard
 from api.ingestion import check_path
@@ -39,6 +39,7 @@ from api.routes import (
     login,
     pages,
     query,
+    registration,
     texts,
 )
 from api.state import Service
@@ -87,14 +88,16 @@ def create_app(
     )
     app.state.is_closed = True
     environment = os.environ if environment is None else environment
-    door = Door(service_token(environment), settings.access, settings.data_dir)
+    door = Door(
+        service_token(environment), settings.access, settings.data_dir, registration_token(settings, environment)
+    )
     app.state.serving = Service(
         engine=engine or _engine(settings, agent),
         door=door,
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,
         public_url=configured_url(environment),
-        syncs=Syncs(settings),
+        syncs=None if settings.replica_of else Syncs(settings),
         dagster_url=original(environment.get("NORNWEAVE_DAGSTER_URL")),
     )
     metrics = app.state.metrics = Metrics(app.state.serving.engine)
@@ -117,7 +120,19 @@ def create_app(
     app.add_middleware(Tracing)
     app.add_middleware(Measured, metrics=metrics)
     app.include_router(inbox.files)
-    for part in (query, chat, feedback, evaluations, agents, inbox, documents, texts, health, documentation):
+    for part in (
+        query,
+        chat,
+        feedback,
+        evaluations,
+        agents,
+        registration,
+        inbox,
+        documents,
+        texts,
+        health,
+        documentation,
+    ):
         app.include_router(part.router)
     app.router.routes.append(app.state.tools.route())
     if agent:
@@ -143,7 +158,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         if app.state.body_process:
             await app.state.body_process.aclose()
-        await anyio.to_thread.run_sync(app.state.serving.syncs.close)
+        if app.state.serving.syncs:
+            await anyio.to_thread.run_sync(app.state.serving.syncs.close)
         with anyio.move_on_after(CLOSE_WITHIN_S, shield=True) as closing:
             await anyio.to_thread.run_sync(engine.close, abandon_on_cancel=True)
         app.state.is_closed = not closing.cancelled_caught

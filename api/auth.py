@@ -6,12 +6,14 @@ People may give the token in a form instead; their browser then sends a session 
 from __future__ import annotations
 
 import hmac
+import re
 from collections.abc import Callable, Collection, Mapping
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from api.access.behalf import on_behalf
 from api.access.door import VIEWER, Door
 from api.errors import ProblemError, problem_response
 from api.sessions import CSRF_HEADER, is_csrf_token
@@ -20,12 +22,30 @@ from nornweave.errors import ConfigError
 from nornweave.settings import Settings
 from nornweave.settings.addresses import is_loopback
 
+# `/agents/register`, `/agents/{id}` and `/agents/{id}/heartbeat`.
+_REGISTRATION = re.compile(r"/agents/[^/]+(/heartbeat)?")
+
 TOKEN_VARIABLE = "NORNWEAVE_SERVICE_TOKEN"  # noqa: S105 - the name of the variable
 
 
 def service_token(environment: Mapping[str, str]) -> str | None:
     """Return the configured token without blanks around it, ``None`` when there is none."""
     return environment.get(TOKEN_VARIABLE, "").strip() or None
+
+
+def registration_token(settings: Settings, environment: Mapping[str, str]) -> str | None:
+    """Return the token that agents register with, ``None`` where none is configured.
+
+    Raises:
+        ConfigError: its variable is not set.
+    """
+    variable = settings.agents.registration_token_env if settings.agents else None
+    if variable is None:
+        return None
+    token = environment.get(variable, "").strip()
+    if not token:
+        raise ConfigError(f"{settings.file}: agents.registration_token_env: the variable {variable} is not set")
+    return token
 
 
 def check_listening(host: str, token: str | None, settings: Settings) -> None:
@@ -116,7 +136,9 @@ class BearerAuth:
                 return problem_response(
                     403, f"send the header {CSRF_HEADER!r} with the token of the page, or log in anew"
                 )
-        scope[VIEWER] = viewer
+        if viewer.registers and not _REGISTRATION.fullmatch(scope["path"]):
+            return problem_response(403, "this token registers agents, and nothing else")
+        scope[VIEWER] = on_behalf(viewer, Headers(scope=scope))
         return None
 
     def _is_meant(self, scope: Scope, session: str) -> bool:

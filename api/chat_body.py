@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from api.arrival import Arrival
-from api.values import MAX_QUERY_CHARACTERS, textual
 from nornweave.errors import QueryError
 from nornweave.retrieval.question import Question
 from nornweave.text.analyzer import FUNCTION_TERMS, query_terms
+from nornweave.text.checked_values import MAX_QUERY_CHARACTERS, textual
 from nornweave.types import Domain
 
 MODEL = "nornweave"

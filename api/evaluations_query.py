@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.values import Name, UrlCount
 from nornweave.quality.records import ALL_DOMAINS
+from nornweave.text.checked_values import Name, UrlCount
 from nornweave.types import Domain
 from nornweave.views.evaluations import EvaluationsQuery
 

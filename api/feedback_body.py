@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from api.values import Name, textual
+from nornweave.text.checked_values import Name, textual
 
 MAX_QUERY_ID_CHARACTERS = 64
 

@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
-from api.values import MAX_LINE_CHARACTERS, Moment, PlainJson, textual
+from nornweave.text.checked_values import MAX_LINE_CHARACTERS, Moment, PlainJson, textual
 from nornweave.types import freeze
 from nornweave.views import Deposit, DepositDocument
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from api.values import Name, UrlCount, UrlSwitch
+from nornweave.text.checked_values import Name, UrlCount, UrlSwitch
 from nornweave.types import Domain
 from nornweave.views import LedgerDocument, LedgerEntryDocument
 

@@ -35,6 +35,11 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 UNMATCHED = "unmatched"
 OF_DOMAIN = ("domain",)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+REMOTE_COUNTS = {
+    "requests": "Requests to an agent elsewhere, at all its addresses.",
+    "failures": "Requests to an agent elsewhere that failed.",
+    "hedges": "Requests to a second address of an agent elsewhere, because the first one took long.",
+}
 MEASURES = {"Recall@10": "recall_at_10", "RR@10": "mrr"}
 
 
@@ -67,8 +72,17 @@ class Metrics:
         self._waiting = Gauge(
             "nornweave_encoder_waiting", "Queries that wait for the encoder.", multiprocess_mode="livesum", **made
         )
+        of_agent = [
+            Counter(f"nornweave_remote_agent_{name}", help_text, ("agent",), **made)
+            for name, help_text in REMOTE_COUNTS.items()
+        ]
+        self._sent = dict(zip(REMOTE_COUNTS, of_agent, strict=True))
+        self._breakers = Gauge(
+            "nornweave_remote_agent_breakers_open", "Addresses of an agent that are left alone after failures.",
+            ("agent",), multiprocess_mode="livemax", **made,
+        )  # fmt: skip
         self._lock = threading.Lock()
-        self._seen = {"encoded": 0, "remembered": 0}
+        self._seen: dict[object, int] = {}
         self._state = IndexState(engine)
 
     def observe_answer(self, answer: Answer) -> None:
@@ -85,8 +99,16 @@ class Metrics:
         self._waiting.set(load.waiting)
         with self._lock:
             for origin, count in (("encoded", load.encoded), ("remembered", load.remembered)):
-                self._encoded.labels(origin).inc(max(0, count - self._seen[origin]))
-                self._seen[origin] = count
+                self._encoded.labels(origin).inc(self._since(origin, count))
+            for agent in self._engine.remote.agents() if self._engine.remote else ():
+                for name, counter in self._sent.items():
+                    counter.labels(agent.agent_id).inc(self._since((agent.agent_id, name), getattr(agent.counts, name)))
+                self._breakers.labels(agent.agent_id).set(agent.open_breakers)
+
+    def _since(self, what: object, count: int) -> int:
+        """Return by how much a count has grown; one that began anew counts from 0."""
+        before, self._seen[what] = self._seen.get(what, 0), count
+        return count - before if count >= before else count
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request."""

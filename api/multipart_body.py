@@ -16,8 +16,8 @@ from starlette.exceptions import HTTPException
 
 from api.errors import ProblemError, field_problem
 from api.ingest_body import MAX_DOCUMENT_BYTES
-from api.values import MAX_LINE_CHARACTERS, Moment, PlainJson
 from nornweave.errors import QueryError
+from nornweave.text.checked_values import MAX_LINE_CHARACTERS, Moment, PlainJson
 from nornweave.types import freeze
 from nornweave.views import Deposit
 

@@ -11,6 +11,7 @@ from nornweave.feedback.book import FeedbackDocument
 from nornweave.fusion.records import Answer, Recalled
 from nornweave.inbox.life_cycle import DocumentsQuery
 from nornweave.models.encoders.memo import EncoderLoad
+from nornweave.remote_agents.directory import RemoteAgents
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState, RecallResponse
 from nornweave.types import Domain, JsonValue
@@ -71,9 +72,11 @@ class EnginePort(Protocol):
 
     Attributes:
         on_answer: told of every answer, in the thread that made it.
+        remote: agents on other machines; ``None``: none can join.
     """
 
     on_answer: Callable[[Answer], None] | None
+    remote: RemoteAgents | None
 
     @property
     def agents(self) -> Mapping[Domain, AgentPort]:

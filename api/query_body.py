@@ -8,11 +8,11 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from api.arrival import Arrival
-from api.values import PlainJson, QuestionText, Share, textual
 from nornweave.errors import QueryError
 from nornweave.retrieval.question import ConflictStrategy, Question
 from nornweave.retrieval.records import Switch
 from nornweave.settings.fusion import FusionSettings
+from nornweave.text.checked_values import PlainJson, QuestionText, Share, textual
 from nornweave.types import Domain
 
 MAX_TOP_K = 100

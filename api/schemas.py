@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NotRequired
 
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field
@@ -16,9 +16,10 @@ from typing_extensions import TypedDict
 
 from api.arrival import Arrival
 from api.query_body import MAX_TIMEOUT_MS, MAX_TOP_K
-from api.values import PlainJson, QuestionText
+from nornweave.remote_agents.records import RemoteState
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState, Switch
+from nornweave.text.checked_values import Moment, PlainJson, QuestionText
 from nornweave.types import Domain
 
 
@@ -41,12 +42,13 @@ class RecallBody(BaseModel):
         int | None, Field(ge=1, le=MAX_TIMEOUT_MS, description="After this, what has been found is the answer.")
     ] = 5000
     explain: Annotated[bool, Field(description="Say how each score came about.")] = False
+    now: Annotated[Moment | None, Field(description="What recency is counted from; null is the present.")] = None
 
     def question(self, domain: Domain, arrival: Arrival) -> Question:
         """Return it as the query path takes it."""
         return Question(
             text=self.query_text,
-            now=arrival.now,
+            now=self.now or arrival.now,
             viewer=arrival.viewer,
             query_id=arrival.query_id,
             trace_id=arrival.trace_id,
@@ -67,8 +69,22 @@ class AgentDocument(TypedDict):
     domain_id: Domain
     name: str
     description: str
-    state: AgentState
+    state: AgentState | RemoteState
     generation: str | None
+    remote: Annotated[bool, Field(description="on another machine; the fields below are of such an agent")]
+    url: NotRequired[Annotated[str, Field(description="for who operates the service")]]
+    registered_at: NotRequired[str]
+    seen_at: NotRequired[Annotated[str, Field(description="the last sign of life")]]
+    lease_expires_at: NotRequired[str]
+    lease_expired: NotRequired[bool]
+    p95_ms: NotRequired[
+        Annotated[float | None, Field(description="of the agent's last answers, null before there are 16")]
+    ]
+    breaker: NotRequired[
+        Annotated[
+            Literal["closed", "open", "half-open"], Field(description="`open`: left alone after several failures")
+        ]
+    ]
 
 
 class RegistryDocument(TypedDict):

@@ -13,6 +13,7 @@ from nornweave.answer.streamed import StreamedAnswer
 from nornweave.feedback.book import FeedbackDocument
 from nornweave.fusion.records import Answer, Recalled
 from nornweave.inbox.life_cycle import DocumentsQuery
+from nornweave.remote_agents.directory import Listed, RemoteAgents
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import AgentState, RecallResponse
 from nornweave.types import Domain, JsonValue
@@ -106,6 +107,29 @@ class SeenEngine:
     def agents(self) -> Mapping[Domain, SeenAgent]:
         """The served domains, in the order of the enumeration."""
         return {domain: SeenAgent(agent, self._viewer) for domain, agent in self._engine.agents.items()}
+
+    @property
+    def askable(self) -> tuple[Domain, ...]:
+        """The domains that can be asked, here or elsewhere, in the order of the enumeration."""
+        joined = {agent.domain for agent in self._engine.remote.asked_for(self._viewer)} if self._engine.remote else ()
+        return tuple(domain for domain in Domain if domain in self._engine.agents or domain in joined)
+
+    def joined(self) -> tuple[Listed, ...]:
+        """Return the agents on other machines that the viewer is shown."""
+        return self._engine.remote.listed_for(self._viewer) if self._engine.remote else ()
+
+    def registry(self) -> RemoteAgents | None:
+        """Return where agents on other machines register: for those who may.
+
+        Raises:
+            ProblemError: 403; where agents have a token of their own, being able to ask is not enough.
+        """
+        remote, viewer = self._engine.remote, self._viewer
+        if not viewer.registers:
+            check_operates(viewer)
+            if remote and remote.has_token and not viewer.sees_everything:
+                raise ProblemError(403, "agents register with the token of 'agents.registration_token_env'")
+        return remote
 
     @property
     def writes_answers(self) -> bool:

@@ -16,6 +16,7 @@ from prometheus_client.multiprocess import mark_process_dead
 
 from api.auth import check_listening, service_token
 from api.listening import default_port, listen, url_of
+from api.membership import membership
 from api.workers import starting, supervise
 from nornweave.errors import ConfigError
 from nornweave.settings import Settings
@@ -32,6 +33,7 @@ def serve(
     environment: Mapping[str, str] | None = None,
     announce: Callable[[str], None] | None = None,
     workers: int | None = None,
+    is_outdated: Callable[[], bool] | None = None,
 ) -> int:
     """Serve the API until SIGINT or SIGTERM, then finish what is in flight, for at most a few seconds.
 
@@ -43,6 +45,7 @@ def serve(
         environment: ``os.environ`` unless given.
         announce: told the URL once connections are accepted; said on stderr unless given.
         workers: processes that serve, which this one watches over; ``None`` serves in this process.
+        is_outdated: says when other settings are in the file, which workers take over one after the other.
 
     Returns:
         The exit code: 0 after a signal, 1 when a request did not end in time.
@@ -59,15 +62,41 @@ def serve(
     say = announce or _say
     with listen(host, default_port(agent, environment) if port is None else port) as listener:
         url = url_of(listener)
+        member = membership(settings, agent, url, environment)
+
+        def announced() -> None:
+            if member:
+                member.start()
+            say(url)
+
         if workers is not None:
             with signals_received() as received, tempfile.TemporaryDirectory(prefix="nornweave-metrics-") as metrics:
                 start = starting(settings.file, host, listener, agent, Path(metrics))
-                return supervise(start, workers, lambda: say(url), received, partial(mark_process_dead, path=metrics))
+                forget = partial(mark_process_dead, path=metrics)
+                try:
+                    drain = member.drain if member else _nothing
+                    return supervise(start, workers, announced, received, forget, drain, is_outdated or _never)
+                finally:
+                    if member:
+                        member.leave()
         from api.process import serve_on  # not needed by who watches over others
 
-        return serve_on(
-            listener, settings, host, agent, environment=environment, announce=lambda: say(url), is_shared=False
-        )
+        try:
+            return serve_on(
+                listener, settings, host, agent, environment=environment, announce=announced, is_shared=False
+            )
+        finally:
+            if member:
+                member.drain()
+                member.leave()
+
+
+def _nothing() -> None:
+    """Do nothing at the end."""
+
+
+def _never() -> bool:
+    return False
 
 
 def _say(line: str) -> None:

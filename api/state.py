@@ -118,6 +118,11 @@ class Serving(Shared):
         """Return the domains that are served."""
         return tuple(agent.domain for agent in self.agents)
 
+    @property
+    def askable(self) -> tuple[Domain, ...]:
+        """Return the domains that can be asked, those of agents on other machines included."""
+        return self.engine.askable if self.alone is None else self.domains
+
     def check_operates(self) -> None:
         """Refuse who only asks what concerns the whole service.
 
@@ -133,7 +138,8 @@ class Serving(Shared):
             ProblemError: 503, none of them takes requests or too much else is going on.
         """
         asked = [agent for agent in self.agents if question.domains is None or agent.domain in question.domains]
-        await wait_for_start(asked, question.deadline)
+        if asked or not self.askable:
+            await wait_for_start(asked, question.deadline)
         left_s = question.deadline.left_s if question.deadline else None
         return await self.questions.run(lambda: work(self.engine), left_s)
 

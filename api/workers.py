@@ -14,8 +14,9 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from api.limits import cpu_count
@@ -52,8 +53,7 @@ def _published_bytes(settings: Settings, domain: Domain) -> int:
 
     store = store_of(settings, domain)
     current = store.current()
-    file = store.files.path(current) if current else None
-    return file.stat().st_size if file and file.is_file() else 0
+    return store.files.size_bytes(current) if current else 0
 
 
 def starting(config: Path, host: str, listener: socket.socket, agent: Domain | None, metrics: Path) -> Start:
@@ -72,6 +72,8 @@ def supervise(
     announce: Callable[[], None],
     received: Sequence[int],
     forget: Callable[[int], None] = lambda _: None,
+    drain: Callable[[], None] = lambda: None,
+    is_outdated: Callable[[], bool] = lambda: False,
 ) -> int:
     """Keep ``count`` serving processes running until a signal comes, then let them end.
 
@@ -81,17 +83,26 @@ def supervise(
         announce: called when the first of them serves.
         received: the signals so far.
         forget: told the number of each process that died.
+        drain: called at the end, while the processes still serve.
+        is_outdated: asked all the time; when it says so, each process in turn gives its place to a new one that serves.
 
     Returns:
         The exit code: 1 when a process failed while it ended or before any of them served, otherwise 0.
     """
     places = [Place(start) for _ in range(count)]
+    outdated: deque[Place] = deque()
     is_serving = False
     try:
         while not received:
             for place in places:
                 place.fill()
-            if _wait(places) and not is_serving:
+                place.let_go(forget)
+            if is_outdated():
+                outdated = deque(places)
+            serving = _wait(places)
+            if outdated and outdated[0].renew(serving):
+                outdated.popleft()
+            if serving and not is_serving:
                 is_serving = True
                 announce()
             died = [place for place in places if place.has_died and not received]
@@ -102,7 +113,10 @@ def supervise(
                     forget(place.process.pid)
                 place.take_note()
     finally:
-        _stop(places)
+        try:
+            drain()
+        finally:
+            _stop(places)
     return max(place.code for place in places)
 
 
@@ -113,15 +127,24 @@ class Place:
     Attributes:
         start: starts one.
         process: the one that has the place, if any.
+        successor: the one that takes it as soon as it serves.
+        leaving: those that had it and end what they are answering.
         now: the clock, in seconds.
     """
 
     start: Start
     process: subprocess.Popen[bytes] | None = None
+    successor: subprocess.Popen[bytes] | None = None
+    leaving: list[subprocess.Popen[bytes]] = field(default_factory=list)
     now: Callable[[], float] = time.monotonic
     _started_at: float = 0.0
     _not_before: float = 0.0
     _pause_s: float = 0.0
+
+    @property
+    def processes(self) -> tuple[subprocess.Popen[bytes], ...]:
+        """Return all that were started for the place and have not been let go."""
+        return tuple(process for process in (self.process, self.successor, *self.leaving) if process)
 
     @property
     def has_died(self) -> bool:
@@ -150,6 +173,38 @@ class Place:
             else:
                 self._started_at = self.now()
                 log.info("serving process %d started", self.process.pid)
+
+    def renew(self, serving: Collection[subprocess.Popen[bytes]]) -> bool:
+        """Give the place to a new process; return whether it has it, or will never have it.
+
+        Args:
+            serving: the processes that said a moment ago that they serve.
+        """
+        if self.successor is None:
+            try:
+                self.successor = self.start()
+            except OSError as error:
+                log.error("no serving process can be started to take over new settings: %s", error)
+                return True
+        if self.successor.poll() is not None:
+            log.error("serving process %d does not take over new settings: it ended", self.successor.pid)
+            _close(self.successor)
+            self.successor = None
+            return True
+        if self.successor not in serving:
+            return False
+        if self.process:
+            _let_end(self.process)
+            self.leaving.append(self.process)
+        self.process, self.successor, self._started_at = self.successor, None, self.now()
+        return True
+
+    def let_go(self, forget: Callable[[int], None]) -> None:
+        """Forget those that have left."""
+        for process in [each for each in self.leaving if each.poll() is not None]:
+            forget(process.pid)
+            _close(process)
+            self.leaving.remove(process)
 
     def take_note(self) -> None:
         """Log how the process ended and let another one take its place, the later the more often that happened."""
@@ -180,24 +235,20 @@ def _ending(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def _wait(places: Sequence[Place]) -> bool:
-    """Wait a moment, less when a process says or ends something; return whether one said that it serves."""
-    said = False
+def _wait(places: Sequence[Place]) -> list[subprocess.Popen[bytes]]:
+    """Wait a moment, less when a process says or ends something; return those that said that they serve."""
     with selectors.DefaultSelector() as selector:
-        for place in places:
-            if place.process and place.process.stdout:
-                selector.register(place.process.stdout, selectors.EVENT_READ)
-        for key, _ in selector.select(POLL_S):
-            said = bool(os.read(key.fd, 1024)) or said
-    return said
+        for process in (each for place in places for each in (place.process, place.successor) if each):
+            if process.stdout:
+                selector.register(process.stdout, selectors.EVENT_READ, process)
+        return [key.data for key, _ in selector.select(POLL_S) if os.read(key.fd, 1024)]
 
 
 def _stop(places: Sequence[Place]) -> None:
     """Let all processes end, and end those that do not."""
-    processes = [place.process for place in places if place.process]
+    processes = [process for place in places for process in place.processes]
     for process in processes:
-        if process.stdin:
-            process.stdin.close()
+        _let_end(process)
     deadline = time.monotonic() + STOP_WITHIN_S
     for process in processes:
         try:
@@ -206,6 +257,12 @@ def _stop(places: Sequence[Place]) -> None:
             process.kill()
             process.wait()
         _close(process)
+
+
+def _let_end(process: subprocess.Popen[bytes]) -> None:
+    """Let a process answer what it is being asked, then end: it does when its standard input does."""
+    if process.stdin:
+        process.stdin.close()
 
 
 def _close(process: subprocess.Popen[bytes]) -> None:

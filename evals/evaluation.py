@@ -18,10 +18,10 @@ from nornweave.engine import Engine
 from nornweave.errors import ConfirmationError, StoreError
 from nornweave.models.encoders.port import same_space
 from nornweave.quality.comparison import Comparison
+from nornweave.quality.history import EvaluationHistory
 from nornweave.quality.records import LAST_STAGE, Verdict
 from nornweave.retrieval.agent import Agent
 from nornweave.settings import EvaluationSettings, Settings
-from nornweave.store.history import EvaluationHistory
 from nornweave.store.port import Candidate
 from nornweave.text import analyzer
 from nornweave.types import Domain

@@ -21,6 +21,7 @@ import httpx
 from api.app import create_app
 from api.examples import FILE, Worked, worked_examples
 from nornweave.settings import Settings, load_settings
+from nornweave.settings.agents import AgentsSettings, AllowedAgent
 from nornweave.types import Domain, JsonValue
 
 MAX_CHARACTERS, MAX_ITEMS, MAX_LINES = 400, 8, 40
@@ -32,6 +33,7 @@ TWO_DOMAINS: Mapping[str, JsonValue] = {
     "top_k": 4,
 }
 START_S = 60
+AGENTS = AgentsSettings(allow=(AllowedAgent(url="https://agents.example.org"),))
 NOTHING: Mapping[str, JsonValue] = {}
 
 
@@ -155,6 +157,33 @@ ASKED = (
     Asked(name="fuse", summary="What two agents said", method="post", path="/fuse", body=TWO_AGENTS),
     Asked(name="agents", summary="Who is there", path="/agents"),
     Asked(
+        name="register",
+        summary="A server of somebody else joins",
+        method="post",
+        path="/agents/register",
+        body={
+            "agent_id": "pg-articles",
+            "domain_id": "documentation",
+            "url": "https://agents.example.org/articles",
+            "capabilities": {"accepts": ["timeout_ms"], "description": "Articles in PostgreSQL."},
+        },
+    ),
+    Asked(
+        name="heartbeat",
+        summary="It is alive, and stops soon",
+        method="post",
+        path="/agents/{agent_id}/heartbeat",
+        parameters={"agent_id": "pg-articles"},
+        body={"state": "DRAINING"},
+    ),
+    Asked(
+        name="deregister",
+        summary="It leaves",
+        method="delete",
+        path="/agents/{agent_id}",
+        parameters={"agent_id": "pg-articles"},
+    ),
+    Asked(
         name="recall",
         summary="One domain, with filters",
         method="post",
@@ -259,6 +288,7 @@ def _following(item: Mapping[str, Any]) -> Iterator[Asked]:
 
 @asynccontextmanager
 async def _client(settings: Settings, agent: Domain | None) -> AsyncIterator[httpx.AsyncClient]:
+    settings = settings.model_copy(update={"agents": AGENTS})
     app = create_app(settings, agent=agent, environment={})
     async with (
         app.router.lifespan_context(app),

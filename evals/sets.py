@@ -13,8 +13,7 @@ from evals.judgments import JudgedSet, JudgmentError
 from nornweave.access.viewer import OPERATOR
 from nornweave.retrieval.agent import Agent
 from nornweave.settings import EvaluationSettings
-from nornweave.store.generation import Generation
-from nornweave.store.samples import indexed_documents
+from nornweave.store.index import Index
 from nornweave.types import Domain
 
 USUAL_GENERATED = 100
@@ -71,7 +70,7 @@ def sets_of(agent: Agent, evaluation: EvaluationSettings, *, generated: int) -> 
     return (*judged, made) if made.relevant else judged
 
 
-def generated_from(before: Generation, after: Generation, domain: Domain, *, limit: int) -> JudgedSet:
+def generated_from(before: Index, after: Index, domain: Domain, *, limit: int) -> JudgedSet:
     """Make a set out of one generation that another one should answer as well.
 
     Args:
@@ -91,5 +90,5 @@ def generated_from(before: Generation, after: Generation, domain: Domain, *, lim
     )
 
 
-def _texts(generation: Generation, path: str) -> tuple[str, ...]:
-    return tuple(one.document.text for one in indexed_documents(generation, path))
+def _texts(generation: Index, path: str) -> tuple[str, ...]:
+    return tuple(one.document.text for one in generation.indexed_documents(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent import futures
@@ -17,13 +18,14 @@ from threadpoolctl import threadpool_limits
 
 from nornweave.access.viewer import OPERATOR, Viewer
 from nornweave.answer.fan_out import choose_agents, recall_everywhere
+from nornweave.answer.joined import JoinedAgents
 from nornweave.answer.pipeline import answer, answer_from
 from nornweave.answer.streamed import StreamedAnswer, to_streamed
 from nornweave.answer.synthesis.synthesizer import Synthesizer
 from nornweave.answer.text_renderer import render_answer
 from nornweave.answer.trace import Rankings, trace
 from nornweave.conflicts.origins import NO_ORIGINS
-from nornweave.errors import NoGenerationError, StoreError
+from nornweave.errors import NoGenerationError, SourceUnavailableError, StoreError
 from nornweave.feedback.book import FeedbackDocument, feedback_of
 from nornweave.fusion.records import Answer, Recalled
 from nornweave.inbox.deposits import deposit
@@ -36,14 +38,14 @@ from nornweave.models.encoders.memo import EncoderLoad, QueryMemo
 from nornweave.models.encoders.openvino import OpenVinoEncoder
 from nornweave.models.rerankers import RerankerSlot
 from nornweave.plans.active import plan_in_force, ranking_in_force
+from nornweave.publication.standing import StandingBook
+from nornweave.remote_agents.directory import RemoteAgents
 from nornweave.retrieval.agent import Agent
 from nornweave.retrieval.question import NOTHING_HIDDEN, Question
 from nornweave.retrieval.records import Filters, HiddenPlace, RecallResponse
 from nornweave.settings import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
-from nornweave.store.former_chunks import former_place
 from nornweave.store.outcomes import read_outcomes
-from nornweave.store.publish import CandidateFiles, GenerationFiles
-from nornweave.store.serving import ServedGeneration
+from nornweave.store.serving import Generations, ServedGeneration
 from nornweave.types import Domain, GenerationId, present
 from nornweave.views import (
     ChunkDocument,
@@ -74,7 +76,7 @@ from nornweave.wiring import INBOX, domain_folder, encoder_of, history_of, model
 log = logging.getLogger(__name__)
 
 # How often the pointers are looked at: a publication answers within this many seconds.
-REFRESH_S = 1.0
+REFRESH_S = 0.5
 # Questions wait for domains and domains for retrieval sources: pools apart, or a full one would wait for itself. Each
 # domain has threads of its own: one that hangs must not hold those that the others need.
 DOMAIN_THREADS = 16
@@ -113,12 +115,16 @@ class Engine:
         self._follow_ranking()
         self._feedback = feedback_of(settings)
         self._lines = LineBook(settings)
+        self._standings = StandingBook(settings)
         self._sources = ThreadPoolExecutor(SOURCE_THREADS, thread_name_prefix="source")
         self._rerankers: dict[tuple[str | None, str], RerankerSlot] = {}
         self._memos: dict[EmbeddingSettings, QueryMemo] = {}
         self._loading = threading.Lock()
         self._stopping = threading.Event()
         self._limits = ExitStack()
+        # Who serves some domains alone, or measures, does not speak for agents elsewhere.
+        joins = settings.agents is not None and domains is None and not candidates
+        self.remote = RemoteAgents(settings, settings.agents, os.environ) if joins and settings.agents else None
         self._watching: threading.Thread | None = None
         self._watch_problems: dict[str, str] = {}
         self.agents: Mapping[Domain, Agent] = {domain: self._agent(domain) for domain in served}
@@ -169,6 +175,8 @@ class Engine:
         self._sources.shutdown(wait=True)
         for reranker in self._rerankers.values():
             reranker.close()
+        if self.remote:
+            self.remote.close()
         self._feedback.close()
         self._limits.close()
 
@@ -180,7 +188,16 @@ class Engine:
             StoreError: the engine is closed.
         """
         try:
-            made = answer(question, self.agents, self._domains, self.fusion, self._synthesizer, self._lines.origins())
+            joined = self._joined(question.viewer)
+            made = answer(
+                question,
+                self._own(joined),
+                self._domains,
+                self.fusion,
+                self._synthesizer,
+                self._lines.origins(),
+                joined,
+            )
         except RuntimeError as error:  # of the pools, once they are closed
             if not self._stopping.is_set():
                 raise
@@ -188,6 +205,19 @@ class Engine:
         if self.on_answer:
             self.on_answer(made)
         return made
+
+    def _joined(self, viewer: Viewer) -> JoinedAgents | None:
+        """Return the agents on other machines that are asked for a viewer."""
+        return JoinedAgents(self.remote.asked_for(viewer), self.remote.executor) if self.remote else None
+
+    def _own(self, joined: JoinedAgents | None) -> Mapping[Domain, Agent]:
+        """Return the agents here, without those that have nothing by design where another one answers."""
+        elsewhere = {agent.domain for agent in joined.agents} if joined else set()
+        return {
+            domain: agent
+            for domain, agent in self.agents.items()
+            if domain not in elsewhere or agent.generation.name or self._settings.sources_of(domain)
+        }
 
     def query(self, question: Question) -> FusionResult:
         """Answer a question as JSON; raises what ``answer`` raises."""
@@ -279,7 +309,7 @@ class Engine:
         """
         for domain, agent in self.agents.items():
             with self._readable(domain):
-                place = former_place(store_of(self._settings, domain).files, chunk_id)
+                place = store_of(self._settings, domain).former_place(chunk_id)
                 if place and agent.generation.may_see(viewer, place.source_id, place.path, place.rule):
                     return former_document(domain, place)
         return None
@@ -335,6 +365,7 @@ class Engine:
             QueryError: the key came with other documents before.
             SourceUnavailableError: the inbox cannot be written.
         """
+        self._check_takes_documents()
         put = partial(deposit, self._settings.inbox(domain), documents)
         book = ReceiptBook(self._settings.data_dir / "idempotency" / domain.value)
         receipts = put() if key is None else book.once(key, documents, put)
@@ -361,8 +392,15 @@ class Engine:
             ForeignDocumentError: another source has it.
             SourceUnavailableError: the inbox cannot be written.
         """
+        self._check_takes_documents()
         with self._shelf(domain) as shelf:
             return shelf.take_out(source_path)
+
+    def _check_takes_documents(self) -> None:
+        if self._settings.replica_of:
+            raise SourceUnavailableError(
+                f"this is a replica of {self._settings.replica_of}; hand documents in where it is published"
+            )
 
     @contextmanager
     def _shelf(self, domain: Domain) -> Iterator[Shelf]:
@@ -446,14 +484,15 @@ class Engine:
             load_encoder=partial(self._memo, configured),
             reranker=self._reranker(configured.reranking),
             executor=self._sources,
+            following=partial(self._standings.of, domain),
         )
         agent.follow(plan_in_force(self._settings, domain))
         return agent
 
-    def _files(self, domain: Domain) -> GenerationFiles:
+    def _files(self, domain: Domain) -> Generations:
         files = store_of(self._settings, domain).files
         candidate = self._candidates.get(domain)
-        return CandidateFiles(files.folder, candidate) if candidate else files
+        return files.of_candidate(candidate) if candidate else files
 
     def _memo(self, configured: DomainSettings) -> QueryMemo:
         """Return the memo of an encoder, one for all domains that use it."""

@@ -11,12 +11,19 @@
     │   └── TransientDocumentError   may pass by itself (permission, I/O, rate limit): tried again at every sync
     ├── EncoderError           a model cannot be loaded or answers with the wrong shape
     ├── StoreError             the working file or a generation cannot be read or written
+    │   ├── DatabaseBusyError  others write to a database, or it is slow: it passes by itself
     │   ├── DiskFullError      no space is left; the message says on which disk and what to do
     │   ├── DomainBusyError    another process is writing this domain
+    │   ├── LeaseLostError     another machine has taken over this domain
     │   └── NoGenerationError  nothing is published yet
+    ├── PublicationError       an object store cannot be reached, refuses, or holds what is damaged
+    │   ├── MissingObjectError the store has no such object
+    │   └── PublisherConflictError   another publisher was there first
     ├── QueryError             a query is wrong: field, value, what is allowed (HTTP: 422)
     ├── RerankerError          a cross-encoder cannot be loaded or fails; the combined order stands
     ├── ReconciliationError    an invariant of the store does not hold; nothing is published
+    ├── AgentError             an agent on another machine gives no answer, or none that can be used
+    │   └── ConflictingAgentError  an agent cannot be registered: its name is taken, or there are too many
     ├── QualityError           a candidate answers worse than what is published
     └── ConfirmationError      what a person confirmed cannot be written, or does not count
 
@@ -61,6 +68,10 @@ class StoreError(NornWeaveError):
     """The working file or a generation cannot be read or written."""
 
 
+class DatabaseBusyError(StoreError):
+    """A database that others write to, or that is slow, took longer than it may."""
+
+
 class DiskFullError(StoreError):
     """No space is left on a disk that is written to."""
 
@@ -69,8 +80,24 @@ class DomainBusyError(StoreError):
     """Another process holds the domain's writer lock; the message says which."""
 
 
+class LeaseLostError(StoreError):
+    """Another machine has taken over the domain from this process; nothing that it did since is published."""
+
+
 class NoGenerationError(StoreError):
     """Nothing is published for a domain yet."""
+
+
+class PublicationError(NornWeaveError):
+    """Generations cannot be copied to an object store or read from it."""
+
+
+class MissingObjectError(PublicationError):
+    """An object store has no such object."""
+
+
+class PublisherConflictError(PublicationError):
+    """Another publisher wrote to the same place; what this one has is not published there."""
 
 
 class QueryError(NornWeaveError):
@@ -96,3 +123,11 @@ class QualityError(NornWeaveError):
 
 class ConfirmationError(NornWeaveError):
     """A confirmation cannot be written, or is forged, used, too old or about something else."""
+
+
+class AgentError(NornWeaveError):
+    """An agent on another machine gives no answer, or none that can be used; the message is a coverage gap's reason."""
+
+
+class ConflictingAgentError(AgentError):
+    """An agent cannot be registered as it stands."""

@@ -2,33 +2,104 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
 
+from nornweave.cluster.wiring import lease_lock
+from nornweave.errors import ConfigError
 from nornweave.models.conversion import machine_cache
 from nornweave.models.encoders import Encoder, load_encoder
+from nornweave.quality.history import EvaluationHistory
 from nornweave.settings import DomainSettings, EmbeddingSettings, Settings
-from nornweave.settings.workspace import INBOX_ID
-from nornweave.store.corpus import DuckDBStore
+from nornweave.settings.workspace import INBOX_ID, WorkspaceStorageSettings
+from nornweave.store.corpus import DuckDBStore, file_lock
 from nornweave.store.declared import DeclaredFilters
-from nornweave.store.history import EvaluationHistory
+from nornweave.store.history import HistoryFile
 from nornweave.types import Domain, SourceId
+
+if TYPE_CHECKING:
+    from nornweave.store.postgresql.server import Server
+    from nornweave.store.postgresql.store import PostgresStore
+
+DomainStore: TypeAlias = "DuckDBStore | PostgresStore"
 
 # Every domain has an inbox, without configuration.
 INBOX = SourceId(INBOX_ID)
 
 
-def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> DuckDBStore:
-    """Return the domain's storage; ``dimensions`` matters to writers only."""
-    configured = settings.domains[domain]
+def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> DomainStore:
+    """Return the domain's storage; ``dimensions`` matters to writers only.
+
+    Raises:
+        ConfigError: it is in PostgreSQL, and the packages for that are not installed.
+    """
+    if settings.storage is None:
+        return file_store_of(settings, domain, dimensions=dimensions)
+    server = _server(settings, _schema(settings.storage, domain))
+    from nornweave.store.postgresql.store import PostgresStore
+
+    return PostgresStore(
+        server,
+        domain_folder(settings, domain),
+        settings.domains[domain].storage,
+        dimensions=dimensions,
+        declared=_declared(settings, domain),
+    )
+
+
+def workspace_server(settings: Settings) -> Server | None:
+    """Return the schema of what belongs to no single domain; ``None`` where that is in files below ``data_dir``.
+
+    Raises:
+        ConfigError: the packages for PostgreSQL are not installed.
+    """
+    return _server(settings, workspace_schema(settings.storage)) if settings.storage else None
+
+
+def workspace_schema(storage: WorkspaceStorageSettings) -> str:
+    """Return the schema of what belongs to no single domain."""
+    return f"{storage.schema_prefix}_workspace"
+
+
+def _server(settings: Settings, schema: str) -> Server:
+    assert settings.storage
+    try:
+        from nornweave.store.postgresql.server import server_of
+    except ImportError as error:
+        raise ConfigError(
+            f"{settings.file}: storage: PostgreSQL needs packages that are not installed ({error.name}); "
+            "run: pip install 'nornweave[postgresql]'"
+        ) from error
+    return server_of(settings.storage.url, schema)
+
+
+def storage_schemas(settings: Settings) -> tuple[str, ...]:
+    """Return the schemas of the served domains in PostgreSQL; none where domains are stored in files."""
+    storage = settings.storage
+    return tuple(_schema(storage, domain) for domain in settings.served_domains) if storage else ()
+
+
+def _schema(storage: WorkspaceStorageSettings, domain: Domain) -> str:
+    return f"{storage.schema_prefix}_{domain.value}"
+
+
+def file_store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> DuckDBStore:
+    """Return the domain's storage in files, whether or not the configuration names a server."""
+    workers = settings.workers
     return DuckDBStore(
         domain_folder(settings, domain),
-        configured.storage,
+        settings.domains[domain].storage,
         dimensions=dimensions,
-        declared=DeclaredFilters(
-            tuple(each for each in configured.filters if each.is_declared),
-            {INBOX: INBOX, **{source.id: source.type.value for source in settings.sources_of(domain)}},
-        ),
+        declared=_declared(settings, domain),
+        open_lock=partial(lease_lock, workers) if workers and workers.leases else file_lock,
+    )
+
+
+def _declared(settings: Settings, domain: Domain) -> DeclaredFilters:
+    return DeclaredFilters(
+        tuple(each for each in settings.domains[domain].filters if each.is_declared),
+        {INBOX: INBOX, **{source.id: source.type.value for source in settings.sources_of(domain)}},
     )
 
 
@@ -38,8 +109,17 @@ def domain_folder(settings: Settings, domain: Domain) -> Path:
 
 
 def history_of(settings: Settings) -> EvaluationHistory:
-    """Return the history of evaluations."""
-    return EvaluationHistory(settings.data_dir / "evaluations")
+    """Return the history of evaluations.
+
+    Raises:
+        ConfigError: it is in PostgreSQL, and the packages for that are not installed.
+    """
+    server = workspace_server(settings)
+    if server is None:
+        return HistoryFile(settings.data_dir / "evaluations")
+    from nornweave.store.postgresql.history import PostgresHistory
+
+    return PostgresHistory(server)
 
 
 def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | None = None) -> Encoder:

@@ -18,6 +18,7 @@ from orchestration.assets.domain import asset_key, domain_assets
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
 from orchestration.resources import RESOURCE, Outcomes, domain_syncs
 
+RETRY_STRATEGY = "dagster/retry_strategy"
 CONFIG_VARIABLE = "NORNWEAVE_CONFIG"
 CRON_VARIABLE = "NORNWEAVE_REFRESH_CRON"
 EVALUATION_CRON_VARIABLE = "NORNWEAVE_EVALUATION_CRON"
@@ -50,6 +51,8 @@ def build_definitions(
         SYNC_JOB,
         selection=dg.AssetSelection.groups(*(domain.value for domain in domains), ledger.GROUP, evaluation.GROUP),
         description="Bring domains up to date with their sources and publish them.",
+        # What a killed worker had stored is on its own disk: another one begins with the first step.
+        tags={RETRY_STRATEGY: "ALL_STEPS"} if settings.workers and settings.workers.leases else None,
     )
     measure = dg.define_asset_job(
         evaluation.EVALUATION_JOB,

@@ -17,9 +17,11 @@ import yaml
 # ``InstanceRef`` is not public; there is no other way to say where the instance lives without ``DAGSTER_HOME``.
 from dagster._core.instance.ref import InstanceRef
 
+from nornweave.cluster.wiring import broker_of
 from nornweave.errors import ConfigError
 from nornweave.files.bundled import bundled_folder
 from nornweave.settings import Settings
+from nornweave.settings.workers import BROKER_VARIABLE
 
 POSTGRES_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
 DOMAIN_TAG = "nornweave/domain"
@@ -42,6 +44,8 @@ WORKSPACE = {
 }
 # SQLite serves two writers well; PostgreSQL is for more.
 MAX_CONCURRENT_RUNS = 2
+RUNS_QUEUE = "dagster"
+MONITOR_S = 10
 KEEP_TICKS_DAYS = 7
 KEEP_RUNS_DAYS = 90
 FORGET_AT_ONCE = 200
@@ -74,7 +78,19 @@ def write_instance(settings: Settings, environment: MutableMapping[str, str] | N
     home.mkdir(parents=True, exist_ok=True)
     if address := environment.get(POSTGRES_VARIABLE):
         environment[POSTGRES_VARIABLE] = postgres_url(address)
-    _write(home / "dagster.yaml", instance_config(home, postgres=bool(address)))
+    content = instance_config(home, postgres=bool(address))
+    if (workers := settings.workers) and workers.runs != "here":
+        if not address:
+            raise ConfigError(
+                f"workers.runs: {workers.runs!r} needs PostgreSQL; set {POSTGRES_VARIABLE} to its address"
+            )
+        if workers.runs == "celery":
+            environment[BROKER_VARIABLE] = broker_of(workers, environment)
+        content |= {
+            "run_launcher": _CELERY if workers.runs == "celery" else _kubernetes(workers.kubernetes),
+            "run_monitoring": {**content["run_monitoring"], "poll_interval_seconds": MONITOR_S},
+        }
+    _write(home / "dagster.yaml", content)
     _write(home / "workspace.yaml", WORKSPACE)
     return home
 
@@ -134,6 +150,24 @@ def instance_config(home: Path, *, postgres: bool) -> dict[str, Any]:
                 }
             },
         },
+    }
+
+
+# A run is one task of the broker. What a worker that died has held is free when its lease has ended; the monitor sees
+# that, and the run is tried once more. The broker's address stays in the environment: it may hold a password.
+_CELERY: Mapping[str, Any] = {
+    "module": "orchestration.launcher",
+    "class": "WorkerRunLauncher",
+    "config": {"broker": {"env": BROKER_VARIABLE}, "backend": None, "default_queue": RUNS_QUEUE},
+}
+
+
+def _kubernetes(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the launcher of a job for each run; the instance's file is written in the job, not mounted."""
+    return {
+        "module": "orchestration.kubernetes_launcher",
+        "class": "JobRunLauncher",
+        "config": {"instance_config_map": "unused", "service_account_name": "default", **config},
     }
 
 

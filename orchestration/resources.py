@@ -16,6 +16,7 @@ import dagster as dg
 from evals.evaluation import evaluate_candidate
 from nornweave.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
 from nornweave.files.full_disk import full_disk
+from nornweave.publication.publishing import publish_after_sync
 from nornweave.settings import Settings
 from nornweave.store.port import Publication
 from nornweave.sync.alarms import OF_A_SYNC, Alarm, AlarmKind, alarms_of
@@ -121,6 +122,7 @@ class DomainSyncs:
         self.outcomes[domain] = report
         record_run(domain_folder(self.settings, domain), report)
         self._open.pop(domain).close()
+        publish_after_sync(self.settings, domain)
         self._deliver()
         return report
 

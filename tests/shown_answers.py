@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from nornweave.feedback.book import FILE
+from nornweave.feedback.database import FILE
 from nornweave.views import FusionResult
 
 Lines = tuple[int, int] | None

@@ -13,7 +13,6 @@ from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.settings import StorageSettings
 from nornweave.store.corpus import DuckDBStore
-from nornweave.store.generation import Generation
 from nornweave.store.ranked_chunks import found
 from nornweave.sync.pipeline import run
 from nornweave.sync.records import DomainParts, SyncOptions, SyncReport
@@ -72,15 +71,17 @@ class MemorySource:
         )
 
 
-def memory_parts(folder: Path, *sources: MemorySource, encoder: Encoder | None = None, limit: int = 16) -> DomainParts:
-    """Return the parts of a domain that reads ``sources``."""
+def memory_parts(
+    folder: Path, *sources: MemorySource, encoder: Encoder | None = None, limit: int = 16, **storage: object
+) -> DomainParts:
+    """Return the parts of a domain that reads ``sources``; ``storage`` are its settings."""
     encoder = encoder or HashEncoder(dimensions=16)
     return DomainParts(
         domain=Domain.DOCUMENTATION,
         sources=sources,
         chunker=Chunker(strategy="RECURSIVE_CHARACTER", limit=limit),
         encoder=encoder,
-        store=DuckDBStore(folder, StorageSettings(), dimensions=encoder.dimensions),
+        store=DuckDBStore(folder, StorageSettings.model_validate(storage), dimensions=encoder.dimensions),
     )
 
 
@@ -91,7 +92,7 @@ def sync(parts: DomainParts, **options: bool) -> SyncReport:
 
 def published_texts(parts: DomainParts) -> dict[str, str]:
     """Return the published documents' texts by path, put together from their chunks."""
-    with Generation(parts.store.files.path(parts.store.current())) as generation:
+    with parts.store.files.open(parts.store.current()) as generation:
         chunks = generation.chunks(np.arange(generation.chunk_count, dtype=np.int32))
     texts: dict[str, list[tuple[int, str]]] = {}
     for chunk in chunks.values():
@@ -101,6 +102,6 @@ def published_texts(parts: DomainParts) -> dict[str, str]:
 
 def found_by_words(parts: DomainParts, words: str) -> set[str]:
     """Return the paths whose chunks hold any of ``words``, as BM25 finds them."""
-    with Generation(parts.store.files.path(parts.store.current())) as generation:
+    with parts.store.files.open(parts.store.current()) as generation:
         scores = generation.sparse(dict.fromkeys(analyzer.query_terms(words), 1.0))
         return {chunk.path for chunk in generation.chunks(found(scores, 1000).numbers).values()}

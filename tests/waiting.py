@@ -16,16 +16,22 @@ SOON_S = 30.0
 HANGS_S = 240.0
 
 
-def until(holds: Callable[[], object], message: Callable[[], object] = lambda: "waited in vain") -> None:
-    """Return as soon as something holds.
+def until(
+    holds: Callable[[], object],
+    message: Callable[[], object] = lambda: "waited in vain",
+    *,
+    pace_s: float = PACE_S,
+    within_s: float | None = None,
+) -> None:
+    """Return as soon as something holds; what is asked over a network is asked less often.
 
     Raises:
-        AssertionError: it does not hold within two minutes.
+        AssertionError: it does not hold in time, within two minutes unless given.
     """
-    deadline = time.monotonic() + WITHIN_S
+    deadline = time.monotonic() + (within_s or WITHIN_S)
     while not holds():
         assert time.monotonic() < deadline, message()
-        time.sleep(PACE_S)
+        time.sleep(pace_s)
 
 
 async def until_async(holds: Callable[[], object]) -> None:

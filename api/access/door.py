@@ -26,7 +26,7 @@ from api.access.session_key import session_key
 from api.access.token_file import TokenFile
 from api.sessions import Session, session_of
 from nornweave.access.tokens import TokenEntry
-from nornweave.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.access.viewer import ANYONE, OPERATOR, REGISTRAR, Viewer
 from nornweave.settings.access import AccessSettings
 
 if TYPE_CHECKING:
@@ -68,18 +68,26 @@ class Entry:
 class Door:
     """Tells who asks; every method may be called from any thread."""
 
-    def __init__(self, service_token: str | None, access: AccessSettings | None = None, data_dir: Path | None = None):
+    def __init__(
+        self,
+        service_token: str | None,
+        access: AccessSettings | None = None,
+        data_dir: Path | None = None,
+        registration_token: str | None = None,
+    ) -> None:
         """Read what is configured.
 
         Args:
             service_token: of the environment.
             access: of the configuration.
             data_dir: where the key of sessions is kept, if there is ``access``.
+            registration_token: lets agents register, and nothing else.
 
         Raises:
             ConfigError: the key of sessions can be neither read nor made.
         """
         self._service_token = service_token
+        self._registration_token = registration_token
         self._operators = frozenset(access.operators) if access else frozenset()
         self._file = TokenFile(access.tokens) if access and access.tokens else None
         self._provider = _provider(access) if access else None
@@ -112,10 +120,12 @@ class Door:
 
     async def by_header(self, scope: Scope) -> Viewer | None:
         """Return who sent a request, by its header alone; raises as ``enter``."""
-        if self.is_open:
-            return ANYONE
         header: bytes = dict(scope["headers"]).get(b"authorization", b"")
         scheme, _, given = header.partition(b" ")
+        if self._registration_token and hmac.compare_digest(given.strip(), self._registration_token.encode()):
+            return REGISTRAR
+        if self.is_open:
+            return ANYONE
         if scheme.lower() != b"bearer":
             return None
         try:

@@ -8,8 +8,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from api.arrival import Arrival
 from api.query_body import MAX_DOMAINS, MAX_TOP_K, QueryBody
-from api.values import Name, PlainJson, QuestionText, textual
 from nornweave.retrieval.question import Question
+from nornweave.text.checked_values import Name, PlainJson, QuestionText, textual
 from nornweave.types import Domain
 
 # Of a whole result, as `bound_tokens` counts: what it takes for 7,000 has fewer than 10,000 by every tokenizer tried.

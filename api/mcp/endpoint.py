@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 import anyio
-from mcp.server.lowlevel import Server
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
+import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.routing import Route
@@ -20,23 +18,28 @@ from api.access.door import viewer_of
 from api.errors import ProblemError
 from api.limits import MAX_BODY_BYTES
 from api.links import page_links
-from api.mcp.server import protocol_server
 from api.state import Service, Serving
 from nornweave.retrieval.question import Deadline
 from nornweave.views.tools import Link
 
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
 PATH = "/mcp"
-# The API checks the host, the token and the size of every request (`hosts.py`, `auth.py`, `limits.py`): a second check
-# with rules of its own answered 421 to whom the first one let pass.
-CHECKED_ALREADY = TransportSecuritySettings(enable_dns_rebinding_protection=False)
 
 
 class ProtocolEndpoint:
-    """Answers requests to ``/mcp`` while ``run`` runs; an ASGI app."""
+    """Answers requests to ``/mcp`` while ``run`` runs; an ASGI app.
 
-    def __init__(self, server: Server[dict[str, Any]]) -> None:
-        self._server = server
+    The SDK is loaded with the first request: that takes a second of CPU time, a quarter of the API's start.
+    """
+
+    def __init__(self, load: Callable[[], StreamableHTTPSessionManager]) -> None:
+        self._load = load
+        self._first = asyncio.Lock()
         self._sessions: StreamableHTTPSessionManager | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._ending: asyncio.Event | None = None
 
     def route(self) -> Route:
         """Return the route. Streams and sessions, which other methods are for, do not exist here: they are a 405."""
@@ -45,41 +48,49 @@ class ProtocolEndpoint:
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
         """Answer requests, until the context ends."""
-        ready, ending = asyncio.Event(), asyncio.Event()
-        # A task of its own: the SDK has to end in the task that it began in, and a lifespan may end in another one.
-        task = asyncio.create_task(self._answer(ready, ending))
+        self._first, self._ending = asyncio.Lock(), asyncio.Event()
         try:
-            await ready.wait()
             yield
         finally:
-            ending.set()
-            await task
+            async with self._first:
+                self._ending.set()
+                self._ending = None
+            if self._task:
+                await self._task
+                self._task = None
 
-    async def _answer(self, ready: asyncio.Event, ending: asyncio.Event) -> None:
-        sessions = StreamableHTTPSessionManager(
-            self._server,
-            # Everything is there when an answer begins: a stream would keep a connection and say no more.
-            json_response=True,
-            stateless=True,
-            security_settings=CHECKED_ALREADY,
-            max_request_body_size=MAX_BODY_BYTES,
-        )
+    async def _started(self) -> StreamableHTTPSessionManager:
+        """Return what answers; the first request loads it."""
+        async with self._first:
+            if self._ending is None:
+                raise RuntimeError("the endpoint answers only while it runs")
+            if self._sessions:
+                return self._sessions
+            with anyio.CancelScope(shield=True):
+                sessions, ready = await anyio.to_thread.run_sync(self._load), asyncio.Event()
+                # A task of its own: the SDK has to end in the task that it began in; a lifespan may end in another one.
+                self._task = asyncio.create_task(self._answer(sessions, ready, self._ending))
+                await ready.wait()
+                self._sessions = sessions
+            return sessions
+
+    async def _answer(
+        self, sessions: StreamableHTTPSessionManager, ready: asyncio.Event, ending: asyncio.Event
+    ) -> None:
         async with sessions.run():
-            self._sessions = sessions
             ready.set()
             await ending.wait()
             self._sessions = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; a client that hangs up ends what is done for it."""
-        if self._sessions is None:
-            raise RuntimeError("the endpoint answers only while it runs")
         kind = Headers(scope=scope).get("content-type", "nothing")
         if kind.partition(";")[0].strip().lower() != "application/json":
             raise ProblemError(415, f"send the message as content-type application/json, found {kind[:64]}")
         body = await _body(receive)
         if body is None:
             return
+        sessions = await self._started()
         messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def replayed() -> Message:
@@ -94,7 +105,7 @@ class ProtocolEndpoint:
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch)
-            await self._sessions.handle_request(scope, replayed, send)
+            await sessions.handle_request(scope, replayed, send)
             tasks.cancel_scope.cancel()
 
 
@@ -107,7 +118,24 @@ def tool_endpoint(service: Service, filters: str = "") -> ProtocolEndpoint:
     def link(request: Request) -> Link:
         return page_links(service.public_url, request)
 
-    return ProtocolEndpoint(protocol_server(service.domains, served, link, service.timeout_ms, filters))
+    def load() -> StreamableHTTPSessionManager:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+        from mcp.server.transport_security import TransportSecuritySettings
+
+        from api.mcp.server import protocol_server
+
+        return StreamableHTTPSessionManager(
+            protocol_server(service.domains, served, link, service.timeout_ms, filters),
+            # Everything is there when an answer begins: a stream would keep a connection and say no more.
+            json_response=True,
+            stateless=True,
+            # The API checks the host, the token and the size of every request (`hosts.py`, `auth.py`, `limits.py`): a
+            # second check with rules of its own answered 421 to whom the first one let pass.
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+            max_request_body_size=MAX_BODY_BYTES,
+        )
+
+    return ProtocolEndpoint(load)
 
 
 async def _body(receive: Receive) -> bytes | None:

@@ -19,13 +19,13 @@ SNIPPET_CHARACTERS = 300
 
 async def search(arguments: SearchArguments, call: Call) -> SearchDocument:
     """Search passages."""
-    question = arguments.question(call.serving.domains, call.arrival)
+    question = arguments.question(call.serving.askable, call.arrival)
     return await call.ask(question, lambda engine: _search(engine.answer(question), call.link))
 
 
 async def answer(arguments: AnswerArguments, call: Call) -> AnswerPageDocument:
     """Answer a question as text."""
-    question = arguments.asked.question(call.serving.domains, call.arrival)
+    question = arguments.asked.question(call.serving.askable, call.arrival)
     asked = arguments.model_dump(exclude={"after", "max_tokens"})
     place_of(arguments.after, asked, None)  # a wrong handle is said before anything is searched
     size = arguments.max_tokens or USUAL_RESULT_TOKENS

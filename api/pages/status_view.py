@@ -9,6 +9,7 @@ from typing import Any
 
 from api.pages.citations import age_of
 from api.pages.text_runs import Run, runs_of
+from api.schemas import AgentDocument
 from api.syncs import Running
 from nornweave.types import JsonValue
 from nornweave.views.status import StatusDocument
@@ -65,6 +66,20 @@ class Ran:
     at: str
     summary: str
     failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """An address of an agent on another machine; ``url`` is empty for who does not operate the service."""
+
+    name: str
+    domain: str
+    state: str
+    url: str
+    seen: str
+    seen_at: str
+    breaker: str
+    p95: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +147,21 @@ def status_view(
         remedies=tuple(_remedies(domain, document)),
         running=_under_way(running[domain], now) if domain in running else None,
         held_count=sum(len(held["paths"]) for held in document["held"]),
+    )
+
+
+def elsewhere_view(agent: AgentDocument, now: datetime) -> Elsewhere:
+    """Return what the page shows of an agent on another machine."""
+    p95_ms = agent.get("p95_ms")
+    return Elsewhere(
+        name=agent["agent_id"],
+        domain=agent["domain_id"].value,
+        state=agent["state"].value,
+        url=agent.get("url", ""),
+        seen=age_of(agent.get("seen_at"), now),
+        seen_at=agent.get("seen_at", ""),
+        breaker=agent.get("breaker", "closed"),
+        p95="" if p95_ms is None else f"{p95_ms:.0f} ms",
     )
 
 

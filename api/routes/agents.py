@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path, Request, Response
 
 from api.arrival import arrive
 from api.openapi import PROBLEMS
+from api.registration_body import listed_document
 from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_response
 from api.seen import SeenAgent
 from api.starting import wait_for_start
 from api.state import Served, Serving
 from nornweave.errors import QueryError
+from nornweave.remote_agents.exchange import GROUPS_HEADER
 from nornweave.retrieval.question import Question
 from nornweave.types import Domain
 from nornweave.views import RecallDocument, recall_document
@@ -33,14 +35,16 @@ DomainName = Annotated[
 
 @router.get("/agents", response_model=RegistryDocument)
 def list_agents(serving: Served) -> Response:
-    """List the agents with their state."""
-    return json_response({"agents": [_listed(agent) for agent in serving.agents]})
+    """List the agents with their state: those here, then those that registered from elsewhere."""
+    joined = serving.engine.joined() if serving.alone is None else ()
+    here = [_listed(agent) for agent in serving.agents]
+    return json_response({"agents": here + [listed_document(one, serving.viewer) for one in joined]})
 
 
 @router.post("/agents/{domain}/recall", response_model=RecallDocument)
-async def recall(domain: DomainName, body: RecallBody, serving: Served) -> Response:
+async def recall(domain: DomainName, body: RecallBody, serving: Served, request: Request) -> Response:
     """Ask one agent."""
-    return await _recall(serving.agent(domain), body, serving)
+    return _heeded(await _recall(serving.agent(domain), body, serving), request)
 
 
 @router.get("/agents/{domain}/describe", response_model=dict[str, Any])
@@ -56,9 +60,9 @@ def health(domain: DomainName, serving: Served) -> Response:
 
 
 @alone.post("/recall", response_model=RecallDocument)
-async def recall_alone(body: RecallBody, serving: Served) -> Response:
+async def recall_alone(body: RecallBody, serving: Served, request: Request) -> Response:
     """Ask the agent that is served alone."""
-    return await _recall(serving.agents[0], body, serving)
+    return _heeded(await _recall(serving.agents[0], body, serving), request)
 
 
 @alone.get("/describe", response_model=dict[str, Any])
@@ -82,6 +86,13 @@ def _answer(agent: SeenAgent, question: Question) -> Response:
         raise QueryError(_in_body(error.field, agent.domain), error.problem) from error
 
 
+def _heeded(response: Response, request: Request) -> Response:
+    """Say to a server that asked for somebody else that their groups were heeded (``access/behalf.py``)."""
+    if GROUPS_HEADER in request.headers:
+        response.headers[GROUPS_HEADER] = "heeded"
+    return response
+
+
 def _in_body(field: str, domain: Domain) -> str:
     """Return the name that a field has in the body of a recall, which asks one domain and names none."""
     if field in {"query", "text"}:
@@ -99,4 +110,5 @@ def _listed(agent: SeenAgent) -> AgentDocument:
         "description": described.get("description", ""),
         "state": agent.state,
         "generation": described.get("generation"),
+        "remote": False,
     }

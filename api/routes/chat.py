@@ -59,7 +59,7 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     """
     arrival = arrive(serving.timeout_ms, serving.viewer)
     writes = serving.engine.writes_answers
-    question = body.question(serving.domains, arrival, synthesize=writes)
+    question = body.question(serving.askable, arrival, synthesize=writes)
     chat = _Chat(question, body.model, int(arrival.now.timestamp()), page_links(serving.public_url, request), writes)
 
     async def answer() -> StreamedAnswer:

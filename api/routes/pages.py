@@ -38,7 +38,8 @@ from api.pages.quality_view import compared_of, generations_of, histories_of, la
 from api.pages.question_form import COUNTS, QuestionForm, read_form, writing_body
 from api.pages.rendering import html_response
 from api.pages.shell import shell_of
-from api.pages.status_view import status_view
+from api.pages.status_view import elsewhere_view, status_view
+from api.registration_body import listed_document
 from api.routes.login import browsers_form, checked_form
 from api.schemas import json_response
 from api.seen import SeenEngine
@@ -155,7 +156,14 @@ async def status(request: Request) -> Response:
     frame = shell_of(request, STATUS, f"{STATUS}.json")
     running = await serving.lookups.run(lambda: _running(serving))
     domains = [status_view(domain, served[domain], health[domain], running, present()) for domain in served]
-    context = {**frame, "domains": domains, "catalogue": catalogue, "dagster": serving.dagster_url or ""}
+    joined = serving.engine.joined() if serving.alone is None else ()
+    context = {
+        **frame,
+        "domains": domains,
+        "catalogue": catalogue,
+        "dagster": serving.dagster_url or "",
+        "joined": [elsewhere_view(listed_document(one, serving.viewer), present()) for one in joined],
+    }
     return html_response("status.html", context)
 
 
@@ -279,7 +287,7 @@ async def _answered(
 ) -> Response:
     serving = serving_of(request)
     body = form.body()
-    question = body.question(serving.domains, arrival)
+    question = body.question(serving.askable, arrival)
 
     def answer(engine: SeenEngine) -> Response:
         document: FusionResult = engine.query(question)

@@ -44,7 +44,7 @@ async def query(body: QueryBody, serving: Served, request: Request) -> Response:
     the text), then `citations`, and at last `done`; or `error`. Without `timeout_ms` only the settings limit the text.
     """
     arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms, serving.viewer)
-    question = body.question(serving.domains, arrival)
+    question = body.question(serving.askable, arrival)
     if prefers_events(request.headers.get("accept", "")):
         if body.format == "text":
             raise QueryError("format", f"'text' is not sent as events; leave it out, or do not accept {EVENTS}")

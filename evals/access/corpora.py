@@ -13,6 +13,7 @@ from nornweave.chunking.chunker import Chunker
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.settings import PlanSettings, StorageSettings
 from nornweave.store.corpus import DuckDBStore
+from nornweave.store.port import Store
 from nornweave.sync.pipeline import run
 from nornweave.sync.records import DomainParts, SyncOptions
 from nornweave.types import (
@@ -37,6 +38,7 @@ WORDS = (
     "handle_payment_error", "RetryPolicy", "max_retries", "connection reset by peer", "größe", "支付", "422", "v2.1",
 )  # fmt: skip
 # Files of several folders and sources have the same name: it is looked up, and how rare it is counts.
+DIMENSIONS = 16
 NAMES = ("limits.md", "guide.md", "ledger.md", "retry_policy.md")
 STATEMENTS: tuple[JsonValue, ...] = (
     None, None, None, "staff", ["ops", "board"], ["guests"], ["board"], "", [], 3, ["staff", 4],
@@ -101,8 +103,14 @@ class WrittenSource:
 
 def published(folder: Path, written: Sequence[Written], storage: StorageSettings | None = None) -> DuckDBStore:
     """Publish documents as a sync does; return where."""
-    encoder = HashEncoder(dimensions=16)
-    store = DuckDBStore(folder, storage or StorageSettings(), dimensions=encoder.dimensions)
+    store = DuckDBStore(folder, storage or StorageSettings(), dimensions=DIMENSIONS)
+    publish_into(store, written)
+    return store
+
+
+def publish_into(store: Store, written: Sequence[Written]) -> None:
+    """Publish documents as a sync does."""
+    encoder = HashEncoder(dimensions=DIMENSIONS)
     parts = DomainParts(
         domain=Domain.DOCUMENTATION,
         sources=tuple(
@@ -114,7 +122,6 @@ def published(folder: Path, written: Sequence[Written], storage: StorageSettings
         access=SOURCES,
     )
     run(parts, SyncOptions(run_id="access", wait_s=0))
-    return store
 
 
 def random_corpus(chance: random.Random) -> tuple[Written, ...]:

@@ -11,18 +11,25 @@ import typer
 
 from evals.bench import (
     access,
+    agents,
+    corpora,
     encoding,
+    engines,
     evaluating,
     fetching,
     fusing,
+    large,
     pages,
     precision,
     ranking,
     reading,
     recalling,
+    stores,
     streaming,
     syncing,
+    travelling,
     tuning,
+    workers,
 )
 from nornweave.models.conversion import machine_cache
 
@@ -34,16 +41,19 @@ def main(
         str,
         typer.Option(
             help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
-            "only if named: access, precision, tuning, hnsw, large, pages, remote."
+            "only if named: access, agents, engines, large, hnsw, pages, precision, remote, stores, travel, tuning, "
+            "workers."
         ),
     ] = "",
-    copies: Annotated[int, typer.Option(help="How many times 100,000 chunks `large` has.")] = 10,
+    corpus: Annotated[
+        list[Path] | None, typer.Option(help="Folder or git directory that `large` reads; several may be given.")
+    ] = None,
     url: Annotated[
         str, typer.Option(help="Server over the example corpus that `pages` asks.")
     ] = "http://127.0.0.1:8082",
     keep: Annotated[Path | None, typer.Option(help="Folder for the indexes of recall and fusion, used again.")] = None,
 ) -> None:
-    """Print the benchmark tables; takes about 30 minutes on two cores, recall at a million chunks an hour more."""
+    """Print the benchmark tables; takes about 30 minutes on two cores, a million chunks an hour more."""
     with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as temporary:
         folder = Path(temporary)
         kept = keep or folder
@@ -56,16 +66,21 @@ def main(
             "streaming": lambda: streaming.print_streaming(kept / "streaming"),
             "ranking": lambda: ranking.print_ranking(shared, kept / "fusion"),
             "evaluation": lambda: evaluating.print_evaluating(shared, kept / "fusion"),
-            "recall": lambda: recalling.print_recall(kept / "recall", copies=0),
+            "recall": lambda: recalling.print_recall(kept / "recall"),
         }
         if_named: dict[str, Callable[[], None]] = {
+            "agents": lambda: agents.print_agents(kept / "agents"),
+            "engines": lambda: engines.print_engines(kept / "engines"),
             "access": lambda: access.print_access(kept / "access"),
             "precision": lambda: precision.print_precision(shared, machine_cache(folder)),
             "tuning": lambda: tuning.print_tuning(shared, kept / "fusion"),
             "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
+            "stores": lambda: stores.print_stores(kept / "stores"),
             "pages": lambda: pages.print_pages(url),
             "remote": fetching.print_fetching,
-            "large": lambda: recalling.print_recall(kept / "recall", copies=copies),
+            "travel": lambda: travelling.print_travelling(kept / "travel"),
+            "workers": workers.print_workers,
+            "large": lambda: large.print_large(kept / "large", corpus or [corpora.site_packages()]),
         }
         tables = {**usual, **if_named}
         if only and only not in tables:

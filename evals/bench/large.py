@@ -1,136 +1,116 @@
-"""A generation of several times the size: every chunk as many times, its vector moved a little."""
+"""A million real chunks: a folder or a git directory is ingested with a cheap encoder, and served by two processes.
+
+A real model would take hours on two cores (``--only encoding`` measures it), and what a search costs does not depend on
+what the vectors say. What it finds is measured on vectors of the real model (``--only hnsw``).
+"""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
+from rich.console import Console
+from rich.table import Table
 
-from nornweave.settings import StorageSettings, load_settings
-from nornweave.store.build import index_vectors
-from nornweave.store.connection import Connection, attach, connect_memory, quote
-from nornweave.types import Domain, GenerationId
-from nornweave.wiring import store_of
+from nornweave.settings import load_settings
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
+from nornweave.types import Domain
 
-# Of a vector's length: copies are neighbours, as chunks of a real corpus are.
-_NOISE = 0.5
-_NUMBERED = ("postings", "lengths", "pairs", "chunk_names", "cards", "facets", "moments")
-_ORDER = {
-    "postings": "term_id, chunk_no",
-    "lengths": "chunk_no",
-    "pairs": "pair, chunk_no",
-    "chunk_names": "name_id, chunk_no",
-}
+DIMENSIONS = 384
+WORKERS = 2
+_QUERIES = 300
+_CHANGED = 100
+_TEXTS = ("py", "pyi", "c", "h", "cc", "cpp", "hpp", "go", "rs", "java", "js", "ts", "kt", "rb", "php", "cs", "swift")
 
 
-def build_large(config: Path, work: Path, copies: int) -> Path:
-    """Build a workspace whose code domain holds the chunks of another one ``copies`` times, with an HNSW index.
+def print_large(work: Path, corpus: Sequence[Path]) -> None:
+    """Print what a large corpus costs to build, to serve by two processes at once, and to change.
 
     Args:
-        config: of the workspace that is multiplied.
-        work: where the new one goes; what is there already is used.
-        copies: how many times.
-
-    Returns:
-        The new workspace's configuration file.
+        work: where the index is kept; one that is there is used, and changed.
+        corpus: folders of texts, and git directories, whose newest commit is read.
     """
-    target = work / "nornweave.yaml"
-    if target.exists():
-        return target
-    settings = load_settings(config)
-    store = store_of(settings, Domain.CODE)
-    current = store.current()
-    if current is None:
-        raise RuntimeError(f"{config}: nothing is published")
-    work.mkdir(parents=True, exist_ok=True)
-    (work / "var").mkdir(exist_ok=True)
-    source = {"id": "copies", "domain": "code", "type": "files", "path": "."}
-    configured = json.dumps({"data_dir": "./var", "sources": [source]})
-    draft = work / "draft.yaml"
-    draft.write_text(configured, encoding="utf-8")
-    files = store_of(load_settings(draft), Domain.CODE).files
-    files.folder.mkdir(parents=True, exist_ok=True)
-    name = GenerationId("gen-000001")
-    _multiply(store.files.path(current), files.build_path(name), copies)
-    files.publish(name)
-    draft.rename(target)
+    config = work / "nornweave.yaml"
+    started = time.perf_counter()
+    if not config.exists():
+        _configure(config, [_unpacked(folder, work) for folder in corpus])
+        _changing(work, 0)
+    _sync(config)
+    built_s = time.perf_counter() - started
+    processes = [_serving(config) for _ in range(WORKERS)]
+    rows = [json.loads(process.communicate()[0]) for process in processes]
+    rows.append(json.loads(_serving(config).communicate()[0]))
+    _changing(work, int(time.time()))
+    started = time.perf_counter()
+    _sync(config)
+    console = Console(width=140)
+    console.print(_table(rows))
+    console.print(
+        f"build {built_s:.0f} s, vectors of hashed words included; {_CHANGED} changed documents "
+        f"{time.perf_counter() - started:.1f} s"
+    )
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    table = Table(title=f"recall over {rows[0]['chunks']:,} chunks, four sources, 2 cores", title_justify="left")
+    columns = ("start_s", "p50_ms", "p95_ms", "queries_per_s", "memory_mb", "pss_mb", "private_mb")
+    for name in ("process", *columns):
+        table.add_column(name.replace("_", " "), justify="right")
+    names = [*(f"{number} of {WORKERS}, together" for number in range(1, WORKERS + 1)), "one alone"]
+    for name, row in zip(names, rows, strict=True):
+        table.add_row(name, *(f"{row[column]:,.1f}" for column in columns))
+    return table
+
+
+def _serving(config: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "evals.bench.serving", str(config), str(_QUERIES)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE)
+
+
+def _sync(config: Path) -> None:
+    run(domain_parts(load_settings(config), Domain.CODE), SyncOptions(run_id="bench"))
+
+
+def _changing(work: Path, number: int) -> None:
+    """Write the documents that are changed."""
+    folder = work / "changing"
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in range(_CHANGED):
+        text = (
+            f'def changed_{place}():\n    """Return what changed in round {number}."""\n    return {number + place}\n'
+        )
+        (folder / f"changed_{place}.py").write_text(text, encoding="utf-8")
+
+
+def _unpacked(folder: Path, work: Path) -> Path:
+    """Return the folder itself, or the newest commit of a git directory."""
+    if not (folder / "HEAD").is_file():
+        return folder.resolve()
+    target = work / "unpacked" / folder.resolve().parent.name
+    target.mkdir(parents=True)
+    with subprocess.Popen(["git", "-C", str(folder), "archive", "HEAD"], stdout=subprocess.PIPE) as archive:
+        subprocess.run(["tar", "-x", "-C", str(target)], stdin=archive.stdout, check=True)
     return target
 
 
-def _multiply(source: Path, target: Path, copies: int) -> None:
-    connection = connect_memory("4GB", spill=target.parent)
-    connection.execute(f"attach {quote(str(source))} as source (read_only)")
-    attach(connection, target, "generation")
-    size, documents = (_count(connection, table) for table in ("chunks", "documents"))
-    connection.execute("create table generation.terms as from source.terms")
-    connection.execute("create table generation.facet_values as from source.facet_values")
-    connection.execute("create table generation.names as from source.names")
-    connection.execute(f"update generation.terms set document_frequency = document_frequency * {copies:d}")
-    connection.execute(f"update generation.names set chunk_count = chunk_count * {copies:d}")
-    connection.execute(
-        f"""
-        create table generation.chunks as
-        select c.* replace (
-          (chunk_no + copy * {size:d})::integer as chunk_no,
-          (document_no + copy * {documents:d})::integer as document_no
-        )
-        from source.chunks c, range({copies:d}) copies (copy)
-        order by chunk_no
-        """
-    )
-    connection.execute(
-        f"""
-        create table generation.documents as
-        select d.* replace ((document_no + copy * {documents:d})::integer as document_no)
-        from source.documents d, range({copies:d}) copies (copy)
-        order by document_no
-        """
-    )
-    for table in _NUMBERED:
-        connection.execute(
-            f"""
-            create table generation.{table} as
-            select t.* replace ((chunk_no + copy * {size:d})::integer as chunk_no)
-            from source.{table} t, range({copies:d}) copies (copy)
-            order by {_ORDER.get(table, "chunk_no")}
-            """
-        )
-    # The copies are other chunks; what they are called stands in what is shown of them.
-    connection.execute(
-        f"""
-        update generation.cards
-        set card = replace(card, '{{"chunk_id":"', '{{"chunk_id":"' || (chunk_no // {size:d}) || '-')
-        """
-    )
-    _copy_vectors(connection, size, copies)
-    index_vectors(connection, StorageSettings())
-    connection.execute("create table generation.meta as from source.meta")
-    connection.execute("update generation.meta set value = 'hnsw' where key = 'built_with'")
-    connection.execute("checkpoint generation")
-    connection.close()
-
-
-def _count(connection: Connection, table: str) -> int:
-    return int(connection.execute(f"select count(*) from source.{table}").fetchall()[0][0])
-
-
-def _copy_vectors(connection: Connection, size: int, copies: int) -> None:
-    """Copy each vector, moved at random but in the first copy, and at length 1 again."""
-    rows = connection.execute("select vector from source.vectors order by chunk_no").to_arrow_table()
-    vectors = rows.column("vector").combine_chunks().flatten().to_numpy().reshape(size, -1)
-    dimensions = vectors.shape[1]
-    connection.execute(f"create table generation.vectors (chunk_no integer, vector float[{dimensions:d}])")
-    generator = np.random.default_rng(7)
-    for copy in range(copies):
-        noise = generator.standard_normal(vectors.shape, np.float32) * (_NOISE / np.sqrt(dimensions)) if copy else 0
-        moved = (vectors + noise).astype(np.float32)
-        moved /= np.linalg.norm(moved, axis=1, keepdims=True)
-        numbers = np.arange(copy * size, (copy + 1) * size, dtype=np.int32)
-        table = pa.table(
-            {"chunk_no": numbers, "vector": pa.FixedSizeListArray.from_arrays(moved.reshape(-1), dimensions)}
-        )
-        connection.register("moved", table)
-        connection.execute("insert into generation.vectors select * from moved")
-        connection.unregister("moved")
+def _configure(config: Path, folders: Sequence[Path]) -> None:
+    include = [f"**/*.{ending}" for ending in _TEXTS]
+    sources = [
+        {"id": f"corpus-{number}", "domain": "code", "type": "files", "path": str(folder), "include": include}
+        for number, folder in enumerate(folders)
+    ]
+    sources.append({"id": "changing", "domain": "code", "type": "files", "path": "changing"})
+    code = {
+        "chunking": {"max_chunk_tokens": 256},
+        "embedding": {"model": f"hash:{DIMENSIONS}", "dimensions": DIMENSIONS},
+        "reranking": {"model": None},
+    }
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": {"code": code}}), encoding="utf-8")

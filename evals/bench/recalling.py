@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +15,24 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.bench.corpora import site_packages
-from evals.bench.large import build_large
 from nornweave.settings import load_settings
 from nornweave.store.generation import Generation
+from nornweave.store.port import Mask, Numbers, Vectors
+from nornweave.store.ranked_chunks import best
+from nornweave.sync.pipeline import run
+from nornweave.sync.records import SyncOptions
+from nornweave.sync.wiring import domain_parts
 from nornweave.types import Domain
-from nornweave.wiring import store_of
+from nornweave.wiring import file_store_of
 
 # 101,853 chunks of library code, installed with torch and scikit-learn.
 PACKAGES = ("sympy", "scipy", "numpy")
 _QUERIES = 300
 
 
-def print_recall(work: Path, *, copies: int = 0) -> None:
-    """Print the tables of recall; reuses the index in ``work`` if there is one.
-
-    Args:
-        work: where the index is kept.
-        copies: measure an index of so many times the size as well, with HNSW.
-    """
-    config = _workspace(work)
-    rows = [("exact", _serve(config))]
-    if copies:
-        rows.append((f"{copies} times, HNSW", _serve(build_large(config, work / f"times-{copies}", copies))))
+def print_recall(work: Path) -> None:
+    """Print the tables of recall; reuses the index in ``work`` if there is one."""
+    rows = [("exact", _serve(_workspace(work)))]
     table = Table(title="recall, four sources, query encoding included, 2 cores", title_justify="left")
     for name in ("index", "chunks", "start s", "p50 ms", "p95 ms", "2 clients q/s", "memory MB", "torch"):
         table.add_column(name, justify="left" if name == "index" else "right")
@@ -61,28 +59,56 @@ def print_recall(work: Path, *, copies: int = 0) -> None:
 
 
 def print_hnsw(work: Path) -> None:
-    """Print how much of the exact answer the index finds at 100k chunks; builds the index, some minutes."""
+    """Print how much of the exact answer one byte a component and the ``vss`` index find, how fast, and its build."""
     config = _workspace(work)
-    settings = load_settings(config)
-    store = store_of(settings, Domain.CODE)
+    indexed, build_s = _indexed(config, work / "hnsw")
+    with Generation(_published(config)) as matrix, Generation(_published(indexed)) as index:
+        chosen = np.sort(np.random.default_rng(7).choice(matrix.chunk_count, _QUERIES, replace=False)).astype(np.int32)
+        # Near real vectors, though not on them: a query is no chunk.
+        vectors = matrix.vectors(chosen) + matrix.vectors(np.roll(chosen, 1)) / 2
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        within = np.arange(matrix.size) % 2 == 0
+        everything = np.arange(matrix.chunk_count, dtype=np.int32)
+        table = Table(title=f"dense search over {matrix.chunk_count:,} chunks", title_justify="left")
+        for name in ("index", "filter", "recall@10", "p50 ms"):
+            table.add_column(name, justify="right")
+        for name, generation in (("matrix", matrix), ("vss", index)):
+            for label, mask in (("none", None), ("half", within)):
+                allowed = everything if mask is None else np.flatnonzero(mask).astype(np.int32)
+                shares, times = zip(*(_search(generation, vector, mask, allowed) for vector in vectors), strict=True)
+                table.add_row(name, label, f"{np.mean(shares):.4f}", f"{np.median(times):.2f}")
+    Console(width=140).print(table)
+    Console().print(f"a generation with the vss index, built from what is chunked and encoded: {build_s:.0f} s")
+
+
+def _search(generation: Generation, vector: Vectors, mask: Mask | None, allowed: Numbers) -> tuple[float, float]:
+    """Return the share of the ten nearest that is found, and in how many milliseconds."""
+    exact = best(generation.similarities(vector, allowed), 10, allowed).numbers
+    started = time.perf_counter()
+    hits = generation.dense(vector, 10, mask)
+    taken = (time.perf_counter() - started) * 1000
+    return len(np.intersect1d(exact, hits.numbers)) / 10, taken
+
+
+def _indexed(config: Path, work: Path) -> tuple[Path, float]:
+    """Publish the same chunks and vectors with the ``vss`` index; return the configuration, and the seconds."""
+    target = work / "nornweave.yaml"
+    work.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(config.parent / "var" / "domains", work / "var" / "domains", dirs_exist_ok=True)
+    document = json.loads(config.read_text(encoding="utf-8"))
+    document.setdefault("domains", {}).setdefault("code", {})["storage"] = {"vector_index": "hnsw"}
+    target.write_text(json.dumps(document), encoding="utf-8")
+    started = time.perf_counter()
+    run(domain_parts(load_settings(target), Domain.CODE), SyncOptions(run_id="bench"))
+    return target, time.perf_counter() - started
+
+
+def _published(config: Path) -> Path:
+    store = file_store_of(load_settings(config), Domain.CODE)
     current = store.current()
     if current is None:
-        raise RuntimeError("nothing is published")
-    hnsw = build_large(config, work / "hnsw", copies=1)
-    other = store_of(load_settings(hnsw), Domain.CODE)
-    indexed = other.current()
-    if indexed is None:
-        raise RuntimeError("nothing is published")
-    with Generation(store.files.path(current)) as exact, Generation(other.files.path(indexed)) as index:
-        chosen = np.sort(np.random.default_rng(7).choice(exact.chunk_count, _QUERIES, replace=False)).astype(np.int32)
-        # Near real vectors, though not on them: a query is no chunk.
-        vectors = exact.vectors(chosen) + exact.vectors(np.roll(chosen, 1)) / 2
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        shares = [
-            len(np.intersect1d(exact.dense(vector, 10).numbers, index.dense(vector, 10).numbers)) / 10
-            for vector in vectors
-        ]
-    Console().print(f"HNSW against exact at {exact.chunk_count:,} chunks: recall@10 {np.mean(shares):.4f}")
+        raise RuntimeError(f"{config}: nothing is published")
+    return store.files.path(current)
 
 
 def _workspace(work: Path) -> Path:

@@ -27,7 +27,7 @@ from nornweave.retrieval.retrievers import (
     term_weights,
 )
 from nornweave.settings import load_settings
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.types import Domain, present
 
 CLIENTS = 2
@@ -46,14 +46,17 @@ def main(config: Path, count: int) -> None:
     with agent.generation.use(OPERATOR) as generation:
         queries = queries_of(generation, count)
         measured: dict[str, Any] = {"chunks": generation.chunk_count, "start_s": start_s, **_latencies(agent, queries)}
-        measured["memory_mb"] = psutil.Process().memory_info().rss / 1e6
+        memory = psutil.Process().memory_full_info()
+        measured["memory_mb"] = memory.rss / 1e6
+        measured["private_mb"] = memory.uss / 1e6
+        measured["pss_mb"] = memory.pss / 1e6
         measured["torch"] = "torch" in sys.modules
         measured["steps"] = _steps(agent, generation, queries)
     engine.close()
     json.dump(measured, sys.stdout)
 
 
-def queries_of(generation: Generation, count: int) -> list[str]:
+def queries_of(generation: Index, count: int) -> list[str]:
     """Make queries of what is there: a third each of first sentences of docstrings, names of symbols, lines of code."""
     chosen = random.Random(7)
     numbers = np.array(chosen.sample(range(generation.chunk_count), min(4 * count, generation.chunk_count)), np.int32)
@@ -93,7 +96,7 @@ def _latencies(agent: Agent, queries: Sequence[str]) -> dict[str, float]:
     }
 
 
-def _steps(agent: Agent, generation: Generation, queries: Sequence[str]) -> dict[str, tuple[float, float]]:
+def _steps(agent: Agent, generation: Index, queries: Sequence[str]) -> dict[str, tuple[float, float]]:
     plan = agent.settings.plan
     memo = agent.encoder()
     if memo is None:

@@ -19,6 +19,8 @@ from evals.campaigns.killing import kill_syncs
 from evals.campaigns.publishing import publish_while_reading
 from evals.campaigns.report import Order, Tally, as_markdown
 from evals.campaigns.sharing import share_installation
+from evals.campaigns.swapping import swap_replicas
+from evals.campaigns.travelling import kill_travellers
 
 # Per campaign what it does, and how often in full.
 CAMPAIGNS: Mapping[str, tuple[Callable[[Order], Tally], int]] = {
@@ -29,6 +31,8 @@ CAMPAIGNS: Mapping[str, tuple[Callable[[Order], Tally], int]] = {
     "publish": (publish_while_reading, 1000),
     "together": (share_installation, 50),
     "damage": (damage_files, 200),
+    "travel": (kill_travellers, 200),
+    "swap": (swap_replicas, 1000),
 }
 
 

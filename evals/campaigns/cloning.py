@@ -18,9 +18,8 @@ from evals.campaigns.report import Order, Tally
 from evals.campaigns.upstream import Upstream
 from evals.campaigns.workspace import NO_MODELS
 from nornweave.settings import Settings, load_settings
-from nornweave.store.generation import Generation
 from nornweave.types import Domain
-from nornweave.wiring import store_of
+from nornweave.wiring import file_store_of
 
 # The share of kills that a sync to the end follows; after the others the next one is killed as well.
 FINISHED = 0.4
@@ -85,11 +84,11 @@ def _children_of(process: int) -> list[int]:
 
 def published_pages(settings: Settings) -> dict[str, str]:
     """Return the words that are published of each document, by its path."""
-    store = store_of(settings, Domain.DOCUMENTATION)
+    store = file_store_of(settings, Domain.DOCUMENTATION)
     current = store.current()
     if current is None:
         return {}
-    with Generation(store.files.path(current)) as generation:
+    with store.files.open(current) as generation:
         chunks = generation.chunks(np.arange(generation.chunk_count, dtype=np.int32))
     texts: dict[str, list[tuple[tuple[int, int], str]]] = {}
     for chunk in chunks.values():

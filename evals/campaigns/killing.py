@@ -22,6 +22,7 @@ from evals.campaigns.workspace import (
 from nornweave.settings import load_settings
 
 _STEP_BYTES = 64
+_SHARDS = 3
 # The share of kills that a sync to the end follows; after the others the next one is killed as well.
 FINISHED = 0.5
 
@@ -30,11 +31,12 @@ def kill_syncs(order: Order) -> Tally:
     """Kill ``order.runs`` syncs of an installation whose documents keep changing.
 
     After each, every domain's published generation is one that a whole sync would have published; a sync that is not
-    killed then leaves what a first sync of the same documents leaves.
+    killed then leaves what a first sync of the same documents leaves. One of the two domains is in shards; what it is
+    compared with is in one file.
     """
     tally, moments = Tally("kill -9"), random.Random(order.seed)
     expected = References(order.folder / "reference", order.seed)
-    workspace = Workspace(order.folder / "workspace", order.folder / "var", order.seed)
+    workspace = Workspace(order.folder / "workspace", order.folder / "var", order.seed, _SHARDS)
     workspace.write(0)
     started, version = time.monotonic(), 0
     _finish(workspace, order, expected[0], tally, "the first sync")

@@ -8,7 +8,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,8 @@ class Child:
 
     def __init__(self, output: Path, target: Callable[..., object], *arguments: Any) -> None:
         self._output = output
-        self._process = CONTEXT.Process(target=_run, args=(output, target, arguments))
+        # The fork server has the environment of the moment it was started in.
+        self._process = CONTEXT.Process(target=_run, args=(output, dict(os.environ), target, arguments))
         self._process.start()
 
     @property
@@ -107,8 +108,10 @@ def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:
     return condition()
 
 
-def _run(output: Path, target: Callable[..., object], arguments: Sequence[Any]) -> None:
+def _run(output: Path, environment: Mapping[str, str], target: Callable[..., object], arguments: Sequence[Any]) -> None:
     os.setsid()
+    os.environ.clear()
+    os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     for stream in (1, 2):

@@ -26,7 +26,7 @@ from nornweave.sync.pipeline import run
 from nornweave.sync.records import SyncOptions
 from nornweave.sync.wiring import domain_parts
 from nornweave.types import Domain, GenerationId, present
-from nornweave.wiring import store_of
+from nornweave.wiring import file_store_of
 
 READERS = 8
 KEPT = 3
@@ -89,13 +89,13 @@ def _publish(settings: Settings, number: int, seed: int) -> bool:
         text = f"# {WORDS[page]}\n\nThe {WORDS[page]} is in release q{number}q. {words}.\n"
         (settings.file.parent / "docs" / f"{page}.md").write_text(text, encoding="utf-8")
     report = run(domain_parts(settings, Domain.DOCUMENTATION), SyncOptions(run_id=str(number), wait_s=10))
-    files = store_of(settings, Domain.DOCUMENTATION).files
+    files = file_store_of(settings, Domain.DOCUMENTATION).files
     shutil.copyfile(files.path(GenerationId(str(report.generation))), settings.file.parent / "synced.duckdb")
     return report.published
 
 
 def _publish_again(settings: Settings, built: Path) -> None:
-    files = store_of(settings, Domain.DOCUMENTATION).files
+    files = file_store_of(settings, Domain.DOCUMENTATION).files
     name = files.next()
     shutil.copyfile(built, files.build_path(name))
     files.publish(name)

@@ -16,13 +16,13 @@ import numpy as np
 
 from nornweave.ledger.file import load_ledger, published
 from nornweave.settings import Settings, load_settings
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.sync.pipeline import run
 from nornweave.sync.records import SyncOptions
 from nornweave.sync.run_status import read_status
 from nornweave.sync.wiring import domain_parts
 from nornweave.types import Domain
-from nornweave.wiring import domain_folder, store_of
+from nornweave.wiring import domain_folder, file_store_of
 
 DIMENSIONS = 16
 NO_MODELS = {"embedding": {"model": f"hash:{DIMENSIONS}", "dimensions": DIMENSIONS}, "reranking": {"model": None}}
@@ -41,11 +41,13 @@ class Workspace:
         folder: of ``nornweave.yaml`` and the sources.
         data_dir: where NornWeave writes.
         seed: decides what the documents say.
+        shards: of the domain of the pages; that of the modules is in one file.
     """
 
     folder: Path
     data_dir: Path
     seed: int
+    shards: int = 1
 
     @property
     def config(self) -> Path:
@@ -59,7 +61,7 @@ class Workspace:
             {"id": "handbook", "domain": "documentation", "type": "files", "path": "docs"},
             {"id": "service", "domain": "code", "type": "files", "path": "code"},
         ]
-        domains = {"documentation": NO_MODELS, "code": NO_MODELS}
+        domains = {"documentation": {**NO_MODELS, "storage": {"shards": self.shards}}, "code": NO_MODELS}
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in ("docs", "code"):
             (self.folder / name).mkdir(exist_ok=True)
@@ -135,9 +137,9 @@ def published_state(settings: Settings) -> State:
     """Read everything that is published."""
     state: dict[str, str] = {}
     for domain in settings.served_domains:
-        store = store_of(settings, domain)
+        store = file_store_of(settings, domain)
         if current := store.current():
-            with Generation(store.files.path(current)) as generation:
+            with store.files.open(current) as generation:
                 state.update(_documents_of(domain, generation))
     return state
 
@@ -163,7 +165,7 @@ def of_domain(state: State, domain: Domain) -> State:
     return {name: digest for name, digest in state.items() if name.startswith(f"{domain.value}/")}
 
 
-def _documents_of(domain: Domain, generation: Generation) -> dict[str, str]:
+def _documents_of(domain: Domain, generation: Index) -> dict[str, str]:
     numbers = np.arange(generation.chunk_count, dtype=np.int32)
     vectors = generation.vectors(numbers)
     texts: dict[str, list[str]] = {}
@@ -190,7 +192,7 @@ def disorder(settings: Settings) -> list[str]:
         recorded = read_status(domain_folder(settings, domain)).get("latest", {})
         if recorded.get("generation") != current.get(domain.value):
             trouble.append(f"{domain.value}: the status names {recorded.get('generation')}")
-        store = store_of(settings, domain, dimensions=DIMENSIONS)
+        store = file_store_of(settings, domain, dimensions=DIMENSIONS)
         with store.writer(wait_s=10, purpose="campaign") as writer:
             counts = writer.counts()
             stored = {f"{domain.value}/{'/'.join(key)}" for key in writer.manifest()}

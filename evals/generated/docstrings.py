@@ -13,8 +13,7 @@ from evals.generated.query_words import first_sentence, is_askable, is_prose, wi
 from evals.judgments import HiddenText
 from nornweave.chunking import parsing, syntax
 from nornweave.chunking.languages import Grammar, grammar_of
-from nornweave.store.generation import Generation
-from nornweave.store.samples import chunk_places
+from nornweave.store.index import Index
 from nornweave.text.index_fields import is_identifier
 from nornweave.types import Span
 
@@ -56,10 +55,10 @@ class Docstrings:
     kind = "docstring"
     distinct = False
 
-    def candidates(self, generation: Generation) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[Candidate]:
         """Return the functions and classes that may have one, each once."""
         found: dict[tuple[int, str], Candidate] = {}
-        for chunk in chunk_places(generation, holding=_MARKS):
+        for chunk in generation.chunk_places(holding=_MARKS):
             named = chunk.metadata.get("function_name") or chunk.metadata.get("class_name")
             if named and chunk.title:
                 candidate = Candidate(kind=self.kind, key=chunk.title, chunks=(chunk,))

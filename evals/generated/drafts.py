@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evals.judgments import HiddenText
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.store.samples import ChunkPlace
 
 
@@ -67,7 +67,7 @@ class Rule(Protocol):
     def distinct(self) -> bool:
         """Whether the wording is known to stand nowhere else, so that nobody has to look."""
 
-    def candidates(self, generation: Generation) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[Candidate]:
         """Find the places that may give one, without reading texts."""
 
     def draft(self, candidate: Candidate, text: str) -> Draft | None:

@@ -17,8 +17,8 @@ from evals.generated.query_words import (
     words_of,
 )
 from evals.judgments import HiddenText
-from nornweave.store.generation import Generation
-from nornweave.store.samples import ChunkPlace, chunk_places
+from nornweave.store.index import Index
+from nornweave.store.samples import ChunkPlace
 from nornweave.text.inline_markup import plain_line
 from nornweave.types import Span
 
@@ -54,9 +54,9 @@ class Headings:
     kind = "heading"
     distinct = True
 
-    def candidates(self, generation: Generation) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[Candidate]:
         """Return the sections whose heading no other section has; which needs no text."""
-        documents = by_document(chunk for chunk in chunk_places(generation) if _path(chunk))
+        documents = by_document(chunk for chunk in generation.chunk_places() if _path(chunk))
         sections = [section for chunks in documents for section in _sections(chunks)]
         titles = Counter(normalised(section.title) for section in sections)
         worded = [(section, _wording(section, titles)) for section in sections]

@@ -15,8 +15,7 @@ from evals.generated.headings import Headings
 from evals.generated.query_words import normalised
 from evals.generated.threads import IssueAnswers, PostedAnswers, Replies
 from evals.judgments import JudgedSet, Judgment, Origin, Query
-from nornweave.store.generation import Generation
-from nornweave.store.samples import document_texts
+from nornweave.store.index import Index
 from nornweave.text import analyzer
 from nornweave.types import Domain
 
@@ -46,7 +45,7 @@ _BATCH = 64
 _READ = 100
 
 
-def generate(generation: Generation, domain: Domain, *, limit: int = 100) -> JudgedSet:
+def generate(generation: Index, domain: Domain, *, limit: int = 100) -> JudgedSet:
     """Make a judged set out of an open generation.
 
     A place's turn comes by a hash of its kind, path and name, and the first ``limit`` that give a query are taken: a
@@ -85,7 +84,7 @@ def _id(draft: Draft) -> str:
     return f"{draft.kind}-{short_hash(draft.kind, draft.hidden.path, draft.text)}"
 
 
-def _sample(rule: Rule, generation: Generation, limit: int) -> Iterator[Draft]:
+def _sample(rule: Rule, generation: Index, limit: int) -> Iterator[Draft]:
     """Yield the queries of one kind in the order of their hashes."""
     candidates = sorted(rule.candidates(generation), key=lambda one: (one.order, one.chunks[0].chunk_no))
     documents = len({candidate.document_no for candidate in candidates})
@@ -100,15 +99,15 @@ def _sample(rule: Rule, generation: Generation, limit: int) -> Iterator[Draft]:
                 yield draft
 
 
-def _drafts(rule: Rule, generation: Generation, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Draft]]:
-    texts = document_texts(generation, (candidate.document_no for candidate in candidates))
+def _drafts(rule: Rule, generation: Index, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Draft]]:
+    texts = generation.document_texts(candidate.document_no for candidate in candidates)
     for candidate in candidates:
         draft = rule.draft(candidate, texts[candidate.document_no])
         if draft is not None:
             yield candidate, draft
 
 
-def _is_unique(generation: Generation, draft: Draft) -> bool:
+def _is_unique(generation: Index, draft: Draft) -> bool:
     """Tell whether a query's words stand side by side nowhere but where it was taken from."""
     wording = f" {normalised(draft.text)} "
     holding = generation.holding(analyzer.query_terms(draft.text))[:_READ]

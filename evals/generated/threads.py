@@ -18,8 +18,8 @@ from evals.generated.query_words import (
     without_marks,
 )
 from evals.judgments import HiddenText
-from nornweave.store.generation import Generation
-from nornweave.store.samples import ChunkPlace, chunk_places
+from nornweave.store.index import Index
+from nornweave.store.samples import ChunkPlace
 from nornweave.types import Span
 
 # After this long somebody talks of something else, outside a thread.
@@ -49,10 +49,10 @@ class PostedAnswers:
     kind = "answer"
     distinct = False
 
-    def candidates(self, generation: Generation) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[Candidate]:
         """Return the questions that have an answer."""
         posts: dict[tuple[int, str], list[ChunkPlace]] = {}
-        for chunk in chunk_places(generation):
+        for chunk in generation.chunk_places():
             if question := chunk.metadata.get("question_id"):
                 posts.setdefault((chunk.document_no, str(question)), []).append(chunk)
         found = []
@@ -95,10 +95,10 @@ class IssueAnswers:
     kind = "answer"
     distinct = False
 
-    def candidates(self, generation: Generation) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[Candidate]:
         """Return the threads."""
         found = []
-        for chunks in by_document(chunk_places(generation)):
+        for chunks in by_document(generation.chunk_places()):
             issues = (chunk for chunk in chunks if _source(chunk) == _ISSUES and chunk.message_ids)
             for thread, group in groupby(issues, key=_lane):
                 found.append(Candidate(kind=self.kind, key=str(thread), chunks=tuple(group)))
@@ -144,10 +144,10 @@ class Replies:
     kind = "reply"
     distinct = False
 
-    def candidates(self, generation: Generation) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[Candidate]:
         """Return the chunks with a question mark, and the chunk that follows each."""
-        asking = {chunk.chunk_no for chunk in chunk_places(generation, holding=("?",))}
-        places = {chunk.chunk_no: chunk for chunk in chunk_places(generation)} if asking else {}
+        asking = {chunk.chunk_no for chunk in generation.chunk_places(holding=("?",))}
+        places = {chunk.chunk_no: chunk for chunk in generation.chunk_places()} if asking else {}
         found = []
         for number in sorted(asking & places.keys()):
             chunk = places[number]

@@ -13,14 +13,19 @@ class Viewer:
         groups: that they belong to.
         sees_everything: whatever groups a document names.
         operates: may also see and do what concerns the whole service: status, quality, metrics, syncs, the inbox.
+        registers: may register agents of other machines, and nothing else.
         name: tells viewers apart, for feedback; empty where nobody is told apart.
     """
 
     groups: frozenset[str] = frozenset()
     sees_everything: bool = False
     operates: bool = False
+    registers: bool = False
     name: str = ""
 
+
+REGISTRAR = Viewer(registers=True, name="registration token")
+"""An agent that registers itself."""
 
 OPERATOR = Viewer(sees_everything=True, operates=True)
 """Who runs the service: the command line, evaluations, and whoever has the service token where access is configured."""

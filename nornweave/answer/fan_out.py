@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from contextvars import copy_context
 from dataclasses import replace
+from typing import Protocol, TypeVar
 
 from nornweave.errors import NornWeaveError, QueryError
 from nornweave.fusion.records import CoverageGap
-from nornweave.retrieval.agent import Agent
 from nornweave.retrieval.query import MAX_TOP_K, read_query
 from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import RecallItem, RecallResponse
+from nornweave.retrieval.records import Filters, RecallItem, RecallResponse
 from nornweave.routing.router import choose_domains, domain_signals, split_clauses
+from nornweave.store.conditions import Condition
 from nornweave.types import Domain
 
 log = logging.getLogger(__name__)
@@ -27,9 +28,29 @@ SPARE_ITEMS = 5
 USUAL_TOP_K = 10
 
 
-def choose_agents(
-    question: Question, agents: Mapping[Domain, Agent], max_sources: int = len(Domain)
-) -> dict[Domain, Agent]:
+class Recaller(Protocol):
+    """What can be asked: an agent of this process or of another machine."""
+
+    @property
+    def agent_id(self) -> str:
+        """The name that answers and coverage gaps carry."""
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that it answers for."""
+
+    def recall(self, question: Question) -> RecallResponse:
+        """Answer a question from this domain alone."""
+
+    def conditions(self, filters: Filters) -> tuple[Condition, ...]:
+        """Read filters of the domain; raises ``QueryError``."""
+
+
+A = TypeVar("A", bound=Recaller)
+K = TypeVar("K", bound=Hashable)
+
+
+def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: int = len(Domain)) -> dict[Domain, A]:
     """Choose which agents to ask: those of the domains named, else of those that the words do not rule out.
 
     Raises:
@@ -54,17 +75,17 @@ def choose_agents(
 
 
 def recall_everywhere(
-    question: Question, agents: Mapping[Domain, Agent], executors: Mapping[Domain, Executor]
-) -> tuple[dict[Domain, RecallResponse], tuple[CoverageGap, ...]]:
+    question: Question, agents: Mapping[K, Recaller], executors: Mapping[K, Executor]
+) -> tuple[dict[K, RecallResponse], tuple[CoverageGap, ...]]:
     """Ask every agent at once.
 
     Args:
         question: what is asked.
-        agents: which are asked.
-        executors: where each domain's agent works: a domain that hangs fills its own threads, not those of the others.
+        agents: which are asked, by domain where each domain has one.
+        executors: where each agent works: one that hangs fills its own threads, not those of the others.
 
     Returns:
-        The answers by domain, in the order of the agents, and who gave none.
+        The answers, in the order of the agents, and who gave none.
 
     Raises:
         QueryError: an agent refuses the query or its filters.
@@ -73,18 +94,18 @@ def recall_everywhere(
     read_query(question.text)  # remembered; otherwise every domain would read it, all at the same time
     futures = {
         # In a copy of the context: what is logged in another thread is still of this request.
-        domain: executors[domain].submit(copy_context().run, _recall, question, clauses, agent)
-        for domain, agent in agents.items()
+        key: executors[key].submit(copy_context().run, _recall, question, clauses, agent)
+        for key, agent in agents.items()
     }
     wait(futures.values(), question.deadline.left_s + GRACE_S if question.deadline else None)
-    responses: dict[Domain, RecallResponse] = {}
+    responses: dict[K, RecallResponse] = {}
     gaps: list[CoverageGap] = []
-    for domain, future in futures.items():
+    for key, future in futures.items():
         outcome = _outcome(future, question)
         if isinstance(outcome, RecallResponse):
-            responses[domain] = outcome
+            responses[key] = outcome
         else:
-            gaps.append(CoverageGap(domain.value, agents[domain].agent_id, outcome))
+            gaps.append(CoverageGap(agents[key].domain.value, agents[key].agent_id, outcome))
     return responses, tuple(gaps)
 
 
@@ -101,7 +122,7 @@ def merge_items(rankings: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[R
     return tuple(sorted(best.values(), key=lambda item: -item.score)[:top_k])
 
 
-def _recall(question: Question, clauses: Sequence[str], agent: Agent) -> RecallResponse:
+def _recall(question: Question, clauses: Sequence[str], agent: Recaller) -> RecallResponse:
     """Ask one agent for the whole question, and for each of its clauses while there is time."""
     widened = replace(question, top_k=min(max(question.top_k, USUAL_TOP_K) + SPARE_ITEMS, MAX_TOP_K))
     whole = agent.recall(widened)

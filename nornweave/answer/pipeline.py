@@ -10,12 +10,12 @@ from concurrent.futures import Executor
 from dataclasses import replace
 
 from nornweave.answer.context_budget import fit
-from nornweave.answer.fan_out import choose_agents, recall_everywhere
+from nornweave.answer.fan_out import K, Recaller, choose_agents, recall_everywhere
+from nornweave.answer.joined import JoinedAgents
 from nornweave.answer.synthesis.synthesizer import Synthesizer
 from nornweave.conflicts.origins import NO_ORIGINS, Origins
 from nornweave.fusion.pipeline import Stopwatch, fuse
 from nornweave.fusion.records import Answer, ConflictRecord, CoverageGap, RankedItem, Recalled, Synthesis
-from nornweave.retrieval.agent import Agent
 from nornweave.retrieval.query import check_query
 from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import RecallResponse
@@ -26,11 +26,12 @@ from nornweave.types import Domain
 
 def answer(
     question: Question,
-    agents: Mapping[Domain, Agent],
+    agents: Mapping[Domain, Recaller],
     executors: Mapping[Domain, Executor],
     settings: FusionSettings,
     synthesizer: Synthesizer | None = None,
     origins: Origins = NO_ORIGINS,
+    joined: JoinedAgents | None = None,
 ) -> Answer:
     """Answer a question from everything that can be asked.
 
@@ -41,6 +42,7 @@ def answer(
         settings: of fusion.
         synthesizer: writes the answer where one is asked for.
         origins: who wrote lines that contradict each other.
+        joined: agents on other machines that may be asked for the viewer, and where they work.
 
     Returns:
         The answer; a domain that could not be searched is a coverage gap.
@@ -52,9 +54,10 @@ def answer(
     check_query(question.text, question.top_k)
     if question.synthesize and synthesizer:
         synthesizer.prepare()  # loading takes seconds the first time; the domains are asked meanwhile
-    chosen = choose_agents(question, agents, settings.fusion_max_sources)
-    responses, gaps = clock.time("recall", lambda: recall_everywhere(question, chosen, executors))
-    recalled = to_recalled(question, chosen, responses, gaps)
+    chosen = choose_agents(question, joined.with_own(agents) if joined else agents, settings.fusion_max_sources)
+    asked, working = joined.beside(chosen, executors) if joined else (dict(chosen), dict(executors))
+    responses, gaps = clock.time("recall", lambda: recall_everywhere(question, asked, working))
+    recalled = to_recalled(question, asked, responses, gaps)
     return answer_from(question, recalled, settings, synthesizer, origins, clock)
 
 
@@ -109,20 +112,27 @@ def answer_from(
 
 def to_recalled(
     question: Question,
-    agents: Mapping[Domain, Agent],
-    responses: Mapping[Domain, RecallResponse],
+    agents: Mapping[K, Recaller],
+    responses: Mapping[K, RecallResponse],
     gaps: tuple[CoverageGap, ...] = (),
 ) -> Recalled:
     """Put together what agents answered, with how strongly the question is about each domain.
 
-    The signal of a domain is what the question's words say of it and how well the domain answered.
+    The signal of a domain is what the question's words say of it and how well the domain answered, where its scores
+    say that: those of agents that are not calibrated compare with nobody's.
     """
-    evidence = {
-        domain: min(max(response.items[0].score, 0.0), 1.0) for domain, response in responses.items() if response.items
-    }
+    evidence: dict[Domain, float] = {}
+    for key, response in responses.items():
+        if response.items and (response.calibrated or isinstance(key, Domain)):
+            domain = Domain(response.domain_id)
+            score = min(max(response.items[0].score, 0.0), 1.0)
+            evidence[domain] = max(evidence.get(domain, 0.0), score)
+    asked: dict[str, str] = {}
+    for agent in agents.values():
+        asked.setdefault(agent.domain.value, agent.agent_id)
     signals = combine_signals(domain_signals(question.text), evidence)
     return Recalled(
-        asked={domain.value: agent.agent_id for domain, agent in agents.items()},
+        asked=asked,
         responses=tuple(responses.values()),
         coverage_gaps=gaps,
         domain_signals={domain.value: signal for domain, signal in signals.items()},

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import uuid
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,16 +16,21 @@ from nornweave.cli.doctor import add_doctor_command
 from nornweave.cli.drift import add_drift_command
 from nornweave.cli.init import add_init_command
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.cli.publish import add_publish_command
 from nornweave.cli.push import add_push_command
 from nornweave.cli.quality import add_quality_commands
+from nornweave.cli.roles import add_roles_command
 from nornweave.cli.token import add_token_command
+from nornweave.cli.worker import add_worker_commands
 from nornweave.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.files.bundled import use_bundled_packages
 from nornweave.files.full_disk import disk_full_said, full_disk
 from nornweave.retrieval.question import ConflictStrategy, Deadline, Question
 from nornweave.text.terminal import configure_logging, print_json, print_text
 from nornweave.types import Domain, GenerationId, present
-from nornweave.views import FusionResult
+
+if TYPE_CHECKING:
+    from nornweave.views import FusionResult
 
 app = typer.Typer(
     name="nornweave",
@@ -77,6 +82,8 @@ def sync(
         sources=tuple(source or ()),
         wait_s=wait,
     )
+    if settings.replica_of:
+        raise ConfigError(f"{settings.file}: is a replica of {settings.replica_of}; sync where it is published")
     domains = settings.domains_of(options.sources, domain)
     if dry_run:
         sys.exit(preview_sync(settings, domains, options, as_json=as_json))
@@ -254,16 +261,33 @@ def serve(
             help="Serving processes; each holds the index. Default: one per CPU while it is small.", min=1, max=64
         ),
     ] = None,
+    from_url: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="URL", help="Serve what another machine publishes there, such as s3://bucket/prefix."
+        ),
+    ] = None,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="With --from: where the copy is kept. Default: the user's cache folder.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Serve the HTTP API until Ctrl-C."""
     from api.serving import serve as serve_api
     from api.workers import HAS_WORKERS, usual_workers
 
-    settings = settings_of(context)
     announce = (lambda url: print_json({"url": url})) if as_json else None
-    count = workers or usual_workers(settings) if HAS_WORKERS else None
-    sys.exit(serve_api(settings, host, port, agent, announce=announce, workers=count))
+    with ExitStack() as stack:
+        follower = None
+        if from_url:
+            from nornweave.cli.replica import replica
+
+            follower = stack.enter_context(replica(from_url, data_dir, context.obj, renews=HAS_WORKERS))
+        settings = follower.settings if follower else settings_of(context)
+        count = workers or usual_workers(settings) if HAS_WORKERS else None
+        is_outdated = follower.has_new_settings if follower else None
+        code = serve_api(settings, host, port, agent, announce=announce, workers=count, is_outdated=is_outdated)
+    sys.exit(code)
 
 
 @app.command()
@@ -294,9 +318,12 @@ def up(
 add_init_command(app)
 add_doctor_command(app)
 add_drift_command(app)
+add_publish_command(app)
 add_push_command(app)
 add_quality_commands(app)
 add_token_command(app)
+add_roles_command(app)
+add_worker_commands(app)
 
 
 def main() -> None:

@@ -127,6 +127,8 @@ def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -
             _say(console, f"{domain}: held: {held['source_id']}: {held['reason']}", "yellow")
         for source_id, reason in status["unavailable"].items():
             _say(console, f"{domain}: unavailable: {source_id}: {reason}", "red")
+        if (copy := status["copy"]) and copy["problem"]:
+            _say(console, f"{domain}: not in {copy['url']}: {copy['problem']}", "red")
         if status["runs"] and "error" in status["runs"][0]:
             _say(console, f"{domain}: last run failed: {status['runs'][0]['error']}", "red")
 

@@ -7,28 +7,27 @@ are stored here and nowhere else.
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from nornweave.errors import StoreError
-from nornweave.feedback.database import forget, judge, open_file, remember, votes
+from nornweave.errors import DatabaseBusyError, StoreError
+from nornweave.feedback.database import FeedbackFile
+from nornweave.feedback.port import FeedbackDatabase
 from nornweave.feedback.records import JudgedAnswer, StoredAnswer, asker_of, judged_answers, stored_answer, written
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings
 from nornweave.views import FusionResult
+from nornweave.wiring import workspace_server
 
 log = logging.getLogger(__name__)
 
-FILE = "feedback.sqlite"
 # Who judges an answer does so within the hour, or when the work that it was for is done: a month is generous, and no
 # longer than texts of questions have to lie around.
 REMEMBERED_DAYS = 30
@@ -59,14 +58,11 @@ class FeedbackDocument(TypedDict):
 
 
 class FeedbackBook:
-    """The store of feedback; every method may be called from any thread, in any number of processes.
-
-    The file is made when there is something to write.
-    """
+    """The store of feedback; every method may be called from any thread, in any number of processes."""
 
     def __init__(
         self,
-        folder: Path,
+        database: FeedbackDatabase,
         *,
         keep_queries: bool = True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -74,15 +70,14 @@ class FeedbackBook:
         """Store where it is kept.
 
         Args:
-            folder: of the file.
+            database: that it is written to.
             keep_queries: remember answers; without, no new one can be judged, and ``tidy`` forgets those that were not.
             now: the clock.
         """
-        self._file = folder / FILE
+        self._database = database
         self._keep_queries = keep_queries
         self._now = now
         self._writing = threading.Lock()
-        self._connection: sqlite3.Connection | None = None
         self._queueing = threading.Lock()
         self._waiting: list[StoredAnswer] = []
         self._not_before = self._tidy_at = 0.0
@@ -121,13 +116,20 @@ class FeedbackBook:
             StoreError: it cannot be stored now.
         """
         with self._writing:  # an answer that is being written is there when this goes on
-            if not (self._waiting or self._file.exists()):
+            if not (self._waiting or self._database.exists()):
                 return None
         at = written(self._now())
-        with self._opened("feedback cannot be stored", synchronous=True) as connection:
+        with self._explained("feedback cannot be stored"):
             with self._writing:
-                self._hand_over(connection)
-            is_known, previous = judge(connection, query_id, chunk_id, useful=useful, at=at, asker=asker_of(asker))
+                self._hand_over(FEEDBACK_PATIENCE_S)
+            is_known, previous = self._database.judge(
+                query_id,
+                chunk_id,
+                useful=useful,
+                at=at,
+                asker=asker_of(asker),
+                patience_s=FEEDBACK_PATIENCE_S,
+            )
         if not is_known:
             return None
         return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": previous}
@@ -136,16 +138,16 @@ class FeedbackBook:
         """Return every answer that was judged, in the order in which they were given.
 
         Raises:
-            StoreError: the file cannot be read.
+            StoreError: it cannot be read.
         """
-        if not self._file.exists():
+        if not self._database.exists():
             return ()
-        with self._opened("feedback cannot be read") as connection:
-            rows = [dict(row) for row in votes(connection)]
+        with self._explained("feedback cannot be read"):
+            rows = self._database.votes(patience_s=FEEDBACK_PATIENCE_S)
         try:
             return judged_answers(rows)
         except (ValueError, KeyError, TypeError) as error:
-            message = f"{self._file}: is damaged ({error!r}); restore it, or move it away to begin anew"
+            message = f"{self._database.name}: is damaged ({error!r}); restore it, or move it away to begin anew"
             raise StoreError(message) from error
 
     def tidy(self) -> None:
@@ -154,31 +156,28 @@ class FeedbackBook:
         Forgotten are answers that were not judged: after ``REMEMBERED_DAYS``, when ``REMEMBERED_ANSWERS`` came after
         them, and all of them when queries are not to be kept.
         """
-        if time.monotonic() < self._tidy_at or not (self._waiting or self._file.exists()):
+        if time.monotonic() < self._tidy_at or not (self._waiting or self._database.exists()):
             return
         self._tidy_at = time.monotonic() + TIDY_EVERY_S
         if self._waiting:
             self._write_waiting()
         try:
-            with closing(open_file(self._file, PATIENCE_S)) as connection:
-                self._forget(connection)
-                # Here, so that hardly a query has to.
-                connection.execute("pragma wal_checkpoint(passive)").fetchall()
-        except (sqlite3.Error, OSError, StoreError) as error:
+            self._forget()
+        except StoreError as error:
             self._say_once(error)
 
     def close(self) -> None:
-        """Write pending answers and close the file; a later answer opens it again."""
+        """Write pending answers and close the database; a later answer opens it again."""
         if self._waiting:
             self._write_waiting()
         with self._writing:
-            if self._connection:
-                self._connection.close()
-                self._connection = None
+            self._database.close()
 
-    def _forget(self, connection: sqlite3.Connection) -> None:
+    def _forget(self) -> None:
         oldest = written(self._now() - timedelta(days=REMEMBERED_DAYS)) if self._keep_queries else _ALWAYS
-        if not forget(connection, before=oldest, most=REMEMBERED_ANSWERS, within_s=TIDY_WITHIN_S):
+        if not self._database.forget(
+            before=oldest, most=REMEMBERED_ANSWERS, within_s=TIDY_WITHIN_S, patience_s=PATIENCE_S
+        ):
             self._tidy_at = 0.0
 
     def _write_waiting(self) -> None:
@@ -187,26 +186,25 @@ class FeedbackBook:
             self._not_before = time.monotonic() + PAUSE_S
             return
         try:
-            self._connection = self._connection or open_file(self._file, PATIENCE_S)
-            self._hand_over(self._connection)
+            self._hand_over(PATIENCE_S)
             self._in_trouble = self._is_late = False
-        except (sqlite3.Error, OSError, StoreError) as error:
+        except StoreError as error:
             self._not_before = time.monotonic() + PAUSE_S
             # Two processes that write at the same moment are no trouble; a file that is locked a second later is.
-            if self._is_late or not _is_busy(error):
+            if self._is_late or not isinstance(error, DatabaseBusyError):
                 self._say_once(error)
             self._is_late = True
         finally:
             self._writing.release()
 
-    def _hand_over(self, connection: sqlite3.Connection) -> None:
+    def _hand_over(self, patience_s: float) -> None:
         """Write what waits, when it is this thread's turn; what cannot be written goes on waiting."""
         with self._queueing:
             rows, self._waiting = self._waiting, []
         try:
             if rows:
-                remember(connection, rows)
-        except sqlite3.Error:
+                self._database.remember(rows, patience_s=patience_s)
+        except StoreError:
             self._put(rows, ())
             raise
 
@@ -217,24 +215,27 @@ class FeedbackBook:
     def _say_once(self, error: Exception) -> None:
         if not self._in_trouble:
             self._in_trouble = True
-            log.warning("%s: answers wait in memory to be remembered: %s", self._file, error)
+            log.warning("%s: answers wait in memory to be remembered: %s", self._database.name, error)
 
     @contextmanager
-    def _opened(self, otherwise: str, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
-        """Open the file for somebody who is told when that fails; without its path, which is of this machine."""
+    def _explained(self, otherwise: str) -> Iterator[None]:
+        """Say what did not happen, to somebody who is told when that fails."""
         try:
-            with closing(open_file(self._file, FEEDBACK_PATIENCE_S, synchronous=synchronous)) as connection:
-                yield connection
-        except (sqlite3.Error, OSError) as error:
-            reason = error.strerror if isinstance(error, OSError) else error
-            log.error("%s: %s: %s", self._file, otherwise, error)
-            raise StoreError(f"{otherwise} now: {reason}; try again later") from error
-
-
-def _is_busy(error: Exception) -> bool:
-    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+            yield
+        except StoreError as error:
+            log.error("%s: %s: %s", self._database.name, otherwise, error)
+            raise StoreError(f"{otherwise} now: {error}; try again later") from error
 
 
 def feedback_of(settings: Settings) -> FeedbackBook:
     """Return the feedback store of a workspace."""
-    return FeedbackBook(settings.data_dir / "feedback", keep_queries=settings.feedback.keep_queries)
+    return FeedbackBook(_database_of(settings), keep_queries=settings.feedback.keep_queries)
+
+
+def _database_of(settings: Settings) -> FeedbackDatabase:
+    server = workspace_server(settings)
+    if server is None:
+        return FeedbackFile(settings.data_dir / "feedback")
+    from nornweave.feedback.postgresql import FeedbackTables
+
+    return FeedbackTables(server)

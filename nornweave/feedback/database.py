@@ -8,12 +8,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
-from nornweave.errors import QueryError, StoreError
+from nornweave.errors import DatabaseBusyError, StoreError
+from nornweave.feedback.port import check_shown
 from nornweave.feedback.records import StoredAnswer
+
+FILE = "feedback.sqlite"
 
 # Deleted in one transaction, about 2 ms; what others have to write comes between two.
 BATCH, BETWEEN_S = 200, 0.01
@@ -83,7 +87,82 @@ where number in (
 """
 
 
-def open_file(file: Path, patience_s: float, *, synchronous: bool = False) -> sqlite3.Connection:
+class FeedbackFile:
+    """Feedback in a file that all processes of this machine share; implements ``FeedbackDatabase``.
+
+    The file is made when there is something to write.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Store where it is; nothing is opened."""
+        self._file = folder / FILE
+        self.name = str(self._file)
+        self._remembering: sqlite3.Connection | None = None
+
+    def exists(self) -> bool:
+        """Tell whether there is a file."""
+        return self._file.exists()
+
+    def remember(self, answers: Sequence[StoredAnswer], *, patience_s: float) -> None:
+        """Write answers, all or none; one that is there already stays as it is."""
+        with _translated():
+            connection = self._remembering = self._remembering or _open(self._file, patience_s)
+            connection.execute(f"pragma busy_timeout = {patience_s * 1000:.0f}")
+            with _transaction(connection):
+                connection.executemany(_REMEMBER, answers)
+
+    def judge(
+        self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str, patience_s: float
+    ) -> tuple[bool, bool | None]:
+        """Write what is said of an item of an answer."""
+        names = {"query_id": query_id, "chunk_id": chunk_id}
+        with self._opened(patience_s, synchronous=True) as connection, _transaction(connection):
+            found = connection.execute(_ITEMS, {"query_id": query_id, "asker": asker}).fetchone()
+            if found is None:
+                return False, None
+            check_shown(chunk_id, [str(item["chunk_id"]) for item in json.loads(found["items"])])
+            before = connection.execute(_VOTE, names).fetchone()
+            connection.execute(_JUDGE, {**names, "useful": int(useful), "at": at})
+            connection.execute(_KEEP, names)
+        return True, None if before is None else bool(before["useful"])
+
+    def votes(self, *, patience_s: float) -> list[Mapping[str, Any]]:
+        """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
+        with self._opened(patience_s) as connection:
+            return [dict(row) for row in connection.execute(_JUDGED)]
+
+    def forget(self, *, before: str, most: int, within_s: float, patience_s: float) -> bool:
+        """Delete what was not judged and is old, or one of too many; tell whether that was everything."""
+        with self._opened(patience_s) as connection:
+            is_done = _forget(connection, {"before": before, "most": most, "batch": BATCH}, within_s)
+            # Here, so that hardly a query has to.
+            connection.execute("pragma wal_checkpoint(passive)").fetchall()
+        return is_done
+
+    def close(self) -> None:
+        """Close the connection that answers are written with."""
+        if self._remembering:
+            self._remembering.close()
+            self._remembering = None
+
+    @contextmanager
+    def _opened(self, patience_s: float, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
+        with _translated(), closing(_open(self._file, patience_s, synchronous=synchronous)) as connection:
+            yield connection
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+        raise (DatabaseBusyError if is_busy else StoreError)(str(error)) from error
+    except OSError as error:  # without the path
+        raise StoreError(str(error.strerror)) from error
+
+
+def _open(file: Path, patience_s: float, *, synchronous: bool = False) -> sqlite3.Connection:
     """Open the file, making it where there is none.
 
     Args:
@@ -110,60 +189,14 @@ def open_file(file: Path, patience_s: float, *, synchronous: bool = False) -> sq
     return connection
 
 
-def remember(connection: sqlite3.Connection, answers: Sequence[StoredAnswer]) -> None:
-    """Write answers, all or none; one that is there already stays as it is."""
-    with _transaction(connection):
-        connection.executemany(_REMEMBER, answers)
-
-
-def judge(
-    connection: sqlite3.Connection, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str
-) -> tuple[bool, bool | None]:
-    """Write what is said of an item of an answer.
-
-    Returns:
-        Whether the answer is remembered as one to ``asker``, and what was said of the item before.
-
-    Raises:
-        QueryError: the answer did not show the chunk.
-    """
-    names = {"query_id": query_id, "chunk_id": chunk_id}
-    with _transaction(connection):
-        found = connection.execute(_ITEMS, {"query_id": query_id, "asker": asker}).fetchone()
-        if found is None:
-            return False, None
-        _check_shown(chunk_id, [str(item["chunk_id"]) for item in json.loads(found["items"])])
-        before = connection.execute(_VOTE, names).fetchone()
-        connection.execute(_JUDGE, {**names, "useful": int(useful), "at": at})
-        connection.execute(_KEEP, names)
-    return True, None if before is None else bool(before["useful"])
-
-
-def votes(connection: sqlite3.Connection) -> list[sqlite3.Row]:
-    """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
-    return connection.execute(_JUDGED).fetchall()
-
-
-def forget(connection: sqlite3.Connection, *, before: str, most: int, within_s: float) -> bool:
-    """Delete what was not judged and was shown before a moment, or before the last ``most`` answers.
-
-    Returns:
-        Whether that was everything; after ``within_s`` the rest is left for the next time.
-    """
+def _forget(connection: sqlite3.Connection, limits: Mapping[str, str | int], within_s: float) -> bool:
     deadline = time.monotonic() + within_s
-    limits = {"before": before, "most": most, "batch": BATCH}
     for statement in (_FORGET_OLD, _FORGET_MANY):
         while connection.execute(statement, limits).rowcount == BATCH:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(BETWEEN_S)
     return True
-
-
-def _check_shown(chunk_id: str, shown: Sequence[str]) -> None:
-    if chunk_id not in shown:
-        named = repr(chunk_id) if len(chunk_id) <= 80 else f"a name of {len(chunk_id)} characters"
-        raise QueryError("chunk_id", f"{named} is not among the {len(shown)} items that this answer showed")
 
 
 def _make_or_check(connection: sqlite3.Connection, file: Path, patience_s: float) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 from nornweave.facts.extract import extract_facts
 from nornweave.facts.passage import Passage
 from nornweave.fusion.records import CollectedItems, TaggedItem
 from nornweave.retrieval.records import RecallItem, RecallResponse
 from nornweave.types import Fact
+
+# Reading the facts of a function takes a millisecond: most of what an agent elsewhere costs. Good passages come again
+# with other questions; long ones are not kept, so that all together take some 10 MB.
+_REMEMBERED_PASSAGES, _REMEMBERED_CHARACTERS = 2_048, 4_000
+_remembered = lru_cache(_REMEMBERED_PASSAGES)(extract_facts)
 
 
 def collect(responses: Sequence[RecallResponse]) -> CollectedItems:
@@ -38,8 +44,9 @@ def _tagged(item: RecallItem, response: RecallResponse) -> TaggedItem:
 
 
 def _facts(item: RecallItem, domain: str) -> tuple[Fact, ...]:
+    extract = _remembered if len(item.content) <= _REMEMBERED_CHARACTERS else extract_facts
     citation, language = item.citation, item.metadata.get("language")
-    return extract_facts(
+    return extract(
         Passage(
             text=item.content,
             start=citation.char_range[0],

@@ -20,7 +20,7 @@ from nornweave.errors import QueryError, SourceUnavailableError
 from nornweave.files.paths import unsafe_path
 from nornweave.inbox.deposits import withdraw
 from nornweave.inbox.file import MAX_FILE_BYTES, file_name, gate_of, is_document_file, loads, read_header
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.store.outcomes import Outcome
 from nornweave.store.port import Mask
 from nornweave.store.served_documents import ServedDocument
@@ -102,7 +102,7 @@ class Shelf:
         within: which chunks of the generation may be seen.
     """
 
-    generation: Generation | None
+    generation: Index | None
     outcomes: Sequence[Outcome]
     root: Path
     inbox: str

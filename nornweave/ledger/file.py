@@ -1,12 +1,13 @@
-"""The file of the conflict ledger: one JSON document, replaced in one step."""
+"""The conflict ledger as one JSON document, replaced in one step: a file, or a row that several machines share."""
 
 from __future__ import annotations
 
 import json
 import logging
+from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from nornweave.conflicts import LocatedFact
 from nornweave.conflicts.origins import NO_ORIGINS, KnownLine, Origins, origins_of
@@ -15,17 +16,91 @@ from nornweave.files.atomic_write import write_whole
 from nornweave.ledger.entries import Ledger, LedgerEntry
 from nornweave.settings import Settings
 from nornweave.store.facts import decode_facts, encode_facts
+from nornweave.store.lock import WriterLock
 from nornweave.types import GenerationId, Origin
-from nornweave.wiring import store_of
+from nornweave.wiring import store_of, workspace_server
 
 log = logging.getLogger(__name__)
 
 _VERSION = 3
 
 
+LOCK_WAIT_S = 60.0
+
+
+class LedgerPlace(Protocol):
+    """Where the document is; every method may be called from any thread.
+
+    Raises:
+        StoreError: from every method but ``version``, when it cannot be read or written.
+    """
+
+    name: str
+    """For messages."""
+
+    def read(self) -> str | None:
+        """Return the document; ``None`` before the first time."""
+
+    def write(self, document: str) -> None:
+        """Replace the document."""
+
+    def version(self) -> object:
+        """Return what differs when the document does; ``None`` where there is none. Hardly costs anything."""
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Exclude others that write while it is entered."""
+
+
+class LedgerFile:
+    """The document in a file; implements ``LedgerPlace``."""
+
+    def __init__(self, file: Path) -> None:
+        """Store where it is."""
+        self._file = file
+        self.name = str(file)
+
+    def read(self) -> str | None:
+        """Return the document; ``None`` before the first time."""
+        try:
+            return self._file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise _damaged(self, error) from error
+
+    def write(self, document: str) -> None:
+        """Replace the file."""
+        try:
+            write_whole(self._file, document)
+        except OSError as error:
+            raise StoreError(f"{self._file}: cannot be written: {error}") from error
+
+    def version(self) -> object:
+        """Return what differs when the file does."""
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Exclude other processes of this machine."""
+        return WriterLock(self._file.with_suffix(".lock"), purpose="ledger", wait_s=LOCK_WAIT_S)
+
+
 def ledger_file(settings: Settings) -> Path:
-    """Return the file of the ledger."""
+    """Return the file of the ledger, where domains are in files."""
     return settings.data_dir / "ledger" / "conflicts.json"
+
+
+def ledger_place(settings: Settings) -> LedgerPlace:
+    """Return where the ledger of a workspace is."""
+    server = workspace_server(settings)
+    if server is None:
+        return LedgerFile(ledger_file(settings))
+    from nornweave.ledger.postgresql import LedgerRow
+
+    return LedgerRow(server)
 
 
 def published(settings: Settings) -> dict[str, GenerationId]:
@@ -38,15 +113,16 @@ def load_ledger(settings: Settings) -> Ledger | None:
     """Return the ledger as it was written last; ``None`` before the first time, or when another version wrote it.
 
     Raises:
-        StoreError: the file is damaged.
+        StoreError: it is damaged, or cannot be read.
     """
-    file = ledger_file(settings)
-    try:
-        stored = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    place = ledger_place(settings)
+    document = place.read()
+    if document is None:
         return None
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{file}: is damaged ({error}); remove it: the next sync writes it anew") from error
+    try:
+        stored = json.loads(document)
+    except ValueError as error:
+        raise _damaged(place, error) from error
     if not isinstance(stored, dict) or stored.get("version") != _VERSION:
         return None
     try:
@@ -58,23 +134,26 @@ def load_ledger(settings: Settings) -> Ledger | None:
             lines=tuple(map(_read_line, stored["lines"])),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise StoreError(f"{file}: is damaged ({error!r}); remove it: the next sync writes it anew") from error
+        raise _damaged(place, error) from error
+
+
+def _damaged(place: LedgerPlace, error: Exception) -> StoreError:
+    return StoreError(f"{place.name}: is damaged ({error!r}); remove it: the next sync writes it anew")
 
 
 class LineBook:
-    """Line authors from the ledger file, reloaded when it changes; thread-safe."""
+    """Line authors from the ledger, reloaded when it changes; thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._place = ledger_place(settings)
         self._read: tuple[object, Origins] = (None, NO_ORIGINS)
 
     def origins(self) -> Origins:
         """Return the line authors; empty if the ledger is missing or damaged."""
-        try:
-            status = ledger_file(self._settings).stat()
-        except OSError:
+        version = self._place.version()
+        if version is None:
             return NO_ORIGINS
-        version = (status.st_mtime_ns, status.st_size, status.st_ino)
         known, origins = self._read
         if known != version:
             origins = self._load()
@@ -90,8 +169,8 @@ class LineBook:
         return origins_of(ledger.lines) if ledger else NO_ORIGINS
 
 
-def save_ledger(file: Path, ledger: Ledger) -> None:
-    """Replace the file.
+def save_ledger(place: LedgerPlace, ledger: Ledger) -> None:
+    """Replace the ledger.
 
     Raises:
         StoreError: it cannot be written.
@@ -104,10 +183,7 @@ def save_ledger(file: Path, ledger: Ledger) -> None:
         "settled": [_written_entry(entry) for entry in ledger.settled],
         "lines": [_written_line(line) for line in ledger.lines],
     }
-    try:
-        write_whole(file, json.dumps(stored, ensure_ascii=False))
-    except OSError as error:
-        raise StoreError(f"{file}: cannot be written: {error}") from error
+    place.write(json.dumps(stored, ensure_ascii=False))
 
 
 def _written_entry(entry: LedgerEntry) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from nornweave.retrieval.expand import stated_category
 from nornweave.retrieval.expanded_search import ask, stages_of
 from nornweave.retrieval.filter_counts import FilterCounts, count_filters, described_filters, spelled
 from nornweave.retrieval.filters import read_filters
+from nornweave.retrieval.following import Following
 from nornweave.retrieval.masked_document import without
 from nornweave.retrieval.query import check_query
 from nornweave.retrieval.question import Question
@@ -31,7 +32,7 @@ from nornweave.settings import DomainSettings, PlanSettings
 from nornweave.spans import retrieval_span
 from nornweave.store.conditions import Condition
 from nornweave.store.declared import DeclaredFilters
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.store.port import Vectors
 from nornweave.store.serving import ServedGeneration
 from nornweave.store.visibility import MOST_VISIBILITIES
@@ -62,6 +63,7 @@ class Agent:
         load_encoder: Callable[[], QueryMemo],
         reranker: RerankerSlot,
         executor: Executor,
+        following: Callable[[], Following | None] = lambda: None,
     ) -> None:
         """Store the parts; nothing is loaded before ``start``.
 
@@ -72,6 +74,7 @@ class Agent:
             load_encoder: returns the domain's encoder; called once.
             reranker: the domain's cross-encoder, if any.
             executor: where retrieval sources run, except dense retrieval.
+            following: where a replica is with the domain; ``None`` of one that is no replica.
         """
         self.domain = domain
         self.settings = settings
@@ -79,6 +82,7 @@ class Agent:
         self._load_encoder = load_encoder
         self._reranker = reranker
         self._executor = executor
+        self._following = following
         self._dense = ThreadPoolExecutor(DENSE_THREADS, thread_name_prefix=f"dense-{domain.value}")
         self._lock = threading.Lock()
         self._encoder: QueryMemo | None = None
@@ -262,7 +266,7 @@ class Agent:
             log.info("%s: %s", self.agent_id, error)
             return {}
 
-    def _counted(self, generation: Generation) -> Mapping[str, FilterCounts]:
+    def _counted(self, generation: Index) -> Mapping[str, FilterCounts]:
         """Count values, once for each part of a generation that somebody may see."""
         name, by_part = self._counts
         if name != generation.meta["generation"]:
@@ -294,12 +298,14 @@ class Agent:
 
     def _freshness(self) -> dict[str, JsonValue]:
         """Say how old what answers is, and for how long something newer has been published that does not answer."""
+        following = self._following()
         built_at = self.generation.meta.get("built_at")
         age_s = (datetime.now(UTC) - datetime.fromisoformat(built_at)).total_seconds() if built_at else None
         return {
             "indexed_at": built_at.replace("+00:00", "Z") if built_at else None,
             "age_s": None if age_s is None else round(max(0.0, age_s), 1),
-            "behind_s": round(self.generation.behind_s, 1),
+            "behind_s": round(max(self.generation.behind_s, following.behind_s if following else 0.0), 1),
+            **({"replica": following.as_json()} if following else {}),
         }
 
     def _generation_problem(self) -> str | None:
@@ -309,7 +315,14 @@ class Agent:
 
     def _problems(self) -> list[str]:
         mismatch = self._mismatch(self.generation.meta)
-        problems = (self._generation_problem(), self._encoder_problem, mismatch, self._plan.problem)
+        following = self._following()
+        problems = (
+            self._generation_problem(),
+            self._encoder_problem,
+            mismatch,
+            self._plan.problem,
+            *(following.problems if following else ()),
+        )
         return [problem for problem in problems if problem]
 
     def _mismatch(self, meta: Mapping[str, str]) -> str | None:
@@ -319,7 +332,7 @@ class Agent:
         built_with, named = meta.get("encoder"), self._encoder.encoder.version
         return f"the generation was built with encoder {built_with}, the configuration names {named}; sync to rebuild"
 
-    def _visible(self, question: Question, generation: Generation) -> Generation:
+    def _visible(self, question: Question, generation: Index) -> Index:
         """Return the generation, without what the question wants hidden."""
         hidden = question.hidden.get(self.domain)
         if hidden is None:
@@ -328,7 +341,7 @@ class Agent:
         return without(generation, *hidden, memo.encoder if memo else None, remembered=self._left)
 
     def _recall(
-        self, question: Question, conditions: tuple[Condition, ...], generation: Generation, started: float
+        self, question: Question, conditions: tuple[Condition, ...], generation: Index, started: float
     ) -> RecallResponse:
         deadline = question.deadline.at if question.deadline else None
         within = generation.within(conditions) if conditions else None
@@ -370,7 +383,7 @@ class Agent:
         """
         return read_filters(self.settings.filters, filters, f"filters.{self.domain.value}")
 
-    def _notices(self, generation: Generation) -> list[str]:
+    def _notices(self, generation: Index) -> list[str]:
         notices = [self.generation.problem] if self.generation.problem else []
         built_with = generation.meta.get("analyzer")
         if built_with != analyzer.VERSION:
@@ -382,7 +395,7 @@ class Agent:
             )
         return notices
 
-    def _encode(self, text: str, generation: Generation) -> Vectors:
+    def _encode(self, text: str, generation: Index) -> Vectors:
         memo = self.encoder()
         if memo is None:
             raise EncoderError(self._encoder_problem or "no encoder")

@@ -17,7 +17,7 @@ from nornweave.retrieval.records import Placed, RetrievalSource
 from nornweave.retrieval.retrievers import is_said
 from nornweave.retrieval.search import Found, search
 from nornweave.settings import PlanSettings
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.store.port import Mask, Vectors
 from nornweave.store.ranked_chunks import Hits
 from nornweave.types import Domain
@@ -48,7 +48,7 @@ class Asked:
 
 def ask(
     question: Question,
-    generation: Generation,
+    generation: Index,
     plan: PlanSettings,
     *,
     encode: Callable[[str], Vectors],
@@ -96,9 +96,7 @@ def ask(
     return Asked(ranking, tuple(found), tuple(query.text for query in others))
 
 
-def stages_of(
-    question: Question, asked: Asked, generation: Generation, domain: Domain
-) -> dict[str, tuple[Placed, ...]]:
+def stages_of(question: Question, asked: Asked, generation: Index, domain: Domain) -> dict[str, tuple[Placed, ...]]:
     """Return what each source found of the query, and what came of combining and expanding it; ``top_k`` of each."""
     hits = {name: finding.hits for name, finding in asked.found[0].findings.items()}
     hits["combined"] = _hits(asked.found[0].ranking)
@@ -116,7 +114,7 @@ def stages_of(
 
 
 def _variants(
-    question: Question, asked: Query, generation: Generation, category: str | None, *, expands: bool
+    question: Question, asked: Query, generation: Index, category: str | None, *, expands: bool
 ) -> list[Query]:
     """Return other ways to put the query: those with its acronyms the other way round, or all where it ``expands``.
 

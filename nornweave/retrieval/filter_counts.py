@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nornweave.retrieval.filters import has_few_values
 from nornweave.settings import FilterSettings
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.store.port import Mask
 from nornweave.store.value_counts import UnreadValues, Value, ValueCounts
 from nornweave.types import JsonValue
@@ -26,7 +26,7 @@ class FilterCounts:
 
 
 def count_filters(
-    generation: Generation, filters: Sequence[FilterSettings], within: Mask | None = None
+    generation: Index, filters: Sequence[FilterSettings], within: Mask | None = None
 ) -> dict[str, FilterCounts]:
     """Count the values of every filter that has some to count, by key.
 

@@ -12,7 +12,7 @@ from nornweave.retrieval.passage_url import passage_url
 from nornweave.retrieval.records import Citation, Explanation, RecallItem, SourceScore
 from nornweave.retrieval.rerank import Ranked
 from nornweave.retrieval.search import Found
-from nornweave.store.generation import StoredChunk
+from nornweave.store.index import StoredChunk
 from nornweave.store.port import Vectors
 from nornweave.types import Domain
 

@@ -14,11 +14,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nornweave.access.viewer import Viewer
 from nornweave.errors import EncoderError
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.port import same_space
@@ -26,11 +27,10 @@ from nornweave.retrieval.masked_chunks import Remains, remains_of
 from nornweave.retrieval.quotations import Quoted
 from nornweave.settings import Bm25Settings
 from nornweave.store.bm25 import saturated, saturations
-from nornweave.store.generation import Generation, StoredChunk
+from nornweave.store.index import Index, StoredChunk
 from nornweave.store.inverted import DEFAULT_BM25
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.ranked_chunks import Hits, best
-from nornweave.store.samples import indexed_documents
 from nornweave.types import FIELDS, Frequencies, Span, digest
 
 log = logging.getLogger(__name__)
@@ -39,13 +39,13 @@ NOWHERE: Frequencies = (0,) * len(FIELDS)
 
 
 def without(
-    generation: Generation,
+    generation: Index,
     path: str,
     hidden: Span,
     encoder: Encoder | None,
     *,
     remembered: MutableMapping[str, Vectors] | None = None,
-) -> Generation:
+) -> Index:
     """Return a view of a generation without a stretch of text; the generation itself when nothing of it is hidden.
 
     Args:
@@ -62,7 +62,7 @@ def without(
     """
     kept: dict[int, Remains] = {}
     documents: list[Numbers] = []
-    for indexed in indexed_documents(generation, path):
+    for indexed in generation.indexed_documents(path):
         quoted = Quoted(indexed.document.text[hidden.start : hidden.end])
         left = dict(remains_of(indexed, hidden, quoted)) if quoted.words else {}
         if left:
@@ -70,13 +70,13 @@ def without(
             documents.append(np.array([number for number, _ in indexed.chunks], np.int32))
     if not kept:
         return generation
-    return _Without(
-        generation, kept, documents, _embedded(generation, kept, encoder, {} if remembered is None else remembered)
-    )
+    vectors = _embedded(generation, kept, encoder, {} if remembered is None else remembered)
+    # What the view does not answer itself, the generation does: a type checker does not see that.
+    return cast(Index, _Without(generation, kept, documents, vectors))
 
 
 def _embedded(
-    generation: Generation,
+    generation: Index,
     kept: Mapping[int, Remains],
     encoder: Encoder | None,
     remembered: MutableMapping[str, Vectors],
@@ -96,23 +96,31 @@ def _embedded(
     return vectors | {one: remembered[key] for one, key in other.items() if key in remembered}
 
 
-class _Without(Generation):
+class _Without:
     """The view: it shares everything with the generation but what it answers about some chunks."""
 
     def __init__(
         self,
-        generation: Generation,
+        generation: Index,
         kept: Mapping[int, Remains],
         documents: Sequence[Numbers],
         vectors: Mapping[int, Vectors],
     ) -> None:
-        self.__dict__.update(generation.__dict__)
+        self._generation = generation
         self._kept = kept
         self._parts = documents
         self._left = vectors
 
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # copies are made without ``__init__``
+            raise AttributeError(name)
+        return getattr(self._generation, name)
+
+    def seen_by(self, viewer: Viewer) -> _Without:
+        return _Without(self._generation.seen_by(viewer), self._kept, self._parts, self._left)
+
     def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
-        hits = super().dense(query, k + len(self._kept), within)
+        hits = self._generation.dense(query, k + len(self._kept), within)
         others = ~np.isin(hits.numbers, list(self._kept))
         own = [one for one in self._kept if not self._kept[one].is_gone and (within is None or within[one])]
         scores = np.array([float(self._left[one] @ query) for one in own], np.float32)
@@ -123,16 +131,16 @@ class _Without(Generation):
         )
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
-        found = super().similarities(query, numbers)
+        found = self._generation.similarities(query, numbers)
         return self._replaced(found, numbers, {one: vector @ query for one, vector in self._left.items()})
 
     def vectors(self, numbers: Numbers) -> Vectors:
-        return self._replaced(super().vectors(numbers), numbers, self._left)
+        return self._replaced(self._generation.vectors(numbers), numbers, self._left)
 
     def sparse(
         self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
     ) -> Scores:
-        scores = super().sparse(weights, document_share, bm25)
+        scores = self._generation.sparse(weights, document_share, bm25)
         half = self._saturations(bm25)
         for numbers in self._parts:
             own = np.zeros(len(numbers))
@@ -144,29 +152,36 @@ class _Without(Generation):
         return scores
 
     def paired(self, weights: Mapping[int, float]) -> Scores:
-        scores = super().paired(weights)
+        scores = self._generation.paired(weights)
         for number, one in self._kept.items():
             scores[number] = math.fsum(weight for pair, weight in weights.items() if pair in one.pairs)
         return scores
 
     def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
-        found = {key: self._still(chunks, partial(_is_called, key=key)) for key, chunks in super().named(keys).items()}
+        found = {
+            key: self._still(chunks, partial(_is_called, key=key))
+            for key, chunks in self._generation.named(keys).items()
+        }
         return {key: chunks for key, chunks in found.items() if len(chunks)}
 
     def holding(self, terms: Iterable[str]) -> Numbers:
         wanted = frozenset(terms)
-        return self._still(super().holding(wanted), lambda one: wanted <= one.terms.keys())
+        return self._still(self._generation.holding(wanted), lambda one: wanted <= one.terms.keys())
 
     def containing(self, text: str, k: int) -> Numbers:
-        found = super().containing(text, k + len(self._kept))
+        found = self._generation.containing(text, k + len(self._kept))
         return self._still(found, lambda one: text.lower() in one.chunk.content.lower())[:k]
 
     def contents(self, numbers: Numbers) -> dict[int, str]:
-        found = super().contents(numbers)
+        found = self._generation.contents(numbers)
         return {number: self._kept[number].chunk.content if number in self._kept else found[number] for number in found}
 
     def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
-        return {number: self._shown(number, chunk) for number, chunk in super().chunks(numbers).items()}
+        return {number: self._shown(number, chunk) for number, chunk in self._generation.chunks(numbers).items()}
+
+    def chunk(self, chunk_id: str) -> StoredChunk | None:
+        chunk = self._generation.chunk(chunk_id)
+        return None if chunk is None else self._shown(chunk.chunk_no, chunk)
 
     def _shown(self, number: int, chunk: StoredChunk) -> StoredChunk:
         one = self._kept.get(number)
@@ -198,16 +213,12 @@ class _Without(Generation):
         return np.array([left.get(number, count) for number, count in zip(numbers.tolist(), counts, strict=True)])
 
     def _indexed(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> NDArray[np.float64]:
-        chunks, weights = self._weighted_terms(bm25).weighted(term)
-        places = np.minimum(np.searchsorted(chunks, numbers), max(0, len(chunks) - 1))
-        if not len(chunks):
-            return np.zeros(len(numbers))
-        return np.where(chunks[places] == numbers, weights[places], 0).astype(np.float64)
+        return self._generation.term_weights(term, numbers, bm25).astype(np.float64)
 
     def _saturations(self, bm25: Bm25Settings) -> Scores:
         """Return the saturation of what is left of each chunk; the average length is that of the generation."""
         lengths = [np.sum([NOWHERE, *one.terms.values()], axis=0) for one in self._kept.values()]
-        return saturations(np.array(lengths), self._average_length(bm25), bm25)
+        return saturations(np.array(lengths), self._generation.average_length(bm25), bm25)
 
 
 def _is_called(one: Remains, key: str) -> bool:

@@ -19,7 +19,7 @@ import numpy as np
 
 from nornweave.retrieval.query import Query
 from nornweave.settings import PlanSettings
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.ranked_chunks import NO_HITS, Hits, found
 from nornweave.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
@@ -41,7 +41,7 @@ class Finding:
     scores: Scores | None = None
 
 
-def term_weights(query: Query, generation: Generation, plan: PlanSettings) -> dict[str, float]:
+def term_weights(query: Query, generation: Index, plan: PlanSettings) -> dict[str, float]:
     """Return the weight of each query term: its idf, reduced for function words.
 
     ``idf(t) = ln(1 + (N - n(t) + 0.5) / (n(t) + 0.5))``, which is never negative.
@@ -55,7 +55,7 @@ def term_weights(query: Query, generation: Generation, plan: PlanSettings) -> di
     }
 
 
-def search_dense(vector: Vectors, generation: Generation, k: int, within: Mask | None) -> Finding:
+def search_dense(vector: Vectors, generation: Index, k: int, within: Mask | None) -> Finding:
     """Find chunks of similar meaning, by vectors."""
     hits = generation.dense(vector, k, within)
     positive = hits.scores > 0
@@ -63,7 +63,7 @@ def search_dense(vector: Vectors, generation: Generation, k: int, within: Mask |
 
 
 def search_sparse(
-    weights: Mapping[str, float], generation: Generation, plan: PlanSettings, k: int, within: Mask | None
+    weights: Mapping[str, float], generation: Index, plan: PlanSettings, k: int, within: Mask | None
 ) -> Finding:
     """Find chunks with the same words, by BM25."""
     bound = plan.bound * math.fsum(weights.values())
@@ -75,7 +75,7 @@ def search_sparse(
 
 
 def search_fulltext(
-    query: Query, weights: Mapping[str, float], generation: Generation, k: int, within: Mask | None
+    query: Query, weights: Mapping[str, float], generation: Index, k: int, within: Mask | None
 ) -> Finding:
     """Find chunks with the same neighbouring words, and quoted phrases."""
     pairs = {
@@ -90,7 +90,7 @@ def search_fulltext(
     return _finding(scores, k, within)
 
 
-def search_structured(query: Query, generation: Generation, k: int, within: Mask | None) -> Finding:
+def search_structured(query: Query, generation: Index, k: int, within: Mask | None) -> Finding:
     """Find chunks by the names, paths, people and dates that the query mentions.
 
     ``1 - Π (1 - rarity(name))`` over the names that a chunk has, ``rarity(n) = 1 - ln n / ln (N + 1)``: a symbol that
@@ -103,7 +103,7 @@ def search_structured(query: Query, generation: Generation, k: int, within: Mask
     return _finding(1 - misses, k, within)
 
 
-def is_said(text: str, generation: Generation) -> bool:
+def is_said(text: str, generation: Index) -> bool:
     """Tell whether some chunk contains the words of ``text`` side by side."""
     terms = sequence(text)
     if len(terms) < 2:
@@ -122,7 +122,7 @@ def _factor(term: str, plan: PlanSettings) -> float:
     return plan.function_words if term in FUNCTION_TERMS else 1.0
 
 
-def _holding_phrase(phrase: str, generation: Generation, within: Mask | None) -> Numbers:
+def _holding_phrase(phrase: str, generation: Index, within: Mask | None) -> Numbers:
     """Return the chunks that hold a phrase, whatever the case and the blank space between its words."""
     terms = sequence(phrase)
     if not terms:  # punctuation only: nothing but reading finds it

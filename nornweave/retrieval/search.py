@@ -27,7 +27,7 @@ from nornweave.retrieval.retrievers import (
 )
 from nornweave.settings import PlanSettings, SourceWeights
 from nornweave.spans import in_span
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 
 log = logging.getLogger(__name__)
@@ -58,7 +58,7 @@ class Found:
 
 def search(
     query: Query,
-    generation: Generation,
+    generation: Index,
     plan: PlanSettings,
     *,
     encode: Encode,
@@ -126,7 +126,7 @@ def _here(task: Callable[[], Finding], deadline: float | None) -> Future[Finding
 
 def _tasks(
     query: Query,
-    generation: Generation,
+    generation: Index,
     plan: PlanSettings,
     encode: Encode,
     vectors: list[Vectors],
@@ -163,7 +163,7 @@ def _outcome(name: str, future: Future[Finding]) -> tuple[SourceState, str, Find
 
 def _combine(
     findings: Mapping[str, Finding],
-    generation: Generation,
+    generation: Index,
     vector: Vectors | None,
     combine: Literal["convex", "rrf"],
     weights: Mapping[str, float],
@@ -195,7 +195,7 @@ def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
     return np.flatnonzero(named).astype(np.int32)
 
 
-def _scores(finding: Finding, candidates: Numbers, generation: Generation, vector: Vectors | None) -> Scores:
+def _scores(finding: Finding, candidates: Numbers, generation: Index, vector: Vectors | None) -> Scores:
     """Score every candidate, not only the source's own hits: what it ranks 101st counts for nearly as much."""
     if finding.scores is not None:
         return finding.scores[candidates]

@@ -12,14 +12,14 @@ from nornweave.retrieval.question import Question
 from nornweave.retrieval.records import RecallItem
 from nornweave.retrieval.rerank import rerank
 from nornweave.settings import DomainSettings
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
 from nornweave.types import Domain
 
 
 def choose(
     question: Question,
     asked: Asked,
-    generation: Generation,
+    generation: Index,
     domain: Domain,
     settings: DomainSettings,
     reranker: Reranker | None,

@@ -17,6 +17,7 @@ from nornweave.settings.domain import (
 from nornweave.settings.filters import USUAL_FILTERS, FilterSettings
 from nornweave.settings.load import DOMAIN_FILES, MAX_CONFIG_BYTES, load_settings
 from nornweave.settings.plan import Bm25Settings, FieldWeights, PlanSettings, SourceWeights
+from nornweave.settings.publish import PublishSettings
 from nornweave.settings.sources import ALLOWED_TYPES, SourceSettings, SourceType
 from nornweave.settings.workspace import AnswersSettings, FeedbackSettings, Settings
 
@@ -36,6 +37,7 @@ __all__ = [
     "FilterSettings",
     "HeuristicSettings",
     "PlanSettings",
+    "PublishSettings",
     "RerankingSettings",
     "RerankingWeights",
     "Settings",

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import ipaddress
+import re
+from urllib.parse import SplitResult, parse_qsl, urlsplit
+
+_PORTS = {"http": 80, "https": 443}
+_HOST = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*")
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*/?")
+_EXPECTED = "expected http:// or https://, a host, no password, query or fragment"
 
 
 def is_web_address(text: str) -> bool:
@@ -16,3 +23,89 @@ def is_loopback(host: str) -> bool:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def checked_server(text: str) -> str:
+    """Return the address of a server in its normal form: lower case, without the usual port or a slash at the end.
+
+    Raises:
+        ValueError: it is none, or holds what an address of a server has no need for.
+    """
+    return _normal(text, wildcard=False)
+
+
+def checked_pattern(text: str) -> str:
+    """Return an address that may begin with ``*.``, in its normal form.
+
+    Raises:
+        ValueError: it is none, or it would match any host of a top-level domain.
+    """
+    return _normal(text, wildcard=True)
+
+
+def is_allowed(server: str, pattern: str) -> bool:
+    """Tell whether the address of a server is at or below what a pattern names; both in their normal form."""
+    at, allowed = urlsplit(server), urlsplit(pattern)
+    host, named = at.hostname or "", allowed.hostname or ""
+    same_host = host.endswith(named[1:]) if named.startswith("*.") else host == named
+    below = at.path == allowed.path or at.path.startswith(f"{allowed.path}/")
+    return same_host and below and (at.scheme, at.port) == (allowed.scheme, allowed.port)
+
+
+def _normal(text: str, *, wildcard: bool) -> str:
+    try:
+        parts = urlsplit(text)
+        host, port = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        raise ValueError(_EXPECTED) from None
+    name = host.removeprefix("*.") if wildcard else host
+    is_plain = not any((parts.username, parts.password, parts.query, parts.fragment, "@" in parts.netloc))
+    if parts.scheme not in _PORTS or not is_plain or set(text) & set("?#\\") or not _is_host(name):
+        raise ValueError(_EXPECTED)
+    if name != host and ("." not in name or _is_address(name)):
+        raise ValueError("'*.' must stand before a domain of at least two parts, such as *.example.org")
+    return f"{parts.scheme}://{_bracketed(host)}{_port(parts, port)}{_path(parts)}"
+
+
+def _path(parts: SplitResult) -> str:
+    if not _PATH.fullmatch(parts.path) or {".", ".."} & set(parts.path.split("/")):
+        raise ValueError("the path of an address is of letters, digits and '._~-', without '..'")
+    return parts.path.rstrip("/")
+
+
+def _port(parts: SplitResult, port: int | None) -> str:
+    return "" if port in {None, _PORTS[parts.scheme]} else f":{port}"
+
+
+def _is_host(name: str) -> bool:
+    return _is_address(name) or (len(name) <= 253 and _HOST.fullmatch(name) is not None)
+
+
+def _is_address(name: str) -> bool:
+    try:
+        return bool(ipaddress.ip_address(name))
+    except ValueError:
+        return False
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def postgresql_url(text: str) -> str:
+    """Return the address of a PostgreSQL database that holds no password.
+
+    Raises:
+        ValueError: it is something else; the message does not repeat it, for it may hold one.
+    """
+    try:
+        parts = urlsplit(text)
+        parameters = dict(parse_qsl(parts.query))
+        password = parts.password
+    except ValueError as error:
+        raise ValueError("is not an address; expected postgresql://host/database") from error
+    if parts.scheme not in {"postgresql", "postgres"}:
+        raise ValueError("expected an address such as postgresql://host/database")
+    if password or parameters.keys() & {"password", "sslpassword"}:
+        raise ValueError("holds a password; take it out and set PGPASSWORD, or write it into ~/.pgpass")
+    return text

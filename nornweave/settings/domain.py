@@ -94,6 +94,8 @@ class StorageSettings(FrozenSettings):
     hnsw_ef_construction: int = Field(128, ge=8, le=2048)
     hnsw_ef_search: int = Field(512, ge=8, le=4096)
     keep_generations: int = Field(3, ge=1, le=100)
+    shards: Annotated[int, Field(ge=1, le=256)] | Literal["auto"] = 1
+    """Files that the domain is divided into, by document; ``auto``: one for each million chunks."""
 
 
 class EvaluationSettings(FrozenSettings):

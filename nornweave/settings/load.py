@@ -13,12 +13,15 @@ from pydantic import BaseModel, HttpUrl, ValidationError
 from nornweave.errors import ConfigError
 from nornweave.settings.access import AccessSettings
 from nornweave.settings.addresses import is_web_address
+from nornweave.settings.agents import AgentsSettings
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
 from nornweave.settings.filters import DeclaredFilters, FilterSettings, with_usual_and_declared
 from nornweave.settings.fusion import FusionSettings, with_environment
+from nornweave.settings.publish import PublishSettings
 from nornweave.settings.sources import SourceSettings
-from nornweave.settings.workspace import AnswersSettings, FeedbackSettings, Settings
+from nornweave.settings.workers import WorkersSettings
+from nornweave.settings.workspace import AnswersSettings, FeedbackSettings, Settings, WorkspaceStorageSettings
 from nornweave.types import Domain
 
 DOMAIN_FILES = Path(__file__).parent / "domains"
@@ -37,7 +40,12 @@ class _File(FrozenSettings):
     fusion: Mapping[str, Any] = {}
     feedback: FeedbackSettings = FeedbackSettings()
     evaluation: AnswersSettings = AnswersSettings()
+    storage: WorkspaceStorageSettings | None = None
     access: AccessSettings | None = None
+    agents: AgentsSettings | None = None
+    publish: PublishSettings | None = None
+    replica_of: str | None = None
+    workers: WorkersSettings | None = None
 
 
 def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
@@ -56,6 +64,11 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
     ids = [source.id for source in parsed.sources]
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise ConfigError(f"{file}: sources: id {repeated[0]!r} is used twice; every source needs its own")
+    if parsed.storage and parsed.publish:
+        raise ConfigError(
+            f"{file}: publish: copies files, and storage: keeps the domains in PostgreSQL; replicas of a database are "
+            "PostgreSQL's own matter, so leave one of the two out"
+        )
     base = file.resolve().parent
     return Settings(
         data_dir=_below(base, parsed.data_dir),
@@ -65,7 +78,12 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
         file=file.resolve(),
         feedback=parsed.feedback,
         evaluation=AnswersSettings(judgments=tuple(_below(base, one) for one in parsed.evaluation.judgments)),
+        storage=parsed.storage,
         access=_with_absolute_files(parsed.access, base),
+        agents=parsed.agents,
+        publish=parsed.publish,
+        replica_of=parsed.replica_of,
+        workers=parsed.workers,
         fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
     )
 

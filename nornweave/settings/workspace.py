@@ -5,12 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pydantic import Field, field_validator
+
 from nornweave.errors import ConfigError
 from nornweave.settings.access import AccessSettings
+from nornweave.settings.addresses import postgresql_url
+from nornweave.settings.agents import AgentsSettings
 from nornweave.settings.base import FrozenSettings
 from nornweave.settings.domain import DomainSettings
 from nornweave.settings.fusion import FusionSettings
+from nornweave.settings.publish import PublishSettings
 from nornweave.settings.sources import SourceSettings
+from nornweave.settings.workers import WorkersSettings
 from nornweave.types import Domain
 
 INBOX_ID = "inbox"
@@ -31,6 +37,20 @@ class FeedbackSettings(FrozenSettings):
     """Remember what was asked and shown for 30 days, so that it can be judged; without, no answer can be."""
 
 
+class WorkspaceStorageSettings(FrozenSettings):
+    """Where documents and generations are stored: a PostgreSQL server with pgvector."""
+
+    url: str
+    """Of the database, without a password: libpq takes that from ``PGPASSWORD`` or its password file."""
+    schema_prefix: str = Field("nornweave", pattern=r"^[a-z][a-z0-9_]{0,40}$")
+    """Each domain has a schema of its own, this and its name: ``nornweave_code``."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_postgresql(cls, url: str) -> str:
+        return postgresql_url(url)
+
+
 class Settings(FrozenSettings):
     """Everything ``nornweave.yaml`` says, complete."""
 
@@ -43,8 +63,18 @@ class Settings(FrozenSettings):
     fusion: FusionSettings = FusionSettings()
     feedback: FeedbackSettings = FeedbackSettings()
     evaluation: AnswersSettings = AnswersSettings()
+    storage: WorkspaceStorageSettings | None = None
+    """The PostgreSQL server of all domains; without, each is stored in files below ``data_dir``."""
     access: AccessSettings | None = None
     """Who may ask, and which groups they are in; without, nobody is in a group."""
+    agents: AgentsSettings | None = None
+    """Agents on other machines that may join; without, none can."""
+    publish: PublishSettings | None = None
+    """Where published generations are copied to; nowhere without."""
+    replica_of: str | None = None
+    """The object store that this workspace is a copy of; it has no sources then and takes no documents."""
+    workers: WorkersSettings | None = None
+    """Workers on other machines; without, everything runs on this one."""
 
     def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
         """Return the domain's sources in the order of the file."""

@@ -31,14 +31,23 @@ def checksum_file(file: Path) -> Path:
     return file.with_name(f"{file.name}{SUFFIX}")
 
 
-def write_checksum(built: Path, file: Path) -> None:
-    """Write the checksum of ``built`` beside ``file``, which it will be renamed to.
+def write_checksum(built: Path, file: Path, checksum: str | None = None) -> None:
+    """Write the checksum of ``built`` beside ``file``, which it will be renamed to; ``checksum`` where it is known.
 
     Raises:
         OSError: it cannot be read or written.
     """
-    size, checksum = _measure(built)
-    write_whole(checksum_file(file), f"{size} {checksum}\n")
+    write_whole(checksum_file(file), f"{checksum or checksum_of(built)}\n")
+
+
+def checksum_of(file: Path) -> str:
+    """Return the size of a file in bytes and its CRC-32, as they are written.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    size, checksum = _measure(file)
+    return f"{size} {checksum}"
 
 
 def check(file: Path) -> None:

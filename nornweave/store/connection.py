@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import resources
+import sys
+from importlib import resources, util
 from pathlib import Path
+from types import ModuleType
 from typing import TypeAlias
 
 import duckdb
@@ -26,6 +28,24 @@ REBUILT = "the next sync rebuilds it from the sources"
 _DAMAGED = ("Corrupt database file", "Could not read enough bytes", "Failed to load metadata", "INTERNAL Error")
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
+
+
+def _spare_searching_for_pandas() -> None:
+    """Let DuckDB find out once that pandas is not installed.
+
+    DuckDB 1.5.5 imports pandas twice for each parameter of a statement until that succeeds. A failed import searches
+    the whole path, which takes longer than most small statements. DuckDB keeps the empty module that it is shown here;
+    nobody else sees it.
+    """
+    if util.find_spec("pandas") is None:
+        sys.modules["pandas"] = ModuleType("pandas")
+        try:
+            duckdb.ConstantExpression(0)
+        finally:
+            del sys.modules["pandas"]
+
+
+_spare_searching_for_pandas()
 
 
 def connect_writer(path: Path) -> Connection:
@@ -77,6 +97,8 @@ def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | N
         # Readers take tables as they were written; a writer sorts what it wants sorted.
         "preserve_insertion_order": read_only,
         "temp_directory": str(spill) if spill else "",
+        # At the default of 16 MB every batch ends with one, and writes the newest row group of 25 columns again.
+        "checkpoint_threshold": "64MB",
     }
     connection = duckdb.connect(path, read_only=read_only, config=config)
     connection.execute("set timezone = 'UTC'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -21,11 +21,11 @@ from nornweave.store.facts import decode_fact
 _WINDOW = 16_384
 
 
-def read_fact_pairs(files: Mapping[str, Path]) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
+def read_fact_pairs(files: Mapping[str, Sequence[Path]]) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
     """Return the facts that share a name with a comparable fact of another side, and which ones do.
 
     Args:
-        files: domain → generation file.
+        files: domain → files of its generation, one for each shard.
 
     Returns:
         Facts by domain and place; pairs of places among them, each once, in order.
@@ -43,23 +43,28 @@ def read_fact_pairs(files: Mapping[str, Path]) -> tuple[list[LocatedFact], list[
             connection.close()
 
 
-def _joined(connection: Connection, files: Mapping[str, Path]) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
-    domains = sorted(files)
-    connection.execute("create temp table fact_keys (domain_no utinyint, key varchar, chunk_no integer, "
+def _joined(
+    connection: Connection, files: Mapping[str, Sequence[Path]]
+) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
+    shards = [(domain, file) for domain in sorted(files) for file in files[domain]]
+    connection.execute("create temp table fact_keys (shard_no usmallint, key varchar, chunk_no integer, "
                        "position usmallint, side varchar, attribute varchar)")  # fmt: skip
-    for number, domain in enumerate(domains):
-        if not files[domain].is_file():
-            raise StoreError(f"{files[domain]}: no such generation")
-        check(files[domain])
-        connection.execute(f"attach {quote(str(files[domain]))} as domain_{number:d} (read_only)")
-        connection.execute(f"insert into fact_keys select {number:d}, * from domain_{number:d}.fact_keys")
+    for number, (_, file) in enumerate(shards):
+        if not file.is_file():
+            raise StoreError(f"{file}: no such generation")
+        check(file)
+        connection.execute(f"attach {quote(str(file))} as shard_{number:d} (read_only)")
+        connection.execute(f"insert into fact_keys select {number:d}, * from shard_{number:d}.fact_keys")
     connection.execute(statement_file("fact_pairs"), {"most": MAX_BLOCK})
-    facts: list[LocatedFact] = []
-    places: dict[tuple[int, int, int], int] = {}
-    for number, domain in enumerate(domains):
-        for chunk_no, position, located in _read(connection, number, domain):
-            places[number, chunk_no, position] = len(facts)
-            facts.append(located)
+    found = [
+        ((number, chunk_no, position), located)
+        for number, (domain, _) in enumerate(shards)
+        for chunk_no, position, located in _read(connection, number, domain)
+    ]
+    # Shards number chunks by source and path as well: the order is the same, however many there are.
+    found.sort(key=lambda one: (one[1].domain, one[1].source_id, one[1].path, *one[0]))
+    places = {key: number for number, (key, _) in enumerate(found)}
+    facts = [located for _, located in found]
     rows = connection.execute("select * from fact_pairs order by all").fetchall()
     pairs = [(places[tuple(row[:3])], places[tuple(row[3:])]) for row in rows]
     return facts, sorted({(min(pair), max(pair)) for pair in pairs})
@@ -72,18 +77,18 @@ def _read(connection: Connection, number: int, domain: str) -> list[tuple[int, i
         with wanted as (
           select chunk_no, list(distinct position) as positions
           from (
-            select first_chunk as chunk_no, first_position as position from fact_pairs where first_domain = {number:d}
+            select first_chunk as chunk_no, first_position as position from fact_pairs where first_shard = {number:d}
             union all
-            select second_chunk, second_position from fact_pairs where second_domain = {number:d}
+            select second_chunk, second_position from fact_pairs where second_shard = {number:d}
           )
           group by chunk_no
         )
         select
           c.chunk_no, w.positions, c.facts, c.chunk_id, coalesce(c.title, d.title), c.section, c.page,
           len(c.message_ids), d.source_id, d.path, d.updated_at, d.revision
-        from domain_{number:d}.chunks c
+        from shard_{number:d}.chunks c
         join wanted w using (chunk_no)
-        join domain_{number:d}.documents d using (document_no)
+        join shard_{number:d}.documents d using (document_no)
         order by c.chunk_no
         """
     )

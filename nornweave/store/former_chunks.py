@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import duckdb
 
@@ -44,17 +45,18 @@ def former_place(files: GenerationFiles, chunk_id: str) -> FormerPlace | None:
         if generation == current:
             continue
         try:
-            found = _look_up(files, generation, chunk_id)
+            places = [_look_up(file, chunk_id) for file in files.data_files(generation)]
         except (StoreError, duckdb.Error, ValueError) as error:  # removed meanwhile, or damaged: an older one may know
             log.info("%s: %s", generation, error)
             continue
+        found = next(filter(None, places), None)
         if found and place is None:
             place = FormerPlace(*found, generation)
     return place
 
 
-def _look_up(files: GenerationFiles, generation: GenerationId, chunk_id: str) -> tuple[str, str, Rule] | None:
-    connection = connect_reader(files.path(generation))
+def _look_up(file: Path, chunk_id: str) -> tuple[str, str, Rule] | None:
+    connection = connect_reader(file)
     try:
         row: tuple[str, str, str | None, str] | None = connection.execute(
             """

@@ -1,6 +1,7 @@
 """Read one generation: its vectors, inverted lists and chunks.
 
-What a query touches is in memory: vectors, BM25 postings, word pairs and names. Texts stay in the file.
+What a query touches is mapped from a file beside it, which workers share: vectors, BM25 postings, word pairs and names.
+Texts stay in the file.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ import json
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -19,75 +19,53 @@ from typing import Any, Self
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 from pydantic_core import from_json
 
 from nornweave.access.rules import Statement
 from nornweave.access.viewer import Viewer
 from nornweave.errors import StoreError
 from nornweave.settings import Bm25Settings
+from nornweave.store.arrays import ArrayWriter, open_arrays
 from nornweave.store.build import GENERATION_SCHEMA
 from nornweave.store.cards import Cards
 from nornweave.store.conditions import Condition, select_chunks
 from nornweave.store.connection import Connection, connect_reader, lift_memory_limit, load_vss
 from nornweave.store.facts import decode_facts
+from nornweave.store.index import StoredChunk, StoredText
 from nornweave.store.inverted import (
     DEFAULT_BM25,
     FrequentTerms,
     InvertedLists,
+    Lengths,
     TermLists,
     WeightedLists,
     load_names,
     load_pairs,
+    write_names,
+    write_pairs,
+    write_terms,
 )
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
 from nornweave.store.ranked_chunks import Hits
+from nornweave.store.samples import ChunkPlace, IndexedDocument, read_indexed, read_places, read_texts
 from nornweave.store.served_documents import ServedDocument, documents_after
-from nornweave.store.value_counts import UnreadValues, ValueCounts, count_values, unread_values
-from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix
+from nornweave.store.value_counts import (
+    FieldValues,
+    UnreadRow,
+    UnreadValues,
+    ValueCounts,
+    count_values,
+    field_values,
+    unread_rows,
+    unread_values,
+)
+from nornweave.store.vectors import VectorIndex, load_hnsw, load_matrix, write_vectors
 from nornweave.store.visibility import NO_STATEMENTS, SeenTerms, Visibilities, Visible
-from nornweave.types import ChunkId, DocumentId, Fact, Metadata, freeze
+from nornweave.types import freeze
 
 # Filters come in streaks; a mask is a byte a chunk.
 _REMEMBERED_MASKS = 64
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredChunk:
-    """A chunk as a generation keeps it, with its document's facts."""
-
-    chunk_no: int
-    chunk_id: ChunkId
-    document_id: DocumentId
-    content: str
-    source_id: str
-    path: str
-    title: str | None
-    section: str | None
-    page: int | None
-    char_range: tuple[int, int]
-    line_range: tuple[int, int]
-    message_ids: tuple[str, ...]
-    updated_at: datetime | None
-    revision: str | None
-    url: str | None
-    stale: bool
-    metadata: Metadata
-    facts: tuple[Fact, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredText:
-    """A document as a generation keeps it, with the ids of its chunks in order."""
-
-    title: str | None
-    format: str
-    updated_at: datetime | None
-    revision: str | None
-    url: str | None
-    stale: bool
-    metadata: Metadata
-    text: str
-    chunk_ids: tuple[ChunkId, ...]
 
 
 def facts_of(file: Path) -> Mapping[str, str]:
@@ -112,12 +90,15 @@ class Generation:
         StoreError: the file is missing, damaged or of another schema.
     """
 
-    def __init__(self, file: Path, statements: Mapping[str, Statement] = NO_STATEMENTS) -> None:
+    def __init__(
+        self, file: Path, statements: Mapping[str, Statement] = NO_STATEMENTS, corpus: Lengths | None = None
+    ) -> None:
         """Open a file.
 
         Args:
             file: of the generation.
             statements: what the configuration says now about who may see each source, beside what the file says.
+            corpus: the lengths of all chunks of the corpus that this file is a shard of.
         """
         if not file.is_file():
             raise StoreError(f"{file}: no such generation")
@@ -131,7 +112,7 @@ class Generation:
         try:
             self.meta: Mapping[str, str] = dict(self._connection.execute("select key, value from meta").fetchall())
             self._check_schema(file)
-            self._load(statements)
+            self._load(statements, corpus)
             # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
             self._connection.execute("set threads = 1")
         except (duckdb.Error, KeyError, ValueError, OSError, MemoryError) as error:
@@ -148,28 +129,45 @@ class Generation:
                 f"{GENERATION_SCHEMA!r}; run `nornweave sync`"
             )
 
-    def _load(self, statements: Mapping[str, Statement]) -> None:
+    def _load(self, statements: Mapping[str, Statement], corpus: Lengths | None) -> None:
         chunks = self._connection.execute("select chunk_no, document_no from chunks").fetchnumpy()
         self.size = len(chunks["chunk_no"])
         self._documents = np.zeros(self.size, np.int32)
         self._documents[chunks["chunk_no"]] = chunks["document_no"]
-        self._terms = TermLists(self._connection)
+        dimensions = int(self.meta["dimensions"])
+        self._resources.callback(self._unmap)
+        arrays = open_arrays(self._file, self._identity(), partial(self._write_arrays, dimensions))
+        self._terms = TermLists(arrays, corpus)
+        self._corpus = self._terms.corpus
         self._frequent = FrequentTerms(self.size, self.size)
         self._visibilities = Visibilities(self._connection, self._documents, self.meta["access"], statements)
-        self._pairs = load_pairs(self._connection)
-        self._names = load_names(self._connection)
+        self._pairs = load_pairs(arrays)
+        self._names = load_names(arrays)
         self._cards = Cards(self._connection, self._file.parent)
         self._resources.callback(self._cards.close)
-        dimensions = int(self.meta["dimensions"])
         self._vectors: VectorIndex
         if self.meta["built_with"] == "hnsw":
             load_vss(self._connection)
             # The index has to be in memory, some 4 kB a chunk.
             lift_memory_limit(self._connection)
-            search_width = int(self.meta["hnsw_ef_search"])
-            self._vectors = load_hnsw(self._connection, self.size, dimensions, search_width=search_width)
+            self._vectors = load_hnsw(self._connection, arrays, search_width=int(self.meta["hnsw_ef_search"]))
         else:
-            self._vectors = load_matrix(self._connection, self.size, dimensions)
+            self._vectors = load_matrix(arrays)
+
+    def _identity(self) -> str:
+        """Tell this generation from another of the same name, as a candidate that is built again."""
+        return f"{self.meta['generation']} {self.meta['built_at']} {self._file.stat().st_size}"
+
+    def _unmap(self) -> None:
+        """Drop what is mapped: the file is gone from the disk when nobody maps it."""
+        for name in ("_vectors", "_terms", "_pairs", "_names"):
+            self.__dict__.pop(name, None)
+
+    def _write_arrays(self, dimensions: int, arrays: ArrayWriter) -> None:
+        write_vectors(self._connection, arrays, self.size, dimensions)
+        write_terms(self._connection, arrays)
+        write_pairs(self._connection, arrays)
+        write_names(self._connection, arrays)
 
     @property
     def built_at(self) -> str:
@@ -207,10 +205,19 @@ class Generation:
         closed itself.
         """
         visible = self._visibilities.of(viewer)
-        if visible is None:
-            return self
+        return self if visible is None else self._view(visible, visible.lengths(self._terms))
+
+    def lengths_for(self, viewer: Viewer) -> Lengths:
+        """Return how many chunks a viewer in groups may see, and how long they are."""
+        return self._visibilities.part_of(viewer).lengths(self._terms)
+
+    def shard_seen_by(self, viewer: Viewer, corpus: Lengths) -> Self:
+        """Return this shard as a viewer in groups may see it, of a corpus of which they see so much."""
+        return self._view(self._visibilities.part_of(viewer), corpus)
+
+    def _view(self, visible: Visible, corpus: Lengths) -> Self:
         view = copy.copy(self)
-        view._visible, view._frequent = visible, visible.frequent
+        view._visible, view._frequent, view._corpus = visible, visible.frequent, corpus
         return view
 
     def sees_document(self, document_no: int) -> bool:
@@ -270,13 +277,25 @@ class Generation:
         Raises:
             StoreError: the generation cannot be read.
         """
+        held = self._held_terms
+        frequent = {term for term in weights if self._frequent.is_frequent(held.frequency(term))}
+        return self.sparse_with(weights, frequent, document_share, bm25)
+
+    def sparse_with(
+        self, weights: Mapping[str, float], frequent: Collection[str], document_share: float, bm25: Bm25Settings
+    ) -> Scores:
+        """Return what ``sparse`` does, with the terms that are frequent in the corpus that this may be a shard of.
+
+        Sums depend on their order in the last bit, and the order on which terms are frequent.
+        """
         terms = self._weighted_terms(bm25)
         scores = np.zeros(self.size, np.float32)
         rare: dict[str, float] = {}
         for term, weight in weights.items():
-            if self._frequent.is_frequent(terms.frequency(term)):
+            if term in frequent:
                 made = partial(self._summed, terms, {term: 1.0}, document_share)
-                scores += self._frequent.row((term, bm25, document_share), made) * np.float32(weight)
+                key = (term, bm25, document_share, self._corpus)
+                scores += self._frequent.row(key, made) * np.float32(weight)
             else:
                 rare[term] = weight
         return scores + self._summed(terms, rare, document_share) if rare else scores
@@ -293,6 +312,18 @@ class Generation:
                 found_in, highest = self._best_of_documents(chunks, frequencies)
                 documents[found_in] += (weight * document_share) * highest
         return scores + documents[self._documents] if document_share else scores
+
+    def term_weights(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> Scores:
+        """Return what a term counts for in some chunks before idf, in their order."""
+        chunks, weights = self._weighted_terms(bm25).weighted(term)
+        if not len(chunks):
+            return np.zeros(len(numbers), np.float32)
+        places = np.minimum(np.searchsorted(chunks, numbers), len(chunks) - 1)
+        return np.where(chunks[places] == numbers, weights[places], np.float32(0))
+
+    def average_length(self, bm25: Bm25Settings) -> float:
+        """Return the mean length of the chunks that may be seen, their fields weighted."""
+        return self._corpus.average(bm25)
 
     def paired(self, weights: Mapping[int, float]) -> Scores:
         """Return ``Σ weight(pair)`` over the word pairs that each chunk holds."""
@@ -331,14 +362,26 @@ class Generation:
     def value_counts(self, field: str, type_: str, limit: int, within: Mask | None = None) -> ValueCounts:
         """Count the values that documents have in the column of a filter, those of the chunks ``within`` alone."""
         try:
-            return count_values(self._cursor(), field, type_, self._documents, limit, self._within_seen(within))
+            found = field_values(self._cursor(), field, type_)
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+        return count_values(found, type_, self._documents, limit, self._within_seen(within))
+
+    def field_values(self, field: str, type_: str) -> FieldValues:
+        """Return the values of a field with the chunks that have them, also those that may not be seen."""
+        try:
+            return field_values(self._cursor(), field, type_)
         except duckdb.Error as error:
             raise self._unreadable(error) from error
 
     def unread_values(self, field: str, limit: int, within: Mask | None = None) -> UnreadValues:
         """Return the values that are not of the type which their filter declares."""
+        return unread_values(self.unread_rows(field), self._documents, limit, self._within_seen(within))
+
+    def unread_rows(self, field: str) -> list[UnreadRow]:
+        """Return values that are not of the declared type, of all documents, also those that may not be seen."""
         try:
-            return unread_values(self._cursor(), field, self._documents, limit, self._within_seen(within))
+            return unread_rows(self._cursor(), field)
         except duckdb.Error as error:
             raise self._unreadable(error) from error
 
@@ -400,7 +443,7 @@ class Generation:
         """Return chunks with their documents' facts, by number."""
         try:
             cards = self._cards.read(map(int, self._seen(np.asarray(numbers, np.int32))))
-            return {number: _stored_chunk(number, from_json(card)) for number, card in cards.items()}
+            return {number: stored_chunk(number, from_json(card)) for number, card in cards.items()}
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._unreadable(error) from error
 
@@ -425,37 +468,68 @@ class Generation:
             """,
             [numbers[0][0]],
         )
-        title, kind, updated_at, revision, url, stale, metadata, text, chunk_ids = rows[0]
-        return StoredText(
-            title=title,
-            format=kind,
-            updated_at=updated_at,
-            revision=revision,
-            url=url,
-            stale=stale,
-            metadata=freeze(json.loads(metadata)),
-            text=text,
-            chunk_ids=tuple(chunk_ids or ()),
-        )
+        return StoredText.of(rows[0])
 
     def _seen(self, numbers: Numbers) -> Numbers:
         """Return the chunks among some that may be seen."""
         return numbers if self._visible is None else self._visible.of(numbers)
 
     @property
-    def _held_terms(self) -> InvertedLists[str] | SeenTerms:
+    def _held_terms(self) -> WeightedLists | InvertedLists[str] | SeenTerms:
         return self._terms.default if self._visible is None else self._visible.terms(self._terms)
 
     def _weighted_terms(self, bm25: Bm25Settings) -> WeightedLists:
         try:
             if self._visible is not None:
-                return self._visible.lists(self._terms, bm25, self._cursor)
+                return self._visible.lists(self._terms, bm25, self._corpus, self._cursor)
             return self._terms.by(bm25, self._cursor)
         except duckdb.Error as error:
             raise self._unreadable(error) from error
 
-    def _average_length(self, bm25: Bm25Settings) -> float:
-        return self._terms.average_length(bm25, None if self._visible is None else self._visible.numbers)
+    def document_places(self) -> pa.Table:
+        """Return the source and path of every document, in the order of their numbers, whoever may see them."""
+        try:
+            return self._cursor().execute("select source_id, path from documents order by document_no").to_arrow_table()
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    @property
+    def chunk_documents(self) -> Numbers:
+        """Return the document of each chunk, by number."""
+        return self._documents
+
+    @property
+    def lengths(self) -> Lengths:
+        """Return how many chunks this file has, and how long they are."""
+        return self._terms.own
+
+    def write_weights(self, name: str, arrays: ArrayWriter) -> None:
+        """Write what terms count for in the corpus that this file is a shard of, by the default settings.
+
+        Raises:
+            StoreError: the generation cannot be read.
+            OSError: the disk is full.
+        """
+        try:
+            self._terms.write_weights(name, arrays, self._connection)
+        except duckdb.Error as error:
+            raise self._unreadable(error) from error
+
+    def use_weights(self, weights: Scores) -> None:
+        """Take what ``write_weights`` wrote, instead of computing it in memory."""
+        self._terms.use_weights(weights)
+
+    def chunk_places(self, holding: Sequence[str] = ()) -> list[ChunkPlace]:
+        """List chunks in order, those of documents whose path no other source of the domain has as well."""
+        return [one for one in read_places(self._rows, holding) if self.sees_document(one.document_no)]
+
+    def document_texts(self, documents: Iterable[int]) -> dict[int, str]:
+        """Return the texts of documents, by number."""
+        return read_texts(self._rows, (number for number in documents if self.sees_document(number)))
+
+    def indexed_documents(self, path: str) -> tuple[IndexedDocument, ...]:
+        """Return the documents at a path, one for each source that has it, with everything that was indexed of them."""
+        return read_indexed(self._rows, self.meta["domain"], path, self.sees_document)
 
     def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
         """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""
@@ -482,7 +556,8 @@ class Generation:
         return cursor
 
 
-def _stored_chunk(number: int, card: dict[str, Any]) -> StoredChunk:
+def stored_chunk(number: int, card: dict[str, Any]) -> StoredChunk:
+    """Return a chunk out of the card that a generation keeps of it."""
     updated_at = card["updated_at"]
     parsed = {
         "char_range": tuple(card["char_range"]),

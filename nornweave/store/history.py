@@ -15,8 +15,21 @@ import duckdb
 import pyarrow as pa
 
 from nornweave.errors import DomainBusyError, StoreError
-from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Values, Verdict
+from nornweave.quality.history import DEFAULT_LIMIT
+from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Values
 from nornweave.store.connection import Connection, statement_file
+from nornweave.store.history_rows import (
+    COLUMNS,
+    FORGET,
+    METRIC_COLUMNS,
+    VALUE_COLUMNS,
+    by_evaluation,
+    by_measure,
+    evaluation_of,
+    fields_of,
+    metric_rows,
+    value_rows,
+)
 from nornweave.store.lock import WriterLock
 
 T = TypeVar("T")
@@ -24,14 +37,10 @@ T = TypeVar("T")
 WAIT_S = 10.0
 POLL_S = 0.02
 MEMORY = "256MB"
-# Values of single queries, of which an evaluation of 800 queries has a hundred thousand, are for comparing with what
-# came before; beyond so many evaluations of a set the means are kept alone.
-KEEP_VALUES = 30
-DEFAULT_LIMIT = 100
 
 
-class EvaluationHistory:
-    """The history of evaluations; safe to use from several processes."""
+class HistoryFile:
+    """The history in a file that all processes of this machine share; implements ``EvaluationHistory``."""
 
     def __init__(self, folder: Path) -> None:
         """Store where it is; nothing is opened before it is needed."""
@@ -53,7 +62,7 @@ class EvaluationHistory:
                 connection.execute("begin")
                 for evaluation, values in evaluations:
                     _insert(connection, evaluation, values)
-                _forget(connection)
+                connection.execute(FORGET)
                 connection.execute("commit")
         except DomainBusyError as error:
             raise StoreError(f"{self._file}: another process has been writing it for {WAIT_S:g} s") from error
@@ -80,11 +89,11 @@ class EvaluationHistory:
 
         def read(connection: Connection) -> tuple[Evaluation, ...]:
             rows = connection.execute(
-                f'select {_COLUMNS} from evaluations where {where} order by "at" desc, evaluation_id limit ?',
+                f'select {COLUMNS} from evaluations where {where} order by "at" desc, evaluation_id limit ?',
                 [*stated.values(), limit],
             ).fetchall()
             metrics = _metrics(connection, [row[0] for row in rows])
-            return tuple(_evaluation(row, metrics.get(row[0], ())) for row in rows)
+            return tuple(evaluation_of(row, metrics.get(row[0], ())) for row in rows)
 
         return self._read(read, ())
 
@@ -96,14 +105,12 @@ class EvaluationHistory:
         """
 
         def read(connection: Connection) -> Mapping[tuple[str, str], Values]:
-            rows = connection.execute(
-                'select stage, measure, query, digest, "value" from query_values where evaluation_id = ?',
-                [evaluation_id],
-            ).fetchall()
-            found: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
-            for stage, measure, query, digest, value in rows:
-                found.setdefault((stage, measure), {})[query, digest] = value
-            return found
+            return by_measure(
+                connection.execute(
+                    'select stage, measure, query, digest, "value" from query_values where evaluation_id = ?',
+                    [evaluation_id],
+                ).fetchall()
+            )
 
         return self._read(read, {})
 
@@ -176,68 +183,27 @@ _HELD = (
     "IO Error: Could not set lock on file",
     "Connection Error: Can't open a connection to same database file with a different configuration",
 )
-_FIELDS = (
-    "evaluation_id", "run_id", "at", "domain", "set", "origin", "scope", "generation", "verdict", "commit", "plan",
-    "queries", "measured", "missing", "failed", "p50_ms", "p95_ms",
-)  # fmt: skip
-_COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
-_ATTRIBUTES = {"set": "set_name"}
 
 
-def _evaluation(row: Sequence[Any], metrics: tuple[StageMetric, ...]) -> Evaluation:
-    fields = {_ATTRIBUTES.get(name, name): value for name, value in zip(_FIELDS, row, strict=True)}
-    return Evaluation(**fields | {"verdict": Verdict(fields["verdict"])}, metrics=metrics)
-
-
-def _metrics(connection: Connection, identities: Sequence[str]) -> dict[str, tuple[StageMetric, ...]]:
+def _metrics(connection: Connection, identities: Sequence[str]) -> dict[str, list[StageMetric]]:
     rows = connection.execute(
         "select evaluation_id, stage, measure, mean, low, high from metrics "
         "where evaluation_id in (select unnest(?::varchar[])) order by evaluation_id, place",
         [list(identities)],
     ).fetchall()
-    found: dict[str, tuple[StageMetric, ...]] = {}
-    for identity, *metric in rows:
-        found[identity] = (*found.get(identity, ()), StageMetric(*metric))
-    return found
+    return by_evaluation(rows)
 
 
 def _insert(connection: Connection, evaluation: Evaluation, values: Sequence[QueryValue]) -> None:
-    fields = [getattr(evaluation, _ATTRIBUTES.get(name, name)) for name in _FIELDS]
-    marks = ", ".join("?" for _ in _FIELDS)
-    connection.execute(f"insert into evaluations ({_COLUMNS}) values ({marks})", fields)
-    rows = [
-        {"place": place, **{name: getattr(metric, name) for name in StageMetric.__slots__}}
-        for place, metric in enumerate(evaluation.metrics)
-    ]
-    _insert_rows(connection, "metrics", evaluation.evaluation_id, rows)
-    of_queries = [{name: getattr(value, name) for name in QueryValue.__slots__} for value in values]
-    _insert_rows(connection, "query_values", evaluation.evaluation_id, of_queries)
+    fields = fields_of(evaluation)
+    marks = ", ".join("?" for _ in fields)
+    connection.execute(f"insert into evaluations ({COLUMNS}) values ({marks})", fields)
+    _insert_rows(connection, "metrics", METRIC_COLUMNS, metric_rows(evaluation))
+    _insert_rows(connection, "query_values", VALUE_COLUMNS, value_rows(evaluation, values))
 
 
-def _insert_rows(connection: Connection, table: str, evaluation_id: str, rows: list[dict[str, Any]]) -> None:
+def _insert_rows(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     if rows:
         # DuckDB reads it by name; a list of parameters would cost a millisecond a row.
-        added = pa.Table.from_pylist([{"evaluation_id": evaluation_id, **row} for row in rows])  # noqa: F841
+        added = pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))  # noqa: F841
         connection.execute(f"insert into {table} by name select * from added")
-
-
-def _forget(connection: Connection) -> None:
-    """Drop the single values of all but the newest evaluations of each set.
-
-    Refused candidates are counted apart: one that is tried again every hour must not push out the values of what is
-    published, which it is compared with.
-    """
-    connection.execute(
-        """
-        delete from query_values
-        where evaluation_id not in (
-          select evaluation_id
-          from evaluations
-          qualify row_number() over (
-            partition by domain, "set", scope, verdict = ?
-            order by "at" desc, evaluation_id
-          ) <= ?
-        )
-        """,
-        [Verdict.REFUSED.value, KEEP_VALUES],
-    )

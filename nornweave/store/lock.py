@@ -1,6 +1,7 @@
-"""One writer per domain, across processes: ``flock`` on a file that says who holds it.
+"""One writer per domain: the ``Lock`` port, and ``flock`` on a file that says who holds it.
 
-The operating system releases the lock when its process ends, however it ends.
+The operating system releases a file's lock when its process ends, however it ends. The lock of several machines is
+``nornweave.cluster.domain_lease``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from nornweave.errors import DomainBusyError
 
@@ -24,12 +25,47 @@ logger = logging.getLogger(__name__)
 POLL_S = 0.1
 
 
+class Lock(Protocol):
+    """Excludes other writers of a domain while it is entered."""
+
+    shares_files: bool
+    """Whether ``commit`` takes the domain's files to other machines: none of them may be open then."""
+
+    def __enter__(self) -> Self:
+        """Take the lock.
+
+        Raises:
+            DomainBusyError: another process still holds it after the time to wait.
+        """
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Release the lock."""
+
+    def confirm(self) -> None:
+        """Return if the lock is still held.
+
+        Raises:
+            LeaseLostError: it is not; nothing may be written any more.
+        """
+
+    def commit(self) -> None:
+        """Make the domain's files, as they are now, the ones that the next holder starts from.
+
+        Raises:
+            LeaseLostError: the lock is not held any more; what others see stays.
+        """
+
+
 class WriterLock:
     """An exclusive lock on ``file``; a context manager.
 
     Raises:
         DomainBusyError: on entering, when another process still holds it after ``wait_s`` seconds.
     """
+
+    shares_files = False
 
     def __init__(self, file: Path, *, purpose: str, wait_s: float = 0) -> None:
         self._file = file
@@ -57,6 +93,12 @@ class WriterLock:
             os.close(self._descriptor)
             self._descriptor = None
 
+    def confirm(self) -> None:
+        """Return: the operating system takes this lock from nobody."""
+
+    def commit(self) -> None:
+        """Return: whoever comes next reads the same disk."""
+
     def _acquire(self, descriptor: int) -> None:
         deadline = time.monotonic() + self._wait_s
         told = False
@@ -75,6 +117,16 @@ class WriterLock:
 
 
 def _write_holder(descriptor: int, purpose: str) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, holder_text(purpose).encode(), 0)
+
+
+def _describe_holder(descriptor: int, file: Path) -> str:
+    return describe_holder(f"domain {file.parent.name!r}", os.pread(descriptor, 4096, 0))
+
+
+def holder_text(purpose: str) -> str:
+    """Say in JSON who this process is, for others that wait for its lock."""
     holder = {
         "pid": os.getpid(),
         "host": socket.gethostname(),
@@ -82,15 +134,15 @@ def _write_holder(descriptor: int, purpose: str) -> None:
         "program": Path(sys.argv[0]).name,
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+    return json.dumps(holder)
 
 
-def _describe_holder(descriptor: int, file: Path) -> str:
+def describe_holder(what: str, text: str | bytes) -> str:
+    """Say who holds the lock of something, by the text that the holder left."""
     try:
-        holder = json.loads(os.pread(descriptor, 4096, 0))
+        holder = json.loads(text)
         process = f"pid {holder['pid']} on {holder['host']}, since {holder['since']}"
         who = f"{holder['purpose']} by {holder['program']} ({process})"
     except (ValueError, KeyError, TypeError):
         who = "a process that has not said who it is yet"
-    return f"domain {file.parent.name!r} is being written: {who}; wait for it or stop it, then try again"
+    return f"{what} is being written: {who}; wait for it or stop it, then try again"

@@ -7,10 +7,10 @@ becomes visible to readers only through ``build`` and ``publish``.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from types import TracebackType
-from typing import Literal, Protocol, Self, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -188,13 +188,7 @@ class Candidate:
 
 
 class Writer(Protocol):
-    """The one writer of one domain; a context manager that holds its lock."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    """The one writer of one domain, which holds its lock."""
 
     def manifest(self) -> Mapping[tuple[str, str], Stored]:
         """Return the manifest: what is known of every document, by source id and path."""
@@ -247,7 +241,7 @@ class Writer(Protocol):
 class Store(Protocol):
     """One domain's storage."""
 
-    def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Writer:
+    def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> AbstractContextManager[Writer]:
         """Open the domain for writing.
 
         Raises:

@@ -16,7 +16,7 @@ from nornweave.types import FIELDS, Fact, canonical_json
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
 
-_DOCUMENT_SCHEMA = pa.schema(
+DOCUMENT_SCHEMA = pa.schema(
     [
         *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "content_hash", "pipeline",
                                            "format", "title")),
@@ -50,13 +50,13 @@ def document_rows(stored: Sequence[StoredDocument]) -> pa.Table:
         }
         for one in stored
     ]
-    return pa.Table.from_pylist(rows, schema=_DOCUMENT_SCHEMA)
+    return pa.Table.from_pylist(rows, schema=DOCUMENT_SCHEMA)
 
 
 _FACT_KEY = pa.struct(
     [("key", pa.string()), ("position", pa.uint16()), ("side", pa.string()), ("attribute", pa.string())]
 )
-_CHUNK_SCHEMA = pa.schema(
+CHUNK_SCHEMA = pa.schema(
     [
         ("chunk_id", pa.string()),
         ("document_id", pa.string()),
@@ -109,7 +109,7 @@ def chunk_rows(stored: Sequence[StoredDocument]) -> pa.Table:
         for one in stored
         for position, indexed in enumerate(one.chunks)
     ]
-    return pa.Table.from_pylist(rows, schema=_CHUNK_SCHEMA)
+    return pa.Table.from_pylist(rows, schema=CHUNK_SCHEMA)
 
 
 def _fact_keys(facts: Sequence[Fact]) -> list[dict[str, object]]:
@@ -120,16 +120,18 @@ def _fact_keys(facts: Sequence[Fact]) -> list[dict[str, object]]:
     ]
 
 
+NOT_STORED_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "pipeline", "content_hash")),
+        *((name, pa.string()) for name in ("reason", "outcome")),
+        ("looked_at", _TIMESTAMP),
+    ]
+)
+
+
 def not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
     """Return one row per document that was read and not stored."""
     now = datetime.now(UTC)
-    schema = pa.schema(
-        [
-            *((name, pa.string()) for name in ("document_id", "source_id", "path", "gate", "pipeline", "content_hash")),
-            *((name, pa.string()) for name in ("reason", "outcome")),
-            ("looked_at", _TIMESTAMP),
-        ]
-    )
     rows = [
         {
             "document_id": one.document_id,
@@ -144,7 +146,7 @@ def not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
         }
         for one in documents
     ]
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist(rows, schema=NOT_STORED_SCHEMA)
 
 
 def publication_row(publication: Publication) -> pa.Table:

@@ -6,10 +6,10 @@ Texts are read only when they are asked for: the places of 100,000 chunks alone 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from nornweave.store.generation import Generation
 from nornweave.types import (
     Chunk,
     ContentHash,
@@ -21,6 +21,9 @@ from nornweave.types import (
     Span,
     freeze,
 )
+
+Rows: TypeAlias = Callable[[str, list[object]], list[tuple[Any, ...]]]
+"""Runs a statement with its values on a generation, and raises ``StoreError`` when that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,19 +60,19 @@ class IndexedDocument:
     chunks: tuple[tuple[int, Chunk], ...]
 
 
-def chunk_places(generation: Generation, *, holding: Sequence[str] = ()) -> list[ChunkPlace]:
+def read_places(rows_of: Rows, holding: Sequence[str] = ()) -> list[ChunkPlace]:
     """List chunks in order, those of documents whose path no other source of the domain has as well.
 
     Judgments name a document by its path alone; where two have the same, nobody could say which is meant.
 
     Args:
-        generation: open for reading.
+        rows_of: asks the generation.
         holding: only chunks that hold one of these strings; none stands for all.
 
     Raises:
         StoreError: the generation cannot be read.
     """
-    rows = generation._rows(
+    rows = rows_of(
         """
         select
           c.chunk_no, c.document_no, c.position, d.source_id, d.path, d.format, c.char_start, c.char_end,
@@ -105,26 +108,25 @@ def chunk_places(generation: Generation, *, holding: Sequence[str] = ()) -> list
             number, document, position, source, path, kind, start, end, first, last, page, title, section, messages,
             metadata,
         ) in rows
-        if generation.sees_document(document)
     ]  # fmt: skip
 
 
-def document_texts(generation: Generation, documents: Iterable[int]) -> dict[int, str]:
+def read_texts(rows_of: Rows, documents: Iterable[int]) -> dict[int, str]:
     """Return the texts of documents, by number.
 
     Raises:
         StoreError: the generation cannot be read.
     """
-    numbers = sorted({int(number) for number in documents if generation.sees_document(number)})
+    numbers = sorted(set(map(int, documents)))
     wanted = "[" + ",".join(map(str, numbers)) + "]"
     return dict(
-        generation._rows(
+        rows_of(
             'select document_no, "text" from documents where document_no in (select unnest(?::integer[]))', [wanted]
         )
     )
 
 
-def indexed_documents(generation: Generation, path: str) -> tuple[IndexedDocument, ...]:
+def read_indexed(rows_of: Rows, domain: str, path: str, sees: Callable[[int], bool]) -> tuple[IndexedDocument, ...]:
     """Return the documents at a path, one for each source that has it, with everything that was indexed of them.
 
     Claims are not part of it.
@@ -132,7 +134,7 @@ def indexed_documents(generation: Generation, path: str) -> tuple[IndexedDocumen
     Raises:
         StoreError: the generation cannot be read.
     """
-    rows = generation._rows(
+    rows = rows_of(
         """
         select document_no, document_id, source_id, format, title, content_hash, url, metadata, "text"
         from documents
@@ -145,7 +147,7 @@ def indexed_documents(generation: Generation, path: str) -> tuple[IndexedDocumen
         IndexedDocument(
             Document(
                 id=DocumentId(identifier),
-                domain=Domain(generation.meta["domain"]),
+                domain=Domain(domain),
                 source_id=SourceId(source),
                 path=path,
                 text=text,
@@ -155,15 +157,15 @@ def indexed_documents(generation: Generation, path: str) -> tuple[IndexedDocumen
                 url=url,
                 metadata=freeze(json.loads(metadata)),
             ),
-            _chunks(generation, number),
+            _chunks(rows_of, number),
         )
         for number, identifier, source, kind, title, content_hash, url, metadata, text in rows
-        if generation.sees_document(number)
+        if sees(number)
     )
 
 
-def _chunks(generation: Generation, document_no: int) -> tuple[tuple[int, Chunk], ...]:
-    rows = generation._rows(
+def _chunks(rows_of: Rows, document_no: int) -> tuple[tuple[int, Chunk], ...]:
+    rows = rows_of(
         """
         select
           chunk_no, char_start, char_end, content, context, token_count, title, section, page, message_ids, metadata

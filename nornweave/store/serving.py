@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Protocol
 
-from nornweave.access.rules import Rule, group_name, is_met
+from nornweave.access.rules import Rule, Statement, group_name, is_met
 from nornweave.access.viewer import OPERATOR, Viewer
 from nornweave.errors import NoGenerationError, StoreError
-from nornweave.store.generation import Generation
-from nornweave.store.publish import GenerationFiles, number_of
+from nornweave.store.index import Index, OpenIndex
+from nornweave.store.publish import number_of
 from nornweave.types import GenerationId
 
 log = logging.getLogger(__name__)
@@ -24,12 +25,32 @@ FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
 NO_GROUPS: Mapping[str, Sequence[str]] = {}
 
 
+class Generations(Protocol):
+    """The generations of one domain, wherever they are stored.
+
+    Raises:
+        StoreError: from every method, when they cannot be read.
+    """
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation, or ``None`` when nothing was published."""
+
+    def published_at(self) -> float | None:
+        """Return when it was published, in seconds since 1970; ``None`` when nothing was."""
+
+    def all(self) -> tuple[GenerationId, ...]:
+        """Return the complete generations, oldest first."""
+
+    def open(self, generation: GenerationId, statements: Mapping[str, Statement]) -> OpenIndex:
+        """Open a generation, with what the configuration says now about who may see each source."""
+
+
 @dataclass(slots=True)
 class _Served:
     """An open generation and how many queries use it; the lock of its ``ServedGeneration`` guards both."""
 
     name: GenerationId
-    generation: Generation
+    generation: Index
     users: int = 0
     retired: bool = False
 
@@ -53,7 +74,7 @@ class ServedGeneration:
 
     def __init__(
         self,
-        files: GenerationFiles,
+        files: Generations,
         *,
         access: Mapping[str, Sequence[str]] = NO_GROUPS,
         now: Callable[[], float] = time.monotonic,
@@ -147,7 +168,7 @@ class ServedGeneration:
             return bool(self._users)
 
     @contextmanager
-    def use(self, viewer: Viewer) -> Iterator[Generation]:
+    def use(self, viewer: Viewer) -> Iterator[Index]:
         """Hold the current generation open for the duration of a query, as a viewer may see it.
 
         Nobody else hands out generations to those that answer: there is no way to one without saying who asks.
@@ -229,7 +250,7 @@ class ServedGeneration:
     def _open(self, published: GenerationId) -> _Served | None:
         """Open the published generation, or the newest older one that can be read."""
         try:
-            opened = _Served(published, Generation(self._files.path(published), self._statements))
+            opened = _Served(published, self._files.open(published, self._statements))
         except StoreError as error:
             self._refuse(published)
             problem = str(error)
@@ -240,7 +261,7 @@ class ServedGeneration:
             if self._served and self._served.name == name:
                 break
             try:
-                fallback = _Served(name, Generation(self._files.path(name), self._statements))
+                fallback = _Served(name, self._files.open(name, self._statements))
             except StoreError:
                 continue
             self._report(f"{problem}; {name} answers instead")
@@ -266,8 +287,8 @@ class ServedGeneration:
         """Yield the complete generations before the published one, newest first."""
         try:
             names = self._files.all()
-        except OSError as error:  # no descriptors left: there is none to fall back to now
-            log.warning("%s: cannot be listed: %s", self._files.folder, error)
+        except (OSError, StoreError) as error:  # no descriptors left: there is none to fall back to now
+            log.warning("%s: generations cannot be listed: %s", published, error)
             return
         yield from (name for name in reversed(names) if number_of(name) < number_of(published))
 

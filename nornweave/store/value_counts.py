@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nornweave.store.connection import Connection
 from nornweave.store.port import Mask, Numbers
 from nornweave.text.dates import utc_text
 
 Value: TypeAlias = str | float
+FieldValues: TypeAlias = tuple[NDArray[Any], Numbers]
+"""Values of one field, as they are kept, and beside each a chunk that has it."""
+UnreadRow: TypeAlias = tuple[int, str, str, str]
+"""A document, its path, what it says, and why that is not of the type."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -77,24 +82,34 @@ where field = ?
 QUERIES = {"integer": _NUMBERS, "number": _NUMBERS, "date": _MOMENTS}
 
 
-def count_values(
-    connection: Connection, field: str, type_: str, documents: Numbers, limit: int, within: Mask | None = None
-) -> ValueCounts:
-    """Count the values of a field.
+def field_values(connection: Connection, field: str, type_: str) -> FieldValues:
+    """Return the values of a field with the chunks that have them.
 
     Args:
         connection: has the generation open.
         field: the column of a filter.
         type_: of that filter.
-        documents: the document of each chunk, by number.
-        limit: frequent values to return.
-        within: which chunks may be counted.
 
     Raises:
         duckdb.Error: the file is damaged.
     """
-    found = connection.execute(QUERIES.get(type_, _TEXTS), [field]).fetchnumpy()
-    values, chunks = np.asarray(found["value"]), np.asarray(found["chunk_no"])
+    rows = connection.execute(QUERIES.get(type_, _TEXTS), [field]).fetchnumpy()
+    return np.asarray(rows["value"]), np.asarray(rows["chunk_no"])
+
+
+def count_values(
+    found: FieldValues, type_: str, documents: Numbers, limit: int, within: Mask | None = None
+) -> ValueCounts:
+    """Count the values of a field.
+
+    Args:
+        found: the values of the field.
+        type_: of its filter.
+        documents: the document of each chunk, by number.
+        limit: frequent values to return.
+        within: which chunks may be counted.
+    """
+    values, chunks = found
     if within is not None:
         values, chunks = values[within[chunks]], chunks[within[chunks]]
     if not len(chunks):
@@ -112,15 +127,13 @@ def count_values(
     )
 
 
-def unread_values(
-    connection: Connection, field: str, documents: Numbers, limit: int, within: Mask | None = None
-) -> UnreadValues:
-    """Return the values of a field that are not of its type; of the documents that have a chunk ``within``.
+def unread_rows(connection: Connection, field: str) -> list[UnreadRow]:
+    """Return the values of a field that are not of its type, by document and value.
 
     Raises:
         duckdb.Error: the file is damaged.
     """
-    rows = connection.execute(
+    return connection.execute(
         """
         select document_no, path, said, problem
         from unread_values
@@ -130,6 +143,10 @@ def unread_values(
         """,
         [field],
     ).fetchall()
+
+
+def unread_values(rows: list[UnreadRow], documents: Numbers, limit: int, within: Mask | None = None) -> UnreadValues:
+    """Sum up the values of a field that are not of its type; of the documents that have a chunk ``within``."""
     if within is not None:
         visible = set(documents[within].tolist())
         rows = [row for row in rows if row[0] in visible]

@@ -1,19 +1,19 @@
-"""Search vectors: a matrix in memory, or the ``vss`` index for large domains."""
+"""Search vectors: a mapped matrix, or the ``vss`` index for large domains."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
-import pyarrow as pa
 import simsimd
 from numpy.typing import NDArray
 
+from nornweave.store.arrays import Arrays, ArrayWriter
 from nornweave.store.connection import Connection
 from nornweave.store.port import Mask, Numbers, Scores, Vectors
-from nornweave.store.ranked_chunks import NO_HITS, Hits, best
+from nornweave.store.ranked_chunks import Hits, best
 
 # vss 1.5.5 crashes the process when more HNSW searches run at once than there are CPUs; two is safe everywhere.
 _HNSW_SEARCHES = threading.BoundedSemaphore(2)
@@ -45,26 +45,45 @@ class VectorIndex(Protocol):
         """Return the vectors of some chunks, in their order, of shape ``(len(numbers), dimensions)``."""
 
 
+class Rows(Protocol):
+    """Vectors in full, by chunk number: an array, or what fetches those that are asked for."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, numbers: Numbers, /) -> Any: ...
+
+
 class VectorMatrix:
-    """All vectors in memory, of shape ``(chunks, dimensions)``, in the order of chunk numbers.
+    """All vectors, of shape ``(chunks, dimensions)``, in the order of chunk numbers.
 
     A search places every vector by one byte a component, which reads a quarter of the memory, and scores the best of
     them again in full. What is returned is scored in full; of the ten nearest among random vectors it misses less than
-    one in a hundred.
+    one in a hundred. Mapped from a file, the bytes are shared by all processes, and of the vectors in full only those
+    are read that are scored again.
     """
 
-    def __init__(self, matrix: Vectors) -> None:
-        self.matrix = np.ascontiguousarray(matrix, np.float32)
-        self._codes, self._scales = _encoded(self.matrix)
+    gather_share = _GATHER_SHARE
+    """Up to this share of chunks that pass a filter, all of them are scored in full."""
+
+    def __init__(self, matrix: Rows, codes: NDArray[np.int8], scales: Scores) -> None:
+        self.matrix = matrix
+        self.codes = codes
+        self.scales = scales
+
+    @classmethod
+    def of(cls, matrix: Vectors) -> Self:
+        """Return an index of vectors in memory."""
+        full = np.ascontiguousarray(matrix, np.float32)
+        return cls(full, *encoded(full))
 
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
         """Return the ``k`` most similar chunks."""
         numbers = seen if within is None else np.flatnonzero(within).astype(np.int32)
         count, rescored = len(self.matrix) if seen is None else len(seen), k + max(k, _SPARE_RESCORED)
-        is_few = numbers is not None and (len(numbers) <= rescored or len(numbers) <= count * _GATHER_SHARE)
+        is_few = numbers is not None and (len(numbers) <= rescored or len(numbers) <= count * self.gather_share)
         if numbers is not None and within is not None and is_few:
             return best(self.similarities(query, numbers), k, numbers)
-        near = best(_estimates(query, self._codes, self._scales, numbers), rescored, numbers).numbers
+        near = best(_estimates(query, self.codes, self.scales, numbers), rescored, numbers).numbers
         return best(self.similarities(query, near), k, near)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
@@ -77,55 +96,35 @@ class VectorMatrix:
 
 
 class HnswVectors:
-    """The ``vss`` index of the generation file; what it does not return is scored from one byte a component.
+    """The ``vss`` index of the generation file, for searches among all chunks; the matrix for all else."""
 
-    ``codes`` times ``scales`` is a vector within 0.4 % of its largest component: good enough to place a candidate that
-    another retrieval source found, at a quarter of the memory.
-    """
-
-    def __init__(self, connection: Connection, codes: NDArray[np.int8], scales: Scores):
+    def __init__(self, connection: Connection, matrix: VectorMatrix):
         self._connection = connection
-        self._codes = codes
-        self._scales = scales
+        self._matrix = matrix
 
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
-        """Return the ``k`` most similar chunks; exact only among those of ``within``.
+        """Return the ``k`` most similar chunks.
 
-        The index knows chunks that must not be seen. Where there are some it is left out: all codes are compared, and
-        the nearest scored in full.
+        The index filters after it has searched, which loses chunks that qualify (vss 1.5.5), and it knows chunks that
+        must not be seen. So the matrix is searched where some chunks do not count. Scores are always those of the
+        matrix: they do not tell which of the two was searched.
         """
-        if within is None and seen is not None:
-            within = np.zeros(len(self._codes), np.bool_)
-            rescored = k + max(k, _SPARE_RESCORED)
-            within[best(_estimates(query, self._codes, self._scales, seen), rescored, seen).numbers] = True
+        if within is not None or seen is not None:
+            return self._matrix.search(query, k, within, seen)
         # Six digits keep single precision; a bound list costs fifty times as much (facts).
         literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
-        cursor = self._connection.cursor()
-        if within is None:
-            with _HNSW_SEARCHES:
-                found = cursor.execute(nearest_statement(len(query)), [literal, k]).fetchnumpy()
-        else:
-            cursor.register("qualifying", _number_table(np.flatnonzero(within)))
-            # The index filters after searching, which loses qualifying rows; a second sort key keeps it out.
-            statement = f"""
-                select chunk_no, array_cosine_distance(vector, ?::float[{len(query):d}]) as distance
-                from vectors
-                semi join qualifying using (chunk_no)
-                order by distance, chunk_no
-                limit ?
-                """
-            found = cursor.execute(statement, [literal, k]).fetchnumpy()
-        if not len(found["chunk_no"]):
-            return NO_HITS
-        return best((1 - found["distance"]).astype(np.float32), k, found["chunk_no"].astype(np.int32))
+        with _HNSW_SEARCHES:
+            found = self._connection.cursor().execute(nearest_statement(len(query)), [literal, k]).fetchnumpy()
+        numbers = found["chunk_no"].astype(np.int32)
+        return best(self.similarities(query, numbers), k, numbers)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
-        """Return the cosine similarity of some chunks, in their order, within 0.01."""
-        return np.asarray((self._codes[numbers].astype(np.float32) @ query) * self._scales[numbers], np.float32)
+        """Return the cosine similarity of some chunks, in their order."""
+        return self._matrix.similarities(query, numbers)
 
     def vectors(self, numbers: Numbers) -> Vectors:
-        """Return the vectors of some chunks, in their order, within 0.4 % of the largest component of each."""
-        return np.asarray(self._codes[numbers].astype(np.float32) * self._scales[numbers][:, None], np.float32)
+        """Return the vectors of some chunks, in their order."""
+        return self._matrix.vectors(numbers)
 
 
 def nearest_statement(dimensions: int) -> str:
@@ -142,42 +141,48 @@ def nearest_statement(dimensions: int) -> str:
         """
 
 
-def load_matrix(connection: Connection, count: int, dimensions: int) -> VectorMatrix:
-    """Read all vectors into memory."""
-    matrix = np.zeros((count, dimensions), dtype=np.float32)
+def write_vectors(connection: Connection, arrays: ArrayWriter, count: int, dimensions: int) -> None:
+    """Write the vectors in full, and one byte a component with the scale of each.
+
+    Raises:
+        OSError: the disk is full.
+    """
+    codes = arrays.reserve("codes", np.int8, (count, dimensions))
+    scales = arrays.reserve("scales", np.float32, (count,))
+    matrix = arrays.reserve("vectors", np.float32, (count, dimensions))
     for numbers, vectors in _batches(connection, dimensions):
+        codes[numbers], scales[numbers] = encoded(vectors)
         matrix[numbers] = vectors
-    return VectorMatrix(matrix)
 
 
-def load_hnsw(connection: Connection, count: int, dimensions: int, *, search_width: int) -> HnswVectors:
-    """Open the index of the file, and read one byte a component.
+def load_matrix(arrays: Arrays) -> VectorMatrix:
+    """Open the matrix that ``write_vectors`` wrote."""
+    return VectorMatrix(arrays["vectors"], arrays["codes"], arrays["scales"])
+
+
+def load_hnsw(connection: Connection, arrays: Arrays, *, search_width: int) -> HnswVectors:
+    """Open the index of the file.
 
     Args:
         connection: at the generation, with ``vss`` loaded.
-        count: of the vectors.
-        dimensions: of a vector.
+        arrays: that ``write_vectors`` wrote.
         search_width: candidates that a search keeps (``hnsw_ef_search``). The index does not keep it (vss 1.5.5), and
             with the default of ``vss`` finds .95 of the ten nearest.
     """
     connection.execute(f"set global hnsw_ef_search = {search_width:d}")
-    codes = np.zeros((count, dimensions), dtype=np.int8)
-    scales = np.zeros(count, dtype=np.float32)
-    for numbers, vectors in _batches(connection, dimensions):
-        codes[numbers], scales[numbers] = _encoded(vectors)
-    return HnswVectors(connection, codes, scales)
+    return HnswVectors(connection, load_matrix(arrays))
 
 
 def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers: Numbers | None) -> Scores:
     """Return numbers in the order of the similarities, nearly, of these chunks or of all."""
-    code = _encoded(np.asarray(query, np.float32)[None])[0][0]
+    code = encoded(np.asarray(query, np.float32)[None])[0][0]
     if numbers is not None and len(numbers) <= len(codes) * _GATHER_SHARE:
         return _products(code, codes[numbers]) * scales[numbers]
     estimates = _products(code, codes) * scales
     return estimates if numbers is None else estimates[numbers]
 
 
-def _encoded(vectors: Vectors) -> tuple[NDArray[np.int8], Scores]:
+def encoded(vectors: Vectors) -> tuple[NDArray[np.int8], Scores]:
     """Return vectors as one byte a component, and the scale of each: codes times scale is the vector, nearly."""
     scales = np.maximum(np.abs(vectors).max(axis=1), np.finfo(np.float32).tiny) / _CODE_RANGE
     return np.rint(vectors / scales[:, None]).astype(np.int8), scales.astype(np.float32)
@@ -199,7 +204,3 @@ def _batches(connection: Connection, dimensions: int) -> Iterator[tuple[NDArray[
     reader = connection.execute("select chunk_no, vector from vectors").to_arrow_reader(_BATCH_ROWS)
     for batch in reader:
         yield batch.column("chunk_no").to_numpy(), batch.column("vector").flatten().to_numpy().reshape(-1, dimensions)
-
-
-def _number_table(numbers: NDArray[np.int64]) -> pa.Table:
-    return pa.table({"chunk_no": numbers.astype(np.int32)})

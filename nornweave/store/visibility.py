@@ -21,7 +21,7 @@ from nornweave.access.viewer import Viewer
 from nornweave.settings import Bm25Settings
 from nornweave.store.bm25 import saturated, saturations
 from nornweave.store.connection import Connection
-from nornweave.store.inverted import FrequentTerms, InvertedLists, TermLists
+from nornweave.store.inverted import FrequentTerms, InvertedLists, Lengths, TermLists, lengths_of
 from nornweave.store.port import Mask, Numbers, Scores
 
 NO_STATEMENTS: Mapping[str, Statement] = {}
@@ -93,7 +93,8 @@ class Visible:
         self.document_count = int(np.count_nonzero(documents))
         self.frequent = FrequentTerms(self.chunk_count, len(chunks), _FREQUENT_BYTES)
         self._terms: SeenTerms | None = None
-        self._lists: OrderedDict[Bm25Settings, SeenLists] = OrderedDict()
+        self._lengths: Lengths | None = None
+        self._lists: OrderedDict[tuple[Bm25Settings, Lengths], SeenLists] = OrderedDict()
         self._lock = threading.Lock()
 
     def terms(self, terms: TermLists) -> SeenTerms:
@@ -102,20 +103,37 @@ class Visible:
             self._terms = SeenTerms(terms.default, self.chunks)
         return self._terms
 
-    def lists(self, terms: TermLists, bm25: Bm25Settings, connection: Callable[[], Connection]) -> SeenLists:
-        """Return the inverted lists of terms by the settings of BM25; the first call with some settings computes."""
+    def lengths(self, terms: TermLists) -> Lengths:
+        """Return how many visible chunks there are, and how long they are."""
+        if self._lengths is None:
+            self._lengths = lengths_of(terms.lengths[self.numbers])
+        return self._lengths
+
+    def lists(
+        self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]
+    ) -> SeenLists:
+        """Return the inverted lists of terms by the settings of BM25; the first call with some settings computes.
+
+        Args:
+            terms: of the generation.
+            bm25: of the domain.
+            corpus: the visible chunks of the whole corpus, which this generation may be a shard of.
+            connection: returns one to the generation, should it be needed.
+        """
         with self._lock:
-            made = self._lists.get(bm25)
+            made = self._lists.get((bm25, corpus))
             if made is None:
-                made = self._lists[bm25] = self._made(terms, bm25, connection)
+                made = self._lists[bm25, corpus] = self._made(terms, bm25, corpus, connection)
                 while len(self._lists) > _MOST_SETTINGS:
                     self._lists.popitem(last=False)
         return made
 
-    def _made(self, terms: TermLists, bm25: Bm25Settings, connection: Callable[[], Connection]) -> SeenLists:
+    def _made(
+        self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]
+    ) -> SeenLists:
         lengths = terms.lengths[self.numbers]
         half = np.ones(len(self.chunks), np.float32)
-        half[self.numbers] = saturations(lengths, terms.average_length(bm25, self.numbers), bm25)
+        half[self.numbers] = saturations(lengths, corpus.average(bm25), bm25)
         frequencies = terms.frequencies(bm25.fields, connection)
         return SeenLists(self.terms(terms), terms.default, frequencies, half, bm25)
 
@@ -177,9 +195,11 @@ class Visibilities:
         """Return what a viewer may see; ``None`` for everything."""
         if viewer.sees_everything:
             return None
+        return None if all(self._keys(viewer.groups)) else self.part_of(viewer)
+
+    def part_of(self, viewer: Viewer) -> Visible:
+        """Return what a viewer in groups may see, even if it is everything."""
         key = self._keys(viewer.groups)
-        if all(key):
-            return None
         with self._lock:
             visible = self._visible.get(key)
             if visible is None:

@@ -1,8 +1,9 @@
-"""Keep the conflict ledger: read the published generations' facts, compare, and replace the file."""
+"""Keep the conflict ledger: read the published generations' facts, compare, and replace it."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,17 +11,14 @@ from nornweave.conflicts import find_conflicts
 from nornweave.conflicts.origins import origins_of
 from nornweave.errors import StoreError
 from nornweave.ledger.entries import Ledger, entries_of, update, with_lines
-from nornweave.ledger.file import ledger_file, load_ledger, published, save_ledger
+from nornweave.ledger.file import ledger_place, load_ledger, published, save_ledger
 from nornweave.settings import Settings
 from nornweave.store.fact_pairs import read_fact_pairs
-from nornweave.store.lock import WriterLock
 from nornweave.sync.line_authors import find_lines
 from nornweave.types import Domain, GenerationId
 from nornweave.wiring import store_of
 
 log = logging.getLogger(__name__)
-
-LOCK_WAIT_S = 60.0
 
 
 def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
@@ -33,18 +31,18 @@ def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
         StoreError: the ledger cannot be read or written.
     """
     now = now or datetime.now(UTC)
-    file = ledger_file(settings)
-    with WriterLock(file.with_suffix(".lock"), purpose="ledger", wait_s=LOCK_WAIT_S):
+    place = ledger_place(settings)
+    with place.locked():
         old = load_ledger(settings)
         generations = published(settings)
         if old and dict(old.generations) == generations:
             return old
-        files = {domain: _file(settings, domain, generation) for domain, generation in generations.items()}
+        files = {domain: _files(settings, domain, generation) for domain, generation in generations.items()}
         try:
             readable = files
             facts, pairs = read_fact_pairs(files)
         except StoreError:  # one that cannot be read costs the other domains nothing
-            readable = {domain: file for domain, file in files.items() if _is_readable(domain, file)}
+            readable = {domain: shards for domain, shards in files.items() if _is_readable(domain, shards)}
             facts, pairs = read_fact_pairs(readable)
         found = entries_of(find_conflicts(facts, joined=pairs), now)
         sides = [side for entry in found for side in entry.sides]
@@ -53,18 +51,18 @@ def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
         found = tuple(with_lines(entry, written) for entry in found)
         read = {domain: generation for domain, generation in generations.items() if domain in readable}
         ledger = update(old, found, read, now, unread=set(files) - set(readable), lines=lines)
-        save_ledger(file, ledger)
+        save_ledger(place, ledger)
     return ledger
 
 
-def _file(settings: Settings, domain: str, generation: GenerationId) -> Path:
-    return store_of(settings, Domain(domain)).files.path(generation)
+def _files(settings: Settings, domain: str, generation: GenerationId) -> tuple[Path, ...]:
+    return store_of(settings, Domain(domain)).data_files(generation)
 
 
-def _is_readable(domain: str, file: Path) -> bool:
+def _is_readable(domain: str, shards: Sequence[Path]) -> bool:
     """Tell whether a generation can be read."""
     try:
-        read_fact_pairs({domain: file})
+        read_fact_pairs({domain: shards})
     except StoreError as error:
         log.warning("the ledger leaves %s out: %s", domain, error)
         return False

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 def find_lines(
-    settings: Settings, files: Mapping[str, Path], sides: Iterable[LocatedFact], known: Sequence[KnownLine]
+    settings: Settings, files: Mapping[str, Sequence[Path]], sides: Iterable[LocatedFact], known: Sequence[KnownLine]
 ) -> tuple[KnownLine, ...]:
     """Return who wrote lines, as far as git says.
 
@@ -28,7 +28,7 @@ def find_lines(
     out. Files with dates of their own (``metadata``) are not asked about: their repository may be another one's.
 
     Args:
-        files: domain → generation that the sides were read from.
+        files: domain → files of the generation that the sides were read from.
         sides: facts with the dates of their documents.
         known: of the last time; what they say of the same version of a document is kept.
 
@@ -49,7 +49,7 @@ def find_lines(
 
 
 def _ask(
-    settings: Settings, files: Mapping[str, Path], unknown: Mapping[tuple[str, str], Sequence[LocatedFact]]
+    settings: Settings, files: Mapping[str, Sequence[Path]], unknown: Mapping[tuple[str, str], Sequence[LocatedFact]]
 ) -> list[KnownLine]:
     deadline, files_left = time.monotonic() + TOTAL_S, MAX_FILES
     found: list[KnownLine] = []
@@ -68,7 +68,7 @@ def _ask(
 
 
 def _of_source(
-    source: SourceSettings, file: Path, sides: Sequence[LocatedFact], total_s: float, max_files: int
+    source: SourceSettings, files: Sequence[Path], sides: Sequence[LocatedFact], total_s: float, max_files: int
 ) -> Mapping[tuple[str, int], Origin]:
     root = _root(source)
     if root is not None and not is_own_repository(root):
@@ -78,7 +78,7 @@ def _of_source(
         return {}
     places = {(side.source_id, side.path, side.fact.line + 1) for side in sides}
     try:
-        texts = read_lines(file, places)
+        texts = {place: text for file in files for place, text in read_lines(file, places).items()}
     except StoreError as error:
         log.warning("the ledger does not know who wrote lines of %s: %s", source.id, error)
         return {}

@@ -40,9 +40,6 @@ from nornweave.types import Listing, Skip, digest
 
 logger = logging.getLogger(__name__)
 
-# Texts that are sorted by length and encoded together: long enough for even batches, short enough to lose little.
-EMBEDDING_WINDOW = 2048
-
 
 def run(
     parts: DomainParts,
@@ -182,7 +179,7 @@ class DomainSync:
             self._progress("embed", done + count, total)
 
         with self._timed("embed"):
-            for window in self._writer.pending_texts(EMBEDDING_WINDOW):
+            for window in self._writer.pending_texts(self._parts.embedding_window):
                 with self._timed("encoder"):
                     vectors = encoder.encode([pending.text for pending in window], progress=show)
                 self._writer.add_vectors([pending.embedding_key for pending in window], vectors)
@@ -279,10 +276,14 @@ class DomainSync:
         if isinstance(source, Watched):
             source.watched_by(partial(self._show_reading, source.id))
         try:
-            return source.list()
+            listing = source.list()
         except SourceUnavailableError as error:
             logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
             return Unavailable(str(error))
+        if listing.skipped and not listing.entries:
+            left_out = f"{listing.skipped[0].path} ({listing.skipped[0].reason})"
+            logger.warning("source %s: everything is left out, such as %s", source.id, left_out)
+        return listing
 
     def _show_reading(self, source_id: str, documents: int, size: int, expected: int | None) -> None:
         self._progress(f"read {source_id}", size // 1024, 0)

@@ -23,6 +23,11 @@ from nornweave.sync.invariants import Invariant
 from nornweave.text import analyzer, index_fields
 from nornweave.types import Domain, Failure, GenerationId, Skip, digest
 
+EMBEDDING_WINDOW = 2_048
+"""Texts that are sorted by length and encoded together: long enough for even batches, short enough to lose little."""
+DISTRIBUTED_WINDOW = 16_384
+"""The same for workers, all of which wait for the last batch of a window; what is encoded lies on object storage."""
+
 Progress = Callable[[str, int, int], None]
 """Called with ``domain step``, done, total; 0 where the total is not known."""
 
@@ -76,6 +81,7 @@ class DomainParts:
 
     Attributes:
         access: source id → groups that may see its documents; a source that is not here restricts nothing.
+        embedding_window: texts that are encoded together and stored in one transaction.
     """
 
     domain: Domain
@@ -84,6 +90,7 @@ class DomainParts:
     encoder: Encoder
     store: Store
     access: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    embedding_window: int = EMBEDDING_WINDOW
 
     def pipelines(self) -> dict[str, str]:
         """Return, by source id, a digest of the versions and settings that its documents go through."""

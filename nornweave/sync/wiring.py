@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from nornweave.chunking.chunker import Chunker
+from nornweave.cluster.wiring import distributed, pull
 from nornweave.settings import DomainSettings, Settings, SourceType
 from nornweave.sources.git.clone import remove_unused
 from nornweave.sources.inbox import InboxSource
 from nornweave.sources.opening import open_source
 from nornweave.sync.confirmations import Confirmations
 from nornweave.sync.pipeline import DomainSync
-from nornweave.sync.records import DomainParts, Gate, Progress, SyncOptions
+from nornweave.sync.records import DISTRIBUTED_WINDOW, EMBEDDING_WINDOW, DomainParts, Gate, Progress, SyncOptions
 from nornweave.types import Domain
 from nornweave.wiring import INBOX, encoder_of, store_of
 
@@ -36,6 +37,7 @@ def _repositories(settings: Settings) -> list[str]:
 def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
     """Return what a sync of ``domain`` works with; the encoder is shared between domains that use the same."""
     configured = settings.domains[domain]
+    pull(settings, domain)  # what is published decides which encoder goes on
     published = store_of(settings, domain).published_facts()
     encoder = encoder_of(settings, configured, like=published.get("encoder"))
     sources = [open_source(source, settings.data_dir) for source in settings.sources_of(domain)]
@@ -45,9 +47,10 @@ def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
         domain=domain,
         sources=tuple(sources),
         chunker=chunker_of(configured),
-        encoder=encoder,
+        encoder=distributed(settings, domain, encoder),
         store=store_of(settings, domain, dimensions=encoder.dimensions),
         access=settings.restricted_sources(domain),
+        embedding_window=DISTRIBUTED_WINDOW if settings.workers else EMBEDDING_WINDOW,
     )
 
 

@@ -93,6 +93,9 @@ class CoverageDocument(TypedDict):
     retrieval: NotRequired[dict[str, SourceState]]
     latency_ms: NotRequired[float]
     notices: NotRequired[list[str]]
+    others: NotRequired[
+        Annotated[list[CoverageDocument], Field(description="what other agents of the domain searched")]
+    ]
 
 
 class GapDocument(TypedDict):
@@ -262,14 +265,24 @@ def _merge_document(merge: Merge) -> MergeDocument:
 
 
 def _coverage(recalled: Recalled) -> dict[str, CoverageDocument]:
-    responses = {response.domain_id: response for response in recalled.responses}
-    reasons = {gap.domain_id: gap.reason for gap in recalled.coverage_gaps}
+    responses: dict[str, list[RecallResponse]] = {}
+    for response in recalled.responses:
+        responses.setdefault(response.domain_id, []).append(response)
+    reasons = {gap.domain_id: gap.reason for gap in reversed(recalled.coverage_gaps)}
     return {
-        domain: _covered(responses[domain])
+        domain: _covered_by(responses[domain])
         if domain in responses
         else {"searched": False, "reason": reasons.get(domain, "gave no answer")}
         for domain in dict.fromkeys((*recalled.asked, *reasons))
     }
+
+
+def _covered_by(responses: Sequence[RecallResponse]) -> CoverageDocument:
+    """Return what the first agent of a domain searched, and with it what others did."""
+    document = _covered(responses[0])
+    if len(responses) > 1:
+        document["others"] = [_covered(response) for response in responses[1:]]
+    return document
 
 
 def _covered(response: RecallResponse) -> CoverageDocument:

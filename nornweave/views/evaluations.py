@@ -10,8 +10,8 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from nornweave.quality.comparison import Comparison, compare
+from nornweave.quality.history import DEFAULT_LIMIT, EvaluationHistory
 from nornweave.quality.records import Evaluation, Verdict
-from nornweave.store.history import DEFAULT_LIMIT, EvaluationHistory
 from nornweave.types import Domain
 
 WORST = 50

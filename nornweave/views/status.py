@@ -6,10 +6,21 @@ from typing import Any
 
 from typing_extensions import TypedDict
 
+from nornweave.publication.publishing import copied
 from nornweave.settings import Settings
 from nornweave.store.status_file import read_status
 from nornweave.types import Domain
 from nornweave.wiring import domain_folder, store_of
+
+
+class CopyDocument(TypedDict):
+    """What the object store has of a domain, and why it does not have more."""
+
+    url: str
+    number: int | None
+    generation: str | None
+    at: str | None
+    problem: str | None
 
 
 class StatusDocument(TypedDict):
@@ -26,6 +37,7 @@ class StatusDocument(TypedDict):
     skipped: list[dict[str, Any]]
     skip_reasons: dict[str, int]
     runs: list[dict[str, Any]]
+    copy: CopyDocument | None
 
 
 def status_document(settings: Settings, domain: Domain) -> StatusDocument:
@@ -49,4 +61,19 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
         "skipped": latest.get("skipped", []),
         "skip_reasons": latest.get("skip_reasons", {}),
         "runs": recorded.get("runs", []),
+        "copy": copy_document(settings, domain),
+    }
+
+
+def copy_document(settings: Settings, domain: Domain) -> CopyDocument | None:
+    """Return what was copied to the object store; ``None`` where no store is configured."""
+    if settings.publish is None:
+        return None
+    noted = copied(settings, domain)
+    return {
+        "url": settings.publish.url,
+        "number": noted.number or None if noted else None,
+        "generation": noted.built_as if noted else None,
+        "at": noted.at if noted else None,
+        "problem": noted.problem if noted else None,
     }

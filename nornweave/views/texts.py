@@ -11,7 +11,7 @@ from nornweave.inbox.deposits import InboxDocument
 from nornweave.inbox.life_cycle import DocumentState, Page
 from nornweave.retrieval.items import citation_of
 from nornweave.store.former_chunks import FormerPlace
-from nornweave.store.generation import StoredChunk, StoredText
+from nornweave.store.index import StoredChunk, StoredText
 from nornweave.types import Domain
 from nornweave.views.answer import ClaimDocument, claim_document
 from nornweave.views.items import CitationDocument, _utc, citation_document

@@ -18,6 +18,7 @@ from evals.evaluation import (
 from evals.judgments import Origin
 from evals.results import Scope
 from evals.runs import Progress
+from nornweave.cluster.wiring import pull
 from nornweave.engine import Engine
 from nornweave.quality.records import ALL_DOMAINS, Verdict
 from nornweave.settings import EvaluationSettings, Settings
@@ -76,6 +77,8 @@ def domain_evaluation(
     Returns:
         What Dagster shows, and what was found out; ``None`` if nothing could be measured.
     """
+    with translated():
+        pull(settings, domain)
     if store_of(settings, domain).current() is None:
         return {"summary": "nothing is published yet"}, None
     with translated(), Engine(settings, [domain], watch=False) as engine:
@@ -131,6 +134,8 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
         return {"summary": "no set is judged across domains (docs/evaluation.md)"}
     if syncs and _is_known(settings):
         return {"summary": "nothing was published since the last evaluation"}
+    with translated():
+        pull(settings)
     if not any(store_of(settings, domain).current() for domain in settings.served_domains):
         return {"summary": "nothing is published yet"}
     with translated(), Engine(settings, watch=False) as engine:

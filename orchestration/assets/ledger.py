@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
+from nornweave.cluster.wiring import pull
 from nornweave.facts import extract
+from nornweave.publication.publishing import refresh_workspace
 from nornweave.settings import Settings
 from nornweave.sync.ledger import refresh_ledger
 from orchestration import metadata
@@ -36,7 +38,10 @@ def ledger_asset(settings: Settings) -> dg.AssetsDefinition:
     )
     def conflicts() -> Result:
         with translated():
-            return dg.MaterializeResult(metadata=metadata.ledger_metadata(refresh_ledger(settings)))
+            pull(settings)
+            ledger = refresh_ledger(settings)
+            refresh_workspace(settings)
+            return dg.MaterializeResult(metadata=metadata.ledger_metadata(ledger))
 
     return conflicts
 

@@ -20,9 +20,10 @@ from nornweave.feedback.book import FeedbackBook, FeedbackDocument
 from nornweave.fusion.records import Answer, Recalled
 from nornweave.inbox.life_cycle import DocumentsQuery, DocumentStatus, ForeignDocumentError
 from nornweave.models.encoders.memo import EncoderLoad
+from nornweave.remote_agents.directory import RemoteAgents
 from nornweave.retrieval.question import Question
 from nornweave.settings.fusion import FusionSettings
-from nornweave.store.history import EvaluationHistory
+from nornweave.store.history import HistoryFile
 from nornweave.types import Domain
 from nornweave.views import (
     ChunkDocument,
@@ -57,10 +58,11 @@ class MemoryEngine:
         self.agents: Mapping[Domain, MemoryAgent] = {agent.domain: agent for agent in agents}
         self.calls: list[str] = []
         self.on_answer: Callable[[Answer], None] | None = None
+        self.remote: RemoteAgents | None = None
         self.questions: list[Question] = []
         self.judged: list[tuple[str, str, bool]] = []
         self.book = book
-        self.history = EvaluationHistory(history)
+        self.history = HistoryFile(history)
         self.left_ms: list[int | None] = []
         self.fused: list[Recalled] = []
         self.deposited: list[tuple[Domain, Deposit]] = []

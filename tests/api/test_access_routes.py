@@ -53,7 +53,8 @@ MASKED = {
 FOR_OPERATORS = {
     "GET /evaluations", "GET /evaluations/compare", "GET /metrics", "POST /agents/{domain}/ingest", "POST /ingest",
     "GET /agents/{domain}/documents", "DELETE /agents/{domain}/documents/{source_path:path}", "GET /quality",
-    "GET /quality.json", "GET /status", "GET /status.json", "POST /status/sync",
+    "GET /quality.json", "GET /status", "GET /status.json", "POST /status/sync", "POST /agents/register",
+    "POST /agents/{agent_id}/heartbeat", "DELETE /agents/{agent_id}",
 }  # fmt: skip
 
 
@@ -288,6 +289,14 @@ def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) ->
     ]
     calls += [("GET", "/agents/code/documents", {}), ("DELETE", "/agents/code/documents/nothing.py", {})]
     named = {f"{method} {path.replace('code', '{domain}')}" for method, path, _ in calls}
+    joining = {"agent_id": "vault", "domain_id": "code", "url": "https://vault.example.org"}
+    registry: list[tuple[str, str, dict[str, Any]]] = [
+        ("POST", "/agents/register", {"json": joining}),
+        ("POST", "/agents/vault/heartbeat", {"json": {}}),
+        ("DELETE", "/agents/vault", {}),
+    ]
+    calls += registry
+    named |= {f"{method} {path.replace('vault', '{agent_id}')}" for method, path, _ in registry}
     alone = {"POST /ingest"}  # the same function at the root of an agent that is served alone
     assert {one.replace("nothing.py", "{source_path:path}") for one in named} == FOR_OPERATORS - alone
 
@@ -295,8 +304,8 @@ def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) ->
         for token, expected in (
             (OUTSIDER, {403}),
             (BOARD, {403}),
-            (SERVICE, {200, 202, 204, 422}),
-            (CHIEF, {200, 202, 204, 422}),
+            (SERVICE, {200, 202, 204, 404, 422}),  # 404: no agents can join here
+            (CHIEF, {200, 202, 204, 404, 422}),
         ):
             async with client_as(app, token) as client:
                 answers = [await client.request(method, path, **how) for method, path, how in calls]

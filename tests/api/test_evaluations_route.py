@@ -14,7 +14,7 @@ from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_
 
 from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
 from nornweave.settings import Settings
-from nornweave.store.history import EvaluationHistory
+from nornweave.store.history import HistoryFile
 from nornweave.types import Domain
 from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument
 
@@ -50,7 +50,7 @@ def evaluation(generation: str, set_name: str = "golden") -> tuple[Evaluation, l
 
 @pytest.fixture
 def get(tmp_path: Path, settings: Settings) -> Any:
-    EvaluationHistory(tmp_path / "history").record(
+    HistoryFile(tmp_path / "history").record(
         [evaluation("gen-000001"), evaluation("gen-000002"), evaluation("gen-000002", "other")]
     )
     engine = MemoryEngine(MemoryAgent(Domain.CODE), history=tmp_path / "history")
@@ -106,7 +106,7 @@ def test_two_generations_are_compared_query_by_query(get: Any) -> None:
 def test_the_page_shows_series_the_last_refusal_and_a_comparison(tmp_path: Path, settings: Settings) -> None:
     refused = replace(evaluation("gen-000002", "other")[0], verdict=Verdict.REFUSED, generation="gen-000003")
     values = [replace(value, value=0.0) for value in evaluation("gen-000002", "other")[1]]
-    history = EvaluationHistory(tmp_path / "history")
+    history = HistoryFile(tmp_path / "history")
     history.record([evaluation("gen-000001", "other"), evaluation("gen-000001"), evaluation("gen-000002")])
     history.record([(replace(refused, evaluation_id="refused", at=datetime(2026, 1, 3, tzinfo=UTC)), values)])
     engine = MemoryEngine(MemoryAgent(Domain.CODE), history=tmp_path / "history")

@@ -12,6 +12,7 @@ import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
 from nornweave.feedback.book import FeedbackBook, FeedbackDocument
+from nornweave.feedback.database import FeedbackFile
 from nornweave.settings import Settings
 from nornweave.types import Domain
 
@@ -91,7 +92,7 @@ def test_it_takes_the_token(ask: Ask, engine: MemoryEngine) -> None:
 
 @pytest.fixture
 def book(tmp_path: Path) -> FeedbackBook:
-    return FeedbackBook(tmp_path / "var" / "feedback")
+    return FeedbackBook(FeedbackFile(tmp_path / "var" / "feedback"))
 
 
 @pytest.fixture
@@ -154,14 +155,14 @@ def test_what_others_found_and_texts_cannot_be_judged(drive: Drive, book: Feedba
         body = {"query_id": answer["query_id"], "chunk_id": "c-1", "useful": True}
         is_problem(await client.post(FEEDBACK, json=body), 404)
         assert (await client.post("/query", json={"query": "pay", "format": "text"})).status_code == 200
-        assert not list(book._file.parent.glob("*")), "nothing is kept of either"
+        assert not list(book._database._file.parent.glob("*")), "nothing is kept of either"
 
     drive(test)
 
 
 def test_a_disk_that_cannot_be_written_costs_the_query_nothing(drive: Drive, book: FeedbackBook) -> None:
-    book._file.parent.parent.mkdir(exist_ok=True)
-    book._file.parent.write_text("no folder")
+    book._database._file.parent.parent.mkdir(exist_ok=True)
+    book._database._file.parent.write_text("no folder")
 
     async def test(client: httpx.AsyncClient) -> None:
         answer = await client.post("/query", json={"query": "pay"})
@@ -170,7 +171,7 @@ def test_a_disk_that_cannot_be_written_costs_the_query_nothing(drive: Drive, boo
         body = {"query_id": document["query_id"], "chunk_id": document["items"][0]["chunk_id"], "useful": True}
         refused = await client.post(FEEDBACK, json=body)
         assert "cannot be stored" in is_problem(refused, 503)["detail"]
-        assert str(book._file.parent) not in refused.text
+        assert str(book._database._file.parent) not in refused.text
 
     drive(test)
 
@@ -178,6 +179,6 @@ def test_a_disk_that_cannot_be_written_costs_the_query_nothing(drive: Drive, boo
 def test_a_query_that_fails_is_not_remembered(drive: Drive, book: FeedbackBook) -> None:
     async def test(client: httpx.AsyncClient) -> None:
         is_problem(await client.post("/query", json={"query": "wrong text"}), 422)
-        assert not book._file.exists()
+        assert not book._database._file.exists()
 
     drive(test)

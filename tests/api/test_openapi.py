@@ -20,6 +20,7 @@ def document(ask: Ask) -> dict[str, Any]:
 
 def test_every_route_is_described(document: dict[str, Any]) -> None:
     assert set(document["paths"]) == {
+        "/agents/register", "/agents/{agent_id}/heartbeat", "/agents/{agent_id}",
         "/agents", "/agents/{domain}/recall", "/agents/{domain}/describe", "/agents/{domain}/health",
         "/health", "/ready", "/metrics", "/recall", "/describe", "/query", "/feedback", "/fuse",
         "/agents/{domain}/ingest", "/ingest", "/agents/{domain}/documents", "/agents/{domain}/documents/{source_path}",

@@ -22,6 +22,7 @@ from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
 from nornweave.engine import Engine
 from nornweave.feedback.book import REMEMBERED_DAYS, FeedbackBook
+from nornweave.feedback.database import FeedbackFile
 from nornweave.settings import FeedbackSettings, Settings
 from nornweave.types import Domain
 from nornweave.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
@@ -234,7 +235,7 @@ def test_what_nobody_judged_in_a_month_is_forgotten_while_it_serves(tmp_path: Pa
     folder = settings.data_dir / "feedback"
     for days in (REMEMBERED_DAYS + 1, 1):
         shown_at = datetime.now(UTC) - timedelta(days=days)
-        book = FeedbackBook(folder, now=lambda at=shown_at: at)  # type: ignore[misc]
+        book = FeedbackBook(FeedbackFile(folder), now=lambda at=shown_at: at)  # type: ignore[misc]
         book.shown(question_of("x"), answered(f"{days} days ago"))
         book.close()
 

@@ -27,7 +27,9 @@ from api.app import create_app
 from nornweave.types import Domain
 
 EXAMPLES = 60
-OPERATIONS = 23
+OPERATIONS = 26
+# Nobody can join this app, for no configuration allows a made-up address: what is right is answered with 404.
+JOINING = ("/agents/register", "/agents/{agent_id}/heartbeat")
 CHECKS: list[Any] = [
     not_a_server_error,
     status_code_conformance,
@@ -69,4 +71,5 @@ def test_every_answer_is_declared(served: tuple[BaseSchema, ASGIClient], place: 
     check()
     assert statuses <= {200, 202, 204, 400, 404, 405, 409, 422}
     if operation.body:
-        assert statuses & {200, 202} and 422 in statuses, "what is right and what is wrong were both tried"
+        right = {404} if operation.path in JOINING else {200, 202}
+        assert statuses & right and 422 in statuses, "what is right and what is wrong were both tried"

@@ -272,7 +272,7 @@ def test_a_port_that_is_none(value: str) -> None:
         default_port(None, {"FUSION_PORT": value})
 
 
-def test_serving_needs_neither_torch_nor_dagster(published: Settings) -> None:
+def test_serving_needs_neither_torch_nor_dagster_nor_mcp(published: Settings) -> None:
     script = """
 import asyncio, json, sys
 from pathlib import Path
@@ -285,7 +285,7 @@ async def main():
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://nornweave") as client:
             assert (await client.post("/agents/code/recall", json={"query_text": "payment"})).status_code == 200
 asyncio.run(main())
-heavy = ("torch", "transformers", "sentence_transformers", "dagster", "litellm", "evals", "orchestration")
+heavy = ("torch", "transformers", "sentence_transformers", "dagster", "litellm", "mcp", "evals", "orchestration")
 print(json.dumps([name for name in heavy if name in sys.modules]))
 """
     command = [sys.executable, "-c", script, str(published.file)]

@@ -17,6 +17,7 @@ from api.feedback_body import FeedbackBody
 from api.fuse_body import FuseBody
 from api.ingest_body import IngestBody, IngestDocument
 from api.query_body import QueryBody
+from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
 from evals.record_examples import ALONE, ASKED, shortened
 from nornweave.feedback.book import FeedbackDocument
@@ -41,6 +42,8 @@ BODIES: dict[str, type[BaseModel]] = {
     "/agents/{domain}/recall": RecallBody,
     "/agents/{domain}/ingest": IngestBody,
     "/ingest": IngestBody,
+    "/agents/register": RegistrationBody,
+    "/agents/{agent_id}/heartbeat": HeartbeatBody,
 }
 ANSWERS: dict[str, Any] = {
     "/query": FusionResult,
@@ -55,6 +58,9 @@ ANSWERS: dict[str, Any] = {
     "/agents/{domain}/documents": DocumentsDocument,
     "/agents/{domain}/documents/{source_path}": WithdrawnDocument,
     "/agents": RegistryDocument,
+    "/agents/register": LeaseDocument,
+    "/agents/{agent_id}/heartbeat": LeaseDocument,
+    "/agents/{agent_id}": RemovedDocument,
     "/chunks/{chunk_id}": ChunkDocument,
     "/documents/{domain}/{source_id}/{path}": DocumentDocument,
     "/conflicts": LedgerDocument,

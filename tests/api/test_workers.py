@@ -20,6 +20,7 @@ from waiting import until
 from api.serving import serve
 from api.workers import HAS_WORKERS, Place, supervise, usual_workers
 from nornweave.feedback.book import FeedbackBook
+from nornweave.feedback.database import FeedbackFile
 from nornweave.settings import Settings
 from nornweave.supervisor import PortInUseError
 
@@ -163,6 +164,41 @@ def test_one_that_dies_again_and_again_is_replaced_ever_more_slowly(caplog: pyte
     assert caplog.messages[3].endswith("after 0 s; another one takes its place in 4 s")
 
 
+def serving_until_let_go() -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-S", "-c", "import sys; print(flush=True); sys.stdin.read()"]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("are_well", [True, False])
+def test_new_settings_are_taken_over_by_one_process_after_the_other(are_well: bool) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    announced: list[str] = []
+    received: list[int] = []
+    forgotten: list[int] = []
+    is_asked = False
+
+    def start() -> subprocess.Popen[bytes]:
+        started.append(serving_until_let_go() if are_well or len(started) < 2 else ending_at_once(2))
+        return started[-1]
+
+    def is_outdated() -> bool:
+        nonlocal is_asked
+        old, new = started[:2], started[2:]
+        if are_well:  # an old one ends only when a new one is there
+            assert sum(each.poll() is not None for each in old) <= len(new)
+        if len(new) == 2 and (len(forgotten) == 2 if are_well else all(each.poll() == 2 for each in new)):
+            assert are_well or all(each.poll() is None for each in old)
+            received.append(signal.SIGTERM)
+        is_asked, was_asked = is_asked or bool(announced), is_asked
+        return is_asked and not was_asked
+
+    announce = lambda: announced.append("url")  # noqa: E731 - a name for what is told
+    assert supervise(start, 2, announce, received, forgotten.append, is_outdated=is_outdated) == 0
+    assert announced == ["url"]
+    assert len(started) == 4
+    assert sorted(forgotten) == (sorted(each.pid for each in started[:2]) if are_well else [])
+
+
 def test_when_none_of_them_can_serve_that_is_the_end() -> None:
     announced: list[str] = []
     assert supervise(lambda: ending_at_once(2), 2, lambda: announced.append("url"), []) == 1
@@ -182,7 +218,7 @@ def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_kill
         said[answer["query_id"]] = body["useful"]
     for process in listeners(server, url):
         process.kill()
-    judged = FeedbackBook(published.data_dir / "feedback").judged()
+    judged = FeedbackBook(FeedbackFile(published.data_dir / "feedback")).judged()
     kept = {answer.query_id: list(answer.votes.values()) for answer in judged}
     assert {query_id: kept[query_id] for query_id in said} == {query_id: [useful] for query_id, useful in said.items()}
 

@@ -34,7 +34,7 @@ def lines_of(name: str) -> list[str]:
     return [line for line in text.splitlines() if not line.startswith("#")]
 
 
-@pytest.mark.parametrize("name", ["runtime.txt", "development.txt", "torch-cpu.txt", "torch.txt"])
+@pytest.mark.parametrize("name", ["runtime.txt", "workers.txt", "development.txt", "torch-cpu.txt", "torch.txt"])
 def test_every_entry_is_one_version_with_the_hashes_of_its_files(name: str) -> None:
     text = (LOCKS / name).read_text(encoding="utf-8")
     for line in lines_of(name):
@@ -42,9 +42,11 @@ def test_every_entry_is_one_version_with_the_hashes_of_its_files(name: str) -> N
     assert "://" not in text, "a lock is good for every index"
 
 
-@pytest.mark.parametrize(("name", "extras"), [("runtime.txt", ()), ("development.txt", ("torch", "dev"))])
+@pytest.mark.parametrize(
+    ("name", "extras"), [("runtime.txt", ()), ("workers.txt", ("workers",)), ("development.txt", ("torch", "dev"))]
+)
 def test_a_lock_holds_every_dependency_in_a_version_that_is_wanted(name: str, extras: tuple[str, ...]) -> None:
-    entries = locked(name) | (locked("torch-cpu.txt") if extras else {})
+    entries = locked(name) | (locked("torch-cpu.txt") if "torch" in extras else {})
     optional = PROJECT["project"]["optional-dependencies"]
     asked = [*PROJECT["project"]["dependencies"], *(one for extra in extras for one in optional[extra])]
     waiting = [Requirement(one) for one in (*asked, *PROJECT["build-system"]["requires"])]

@@ -102,3 +102,15 @@ def test_an_api_that_refuses_is_named_and_its_documents_stay(workspace: Path, gi
         json.loads(found.stdout)["items"][0]["citation"]["url"]
         == f"https://github.com/{REPOSITORY}/issues/1#issuecomment-1001"
     )
+
+
+def test_a_source_of_which_everything_is_left_out_is_named(tmp_path: Path) -> None:
+    (tmp_path / "app" / "lib").mkdir(parents=True)
+    (tmp_path / "app" / "lib" / "a.py").write_text("def one():\n    return 1\n", encoding="utf-8")
+    (tmp_path / "app" / ".gitignore").write_text("/*\n", encoding="utf-8")
+    source = {"id": "app", "domain": "code", "type": "files", "path": "app"}
+    config = {"data_dir": "var", "sources": [source], "domains": {"code": HASHED}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+    said = " ".join(nornweave(tmp_path, "sync").stderr.split())
+    assert "source app: everything is left out, such as" in said
+    assert "ignored by .gitignore" in said

@@ -16,6 +16,7 @@ from evals.campaigns.killing import kill_syncs
 from evals.campaigns.publishing import publish_while_reading
 from evals.campaigns.report import Order, Tally, as_markdown
 from evals.campaigns.sharing import share_installation
+from evals.campaigns.travelling import kill_travellers
 
 pytestmark = pytest.mark.slow
 
@@ -30,6 +31,7 @@ pytestmark = pytest.mark.slow
         (publish_while_reading, 11, "answers"),
         (share_installation, 1, "judgments stored"),
         (damage_files, 1, "commands that did their work"),
+        (kill_travellers, 1, "replicas at the last release"),
     ],
 )
 def test_campaign_finds_nothing(tmp_path: Path, campaign: Callable[[Order], Tally], runs: int, outcome: str) -> None:

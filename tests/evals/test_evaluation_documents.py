@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from nornweave.quality.history import KEEP_VALUES
 from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
-from nornweave.store.history import KEEP_VALUES, EvaluationHistory
+from nornweave.store.history import HistoryFile
 from nornweave.types import Domain
 from nornweave.views.evaluations import (
     WORST,
@@ -24,8 +25,8 @@ FIRST, SECOND = "gen-000001", "gen-000002"
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> EvaluationHistory:
-    return EvaluationHistory(tmp_path)
+def history(tmp_path: Path) -> HistoryFile:
+    return HistoryFile(tmp_path)
 
 
 def measured(
@@ -67,11 +68,11 @@ def measured(
     return evaluation, [QueryValue("fused", query, digest, "RR@10", value) for query, value in values.items()]
 
 
-def test_an_empty_history_is_an_empty_document(history: EvaluationHistory) -> None:
+def test_an_empty_history_is_an_empty_document(history: HistoryFile) -> None:
     assert evaluations_document(history, EvaluationsQuery()) == {"evaluations": []}
 
 
-def test_an_evaluation_is_shown_whole(history: EvaluationHistory) -> None:
+def test_an_evaluation_is_shown_whole(history: HistoryFile) -> None:
     history.record([measured(FIRST, {"a": 1, "b": 1 / 3}, verdict=Verdict.PASSED)])
 
     (shown,) = json.loads(json.dumps(evaluations_document(history, EvaluationsQuery())))["evaluations"]
@@ -99,7 +100,7 @@ def test_an_evaluation_is_shown_whole(history: EvaluationHistory) -> None:
     }
 
 
-def test_the_newest_come_first_and_can_be_asked_for(history: EvaluationHistory) -> None:
+def test_the_newest_come_first_and_can_be_asked_for(history: HistoryFile) -> None:
     history.record(
         [
             measured(FIRST, {"a": 1}, minutes=1),
@@ -119,7 +120,7 @@ def test_the_newest_come_first_and_can_be_asked_for(history: EvaluationHistory) 
     assert at(EvaluationsQuery(generation=SECOND)) == ["03", "02"]
 
 
-def test_two_generations_are_compared_query_by_query(history: EvaluationHistory) -> None:
+def test_two_generations_are_compared_query_by_query(history: HistoryFile) -> None:
     history.record(
         [
             measured(FIRST, {"a": 1, "b": 1, "c": 0.5, "d": 0}),
@@ -149,7 +150,7 @@ def test_two_generations_are_compared_query_by_query(history: EvaluationHistory)
     }
 
 
-def test_the_largest_losses_come_first(history: EvaluationHistory) -> None:
+def test_the_largest_losses_come_first(history: HistoryFile) -> None:
     losses = {"a little": 0.1, "much": 0.8, "nothing": 0, "gain": -0.2, "some": 0.4}
     for name, loss in losses.items():
         history.record(
@@ -168,7 +169,7 @@ def test_the_largest_losses_come_first(history: EvaluationHistory) -> None:
     assert [one["set"] for one in back] == ["gain", "nothing", "a little", "some", "much"]
 
 
-def test_only_the_worst_queries_are_named(history: EvaluationHistory) -> None:
+def test_only_the_worst_queries_are_named(history: HistoryFile) -> None:
     queries = [f"q{number:03}" for number in range(WORST + 10)]
     history.record(
         [
@@ -181,7 +182,7 @@ def test_only_the_worst_queries_are_named(history: EvaluationHistory) -> None:
     assert [one["query_id"] for one in measure["worse"]] == queries[:WORST]
 
 
-def test_what_differs_in_digest_set_or_scope_is_not_compared(history: EvaluationHistory) -> None:
+def test_what_differs_in_digest_set_or_scope_is_not_compared(history: HistoryFile) -> None:
     history.record(
         [
             measured(FIRST, {"a": 1}),
@@ -198,7 +199,7 @@ def test_what_differs_in_digest_set_or_scope_is_not_compared(history: Evaluation
     ]
 
 
-def test_values_that_were_forgotten_are_said_to_be(history: EvaluationHistory) -> None:
+def test_values_that_were_forgotten_are_said_to_be(history: HistoryFile) -> None:
     history.record([measured(FIRST, {"a": 1})])
     history.record([measured(SECOND, {"a": 0}, minutes=1 + number) for number in range(KEEP_VALUES)])
 
@@ -207,7 +208,7 @@ def test_values_that_were_forgotten_are_said_to_be(history: EvaluationHistory) -
     assert "not kept any more" in document["notices"][0]
 
 
-def test_a_generation_that_was_never_measured_is_named(history: EvaluationHistory) -> None:
+def test_a_generation_that_was_never_measured_is_named(history: HistoryFile) -> None:
     history.record([measured(FIRST, {"a": 1})])
 
     document = comparison_document(history, Domain.CODE, FIRST, "gen-000009")
@@ -217,7 +218,7 @@ def test_a_generation_that_was_never_measured_is_named(history: EvaluationHistor
 
 
 @pytest.mark.parametrize(("other", "minutes"), [(Verdict.REFUSED, 5), (Verdict.REFUSED, 1), (Verdict.OUTDATED, 5)])
-def test_a_generation_is_what_it_was_published_as(history: EvaluationHistory, other: Verdict, minutes: int) -> None:
+def test_a_generation_is_what_it_was_published_as(history: HistoryFile, other: Verdict, minutes: int) -> None:
     """A refused candidate's name goes to the next one; what newer code has measured comes second as well."""
     history.record(
         [
@@ -231,7 +232,7 @@ def test_a_generation_is_what_it_was_published_as(history: EvaluationHistory, ot
     assert measure["after"] == 0.5
 
 
-def test_a_candidate_that_was_only_refused_can_be_compared_all_the_same(history: EvaluationHistory) -> None:
+def test_a_candidate_that_was_only_refused_can_be_compared_all_the_same(history: HistoryFile) -> None:
     history.record(
         [
             measured(FIRST, {"a": 1}),
@@ -243,7 +244,7 @@ def test_a_candidate_that_was_only_refused_can_be_compared_all_the_same(history:
     assert measure["after"] == 0.25
 
 
-def test_the_newest_evaluation_of_a_generation_counts(history: EvaluationHistory) -> None:
+def test_the_newest_evaluation_of_a_generation_counts(history: HistoryFile) -> None:
     history.record(
         [
             measured(FIRST, {"a": 0.25}, minutes=2),

@@ -18,6 +18,7 @@ from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import JudgedSet, Origin
 from evals.runs import evaluate
 from nornweave.feedback.book import FeedbackBook
+from nornweave.feedback.database import FeedbackFile
 from nornweave.feedback.records import JudgedAnswer, ShownItem
 from nornweave.types import Domain, freeze
 
@@ -183,7 +184,7 @@ def test_whatever_was_said_the_sets_are_the_same_in_any_order_and_can_be_written
 
 
 def test_from_what_users_said_to_a_measure(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     for text, path in (("found", "a.py"), ("missed", "b.py"), ("useless", "a.py")):
         book.shown(question_of(text), document(text, item("c-1", path), item("c-2", "c.py")))
         book.add(text, "c-1", useful=text != "useless")
@@ -197,4 +198,4 @@ def test_from_what_users_said_to_a_measure(tmp_path: Path) -> None:
 
 
 def test_without_feedback_there_is_no_set(tmp_path: Path) -> None:
-    assert feedback_sets(FeedbackBook(tmp_path / "nothing")) == ()
+    assert feedback_sets(FeedbackBook(FeedbackFile(tmp_path / "nothing"))) == ()

@@ -28,7 +28,6 @@ from evals.generated.query_words import (
 from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import JudgedSet, Judgment, Origin, Query
 from nornweave.settings import Settings, load_settings
-from nornweave.store.samples import chunk_places, document_texts
 from nornweave.types import Domain
 
 TYPES = {"chat": "messages", "slack": "slack", "issues": "github", "questions": "stackexchange"}
@@ -340,7 +339,7 @@ def test_a_question_asks_for_its_accepted_answer(tmp_path: Path) -> None:
     found = by_text(made(settings, Domain.RESEARCH))
     assert set(found) == {"How many decimals does the yen have?", "Why does a refund keep its fee?"}
     with opened(settings, Domain.RESEARCH) as generation:
-        text = document_texts(generation, [0])[0]
+        text = generation.document_texts([0])[0]
     lines = text.split("\n")
     for asked, said in (("How many decimals does the yen have?", "12"), ("Why does a refund keep its fee?", "22")):
         query, place = found[asked]
@@ -499,8 +498,8 @@ def test_every_query_can_be_asked_and_its_place_is_there(mixed: Settings, domain
     assert len({query.id for query in judged.queries}) == len(judged.queries) == len(judged.judgments)
     assert len({normalised(query.text) for query in judged.queries}) == len(judged.queries)
     with opened(mixed, domain) as generation:
-        places = chunk_places(generation)
-        texts = document_texts(generation, {place.document_no for place in places})
+        places = generation.chunk_places()
+        texts = generation.document_texts({place.document_no for place in places})
     documents = {place.path: texts[place.document_no] for place in places}
     messages = {(place.path, message) for place in places for message in place.message_ids}
     for query, place in by_text(judged).values():

@@ -47,7 +47,7 @@ def alarms(tmp_path_factory: pytest.TempPathFactory) -> list[FactConflict]:
     file.write_text(json.dumps({"data_dir": "var", "sources": sources, "domains": domains}), encoding="utf-8")
     settings = load_settings(file, {})
     publish(settings)
-    facts, pairs = read_fact_pairs({domain.value: current_file(settings, domain) for domain in Domain})
+    facts, pairs = read_fact_pairs({domain.value: [current_file(settings, domain)] for domain in Domain})
     return find_conflicts(facts, joined=pairs)
 
 

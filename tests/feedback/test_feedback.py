@@ -1,5 +1,11 @@
+"""Feedback: remembered, judged, forgotten in time, whatever else happens to its file.
+
+What both stores promise is tested over a file and over a real PostgreSQL server.
+"""
+
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 import signal
@@ -16,16 +22,23 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from postgres_server import PostgresServer, postgres_server
 from questions import question_of
 from shown_answers import document, item, remembered, stored
-from waiting import SOON_S
+from waiting import HANGS_S, SOON_S, until
 
 from nornweave.errors import QueryError, StoreError
 from nornweave.feedback import book as feedback_book
-from nornweave.feedback import database
-from nornweave.feedback.book import FILE, MOST_WAITING, REMEMBERED_DAYS, FeedbackBook
+from nornweave.feedback import database as database_module
+from nornweave.feedback import postgresql as postgresql_module
+from nornweave.feedback.book import MOST_WAITING, REMEMBERED_DAYS, FeedbackBook
+from nornweave.feedback.database import FILE, FeedbackFile
+from nornweave.feedback.port import FeedbackDatabase
+from nornweave.feedback.postgresql import FeedbackTables
+from nornweave.store.postgresql.server import Server, close_servers, server_of
 from nornweave.types import Domain
 
+NUMBERS = itertools.count()
 START = datetime(2026, 1, 20, 10, tzinfo=UTC)
 
 
@@ -39,8 +52,31 @@ class Clock:
         return self.now
 
 
-def test_what_was_shown_and_said_comes_back(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path / "new" / "folder", now=Clock())
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
+        yield running
+        close_servers()
+
+
+@pytest.fixture(params=["file", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FeedbackDatabase:
+    if request.param == "file":
+        return FeedbackFile(tmp_path / "new" / "folder")
+    running: PostgresServer = request.getfixturevalue("server")
+    monkeypatch.setattr(feedback_book, "PATIENCE_S", HANGS_S)  # the server of a test may be slow
+    return FeedbackTables(server_of(running.url, f"feedback_{next(NUMBERS)}"))
+
+
+def remembered_in(database: FeedbackDatabase, tmp_path: Path) -> list[str]:
+    if isinstance(database, FeedbackTables):
+        return [name for (name,) in database._server.rows("select query_id from shown order by number")]
+    return remembered(tmp_path / "new" / "folder")
+
+
+def test_what_was_shown_and_said_comes_back(database: FeedbackDatabase) -> None:
+    book = FeedbackBook(database, now=Clock())
+    assert book.judged() == ()
     question = question_of("why?", filters={Domain.CODE: {"language": "python", "tags": ("a", "b")}})
     book.shown(question, document("q-1", item("c-1"), item("c-2", "b.json", None, ["1.0", "2.0"]), item("c-3")))
     book.shown(question_of("nobody judges this"), document("q-2"))
@@ -59,19 +95,19 @@ def test_what_was_shown_and_said_comes_back(tmp_path: Path) -> None:
     assert (second.source_path, second.line_range, second.message_ids) == ("b.json", None, ("1.0", "2.0"))
 
 
-def test_the_last_word_counts_and_repeating_it_is_no_second_vote(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+def test_the_last_word_counts_and_repeating_it_is_no_second_vote(database: FeedbackDatabase) -> None:
+    book = FeedbackBook(database)
     book.shown(question_of("x"), document("q-1"))
     said = [book.add("q-1", "c-1", useful) for useful in (True, True, False, False, True)]
     assert [one and one["previous"] for one in said] == [None, True, True, False, False]
     book.add("q-1", "c-2", useful=False)
     (answer,) = book.judged()
     assert dict(answer.votes) == {"c-1": True, "c-2": False}
-    assert stored(tmp_path / FILE, "select count(*) from feedback") == [(2,)]
+    assert len(database.votes(patience_s=1)) == 2
 
 
-def test_answers_come_in_the_order_in_which_they_were_given(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+def test_answers_come_in_the_order_in_which_they_were_given(database: FeedbackDatabase) -> None:
+    book = FeedbackBook(database)
     for name in ("q-3", "q-1", "q-2"):
         book.shown(question_of(name), document(name))
     for name in ("q-1", "q-2", "q-3"):
@@ -79,20 +115,23 @@ def test_answers_come_in_the_order_in_which_they_were_given(tmp_path: Path) -> N
     assert [answer.text for answer in book.judged()] == ["q-3", "q-1", "q-2"]
 
 
-@pytest.mark.parametrize("query_id", ["q-2", "", "' or 1=1 --", "q-1 ", "x" * 10_000])
-def test_an_answer_that_nobody_remembers(tmp_path: Path, query_id: str) -> None:
-    book = FeedbackBook(tmp_path / "feedback")
-    assert book.add(query_id, "c-1", useful=True) is None
+def test_an_answer_that_nobody_remembers(database: FeedbackDatabase, tmp_path: Path) -> None:
+    book = FeedbackBook(database)
+    unknown = ("q-2", "", "' or 1=1 --", "q-1 ", "x" * 10_000, "\0")
+    assert [book.add(query_id, "c-1", useful=True) for query_id in unknown] == [None] * 6
+    book.tidy()
     assert book.judged() == ()
-    assert not (tmp_path / "feedback").exists(), "asking leaves nothing behind"
+    if isinstance(database, FeedbackTables):
+        assert database._server.rows("select to_regnamespace(%s) is null", [database._server.schema]) == [(True,)]
+    assert not (tmp_path / "new").exists(), "asking leaves nothing behind"
     book.shown(question_of("x"), document("q-1"))
-    assert book.add(query_id, "c-1", useful=True) is None
+    assert [book.add(query_id, "c-1", useful=True) for query_id in unknown] == [None] * 6
     assert book.judged() == ()
 
 
 @pytest.mark.parametrize(("chunk_id", "named"), [("c-3", "'c-3'"), ("x" * 500, "500 characters"), ("%", "'%'")])
-def test_what_was_not_shown_cannot_be_judged(tmp_path: Path, chunk_id: str, named: str) -> None:
-    book = FeedbackBook(tmp_path)
+def test_what_was_not_shown_cannot_be_judged(database: FeedbackDatabase, chunk_id: str, named: str) -> None:
+    book = FeedbackBook(database)
     book.shown(question_of("x"), document("q-1"))
     with pytest.raises(QueryError) as raised:
         book.add("q-1", chunk_id, useful=True)
@@ -103,7 +142,7 @@ def test_what_was_not_shown_cannot_be_judged(tmp_path: Path, chunk_id: str, name
 
 @pytest.fixture(scope="module")
 def any_book(tmp_path_factory: pytest.TempPathFactory) -> FeedbackBook:
-    return FeedbackBook(tmp_path_factory.mktemp("any"))
+    return FeedbackBook(FeedbackFile(tmp_path_factory.mktemp("any")))
 
 
 ITEMS = st.builds(
@@ -143,7 +182,7 @@ def test_any_answer_comes_back_as_it_was(
 
 
 def test_texts_of_items_are_not_kept(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("asked"), document("q-1"))
     book.close()
     kept = b"".join(file.read_bytes() for file in tmp_path.iterdir())
@@ -152,7 +191,7 @@ def test_texts_of_items_are_not_kept(tmp_path: Path) -> None:
 
 
 def test_without_queries_nothing_is_kept(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path / "feedback", keep_queries=False)
+    book = FeedbackBook(FeedbackFile(tmp_path / "feedback"), keep_queries=False)
     book.shown(question_of("x"), document("q-1"))
     assert book.add("q-1", "c-1", useful=True) is None
     book.tidy()
@@ -161,12 +200,12 @@ def test_without_queries_nothing_is_kept(tmp_path: Path) -> None:
 
 
 def test_who_turns_queries_off_has_those_forgotten_that_were_not_judged(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     for name in ("q-1", "q-2"):
         book.shown(question_of(f"text of {name}"), document(name))
     book.add("q-1", "c-1", useful=True)
     book.close()
-    off = FeedbackBook(tmp_path, keep_queries=False)
+    off = FeedbackBook(FeedbackFile(tmp_path), keep_queries=False)
     off.tidy()
     assert remembered(tmp_path) == ["q-1"]
     assert off.add("q-1", "c-2", useful=False), "what was judged before can be judged further"
@@ -176,40 +215,43 @@ def test_who_turns_queries_off_has_those_forgotten_that_were_not_judged(tmp_path
     assert b"text of q-2" not in kept, "not even in what the file no longer uses"
 
 
-def test_what_nobody_judged_is_forgotten_in_time(tmp_path: Path) -> None:
+def test_what_nobody_judged_is_forgotten_in_time(database: FeedbackDatabase, tmp_path: Path) -> None:
     clock = Clock()
     for name, days in (("old", 0), ("judged", 0), ("new", 2)):
         clock.now = START + timedelta(days=days)
-        FeedbackBook(tmp_path, now=clock).shown(question_of(name), document(name))
+        FeedbackBook(database, now=clock).shown(question_of(name), document(name))
     clock.now = START + timedelta(days=REMEMBERED_DAYS)
-    book = FeedbackBook(tmp_path, now=clock)
+    book = FeedbackBook(database, now=clock)
     book.tidy()
-    assert remembered(tmp_path) == ["old", "judged", "new"], "not before their time"
+    assert remembered_in(database, tmp_path) == ["old", "judged", "new"], "not before their time"
     book.add("judged", "c-1", useful=True)
     clock.now += timedelta(seconds=1)
     book.tidy()
-    assert remembered(tmp_path) == ["old", "judged", "new"], "once a minute is enough"
-    FeedbackBook(tmp_path, now=clock).tidy()
-    assert remembered(tmp_path) == ["judged", "new"]
+    assert remembered_in(database, tmp_path) == ["old", "judged", "new"], "once a minute is enough"
+    FeedbackBook(database, now=clock).tidy()
+    assert remembered_in(database, tmp_path) == ["judged", "new"]
     assert book.add("old", "c-1", useful=True) is None
 
 
-def test_the_oldest_are_forgotten_when_there_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_are_forgotten_when_there_are_too_many(
+    database: FeedbackDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(feedback_book, "REMEMBERED_ANSWERS", 5)
-    monkeypatch.setattr(database, "BATCH", 4)
-    book = FeedbackBook(tmp_path)
+    for module in (database_module, postgresql_module):
+        monkeypatch.setattr(module, "BATCH", 4)
+    book = FeedbackBook(database)
     for number in range(20):
         book.shown(question_of("x"), document(f"q-{number}"))
     book.add("q-3", "c-1", useful=False)
     book.tidy()
-    assert remembered(tmp_path) == ["q-3", "q-15", "q-16", "q-17", "q-18", "q-19"]
+    assert remembered_in(database, tmp_path) == ["q-3", "q-15", "q-16", "q-17", "q-18", "q-19"]
 
 
 def test_tidying_stops_in_time_and_goes_on_with_the_next_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback_book, "REMEMBERED_ANSWERS", 1)
     monkeypatch.setattr(feedback_book, "TIDY_WITHIN_S", 0)
-    monkeypatch.setattr(database, "BATCH", 2)
-    book = FeedbackBook(tmp_path)
+    monkeypatch.setattr(database_module, "BATCH", 2)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     for number in range(6):
         book.shown(question_of("x"), document(f"q-{number}"))
     left = []
@@ -220,14 +262,14 @@ def test_tidying_stops_in_time_and_goes_on_with_the_next_call(tmp_path: Path, mo
 
 
 def test_an_answer_of_enormous_filters_is_not_remembered(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("x", filters={Domain.CODE: {"path_glob": ["y" * 1000] * 300}}), document("large"))
     book.shown(question_of("x"), document("small"))
     assert remembered(tmp_path) == ["small"]
 
 
 def test_it_is_a_log_that_readers_and_writers_share(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("x"), document("q-1"))
     assert stored(tmp_path / FILE, "pragma journal_mode") == [("wal",)]
     reading = sqlite3.connect(tmp_path / FILE, isolation_level=None)
@@ -252,7 +294,7 @@ def test_a_locked_file_costs_queries_nothing_but_a_line_in_the_log(
     monkeypatch.setattr(feedback_book, "PAUSE_S", 3600)
     monkeypatch.setattr(feedback_book, "PATIENCE_S", 0.2)
     monkeypatch.setattr(feedback_book, "FEEDBACK_PATIENCE_S", 0.05)
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("private"), document("before"))
     holder = held(tmp_path)
     started = time.monotonic()
@@ -279,7 +321,7 @@ def test_a_locked_file_costs_queries_nothing_but_a_line_in_the_log(
 
 def test_no_more_waits_in_memory_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback_book, "PAUSE_S", 3600)
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("x"), document("before"))
     holder = held(tmp_path)
     for number in range(MOST_WAITING + 3):
@@ -291,7 +333,7 @@ def test_no_more_waits_in_memory_than_it_may(tmp_path: Path, monkeypatch: pytest
 
 def test_after_a_pause_a_query_tries_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback_book, "PAUSE_S", 0)
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("x"), document("q-0"))
     holder = held(tmp_path)
     book.shown(question_of("x"), document("q-1"))
@@ -308,11 +350,12 @@ from questions import question_of
 from shown_answers import document, remembered
 from nornweave.errors import StoreError
 from nornweave.feedback.book import FeedbackBook
+from nornweave.feedback.database import FeedbackFile
 import nornweave.feedback.book
 logging.basicConfig(format="%(levelname)s %(message)s")
 nornweave.feedback.book.PAUSE_S = 0
 folder = Path(sys.argv[1])
-book = FeedbackBook(folder)
+book = FeedbackBook(FeedbackFile(folder))
 book.shown(question_of("x"), document("q-0"))
 before = resource.getrlimit(resource.RLIMIT_FSIZE)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
@@ -352,7 +395,7 @@ def test_a_full_disk_is_said_once_and_nothing_is_lost_when_there_is_room_again(t
 )
 def test_a_damaged_file_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes) -> None:
     (tmp_path / FILE).write_bytes(content)
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("x"), document("q-1"))
     book.tidy()
     with pytest.raises(StoreError) as raised:
@@ -366,7 +409,7 @@ def test_a_damaged_file_stays_as_it_is(tmp_path: Path, caplog: pytest.LogCapture
 
 def test_a_place_that_is_no_folder_costs_queries_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "feedback").write_text("a file")
-    book = FeedbackBook(tmp_path / "feedback")
+    book = FeedbackBook(FeedbackFile(tmp_path / "feedback"))
     book.shown(question_of("x"), document("q-1"))
     book.shown(question_of("x"), document("q-2"))
     with pytest.raises(StoreError) as raised:
@@ -376,11 +419,11 @@ def test_a_place_that_is_no_folder_costs_queries_nothing(tmp_path: Path, caplog:
 
 
 def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("x"), document("q-1"))
     book.close()
     stored(tmp_path / FILE, "pragma user_version = 3")
-    newer = FeedbackBook(tmp_path)
+    newer = FeedbackBook(FeedbackFile(tmp_path))
     newer.shown(question_of("x"), document("q-2"))
     with pytest.raises(StoreError, match="version 3"):
         newer.add("q-1", "c-1", useful=True)
@@ -388,7 +431,7 @@ def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_rows_that_somebody_else_wrote_are_said_to_be_damaged(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     book.shown(question_of("x"), document("q-1"))
     book.add("q-1", "c-1", useful=True)
     book.close()
@@ -400,8 +443,8 @@ def test_rows_that_somebody_else_wrote_are_said_to_be_damaged(tmp_path: Path) ->
         book.judged()
 
 
-def test_threads_write_at_once(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+def test_threads_write_at_once(database: FeedbackDatabase) -> None:
+    book = FeedbackBook(database)
 
     def use(thread: int) -> None:
         for number in range(25):
@@ -422,7 +465,8 @@ sys.path.insert(0, sys.argv[2])
 from questions import question_of
 from shown_answers import document
 from nornweave.feedback.book import FeedbackBook
-book = FeedbackBook(Path(sys.argv[1]))
+from nornweave.feedback.database import FeedbackFile
+book = FeedbackBook(FeedbackFile(Path(sys.argv[1])))
 sys.stdin.readline()
 for number in range(int(sys.argv[4])):
     name = f"{sys.argv[3]}-{number}"
@@ -463,7 +507,7 @@ def test_processes_write_at_once_and_what_was_stored_survives_the_death_of_one(
     killed.send_signal(signal.SIGKILL)
     said += killed.stdout.read().split()  # a line is written in one piece
     assert killed.wait() == -signal.SIGKILL
-    kept = [answer.query_id for answer in FeedbackBook(tmp_path / "feedback").judged()]
+    kept = [answer.query_id for answer in FeedbackBook(FeedbackFile(tmp_path / "feedback")).judged()]
     assert len(kept) == len(set(kept))
     assert len(said) >= 70
     assert set(said) <= set(kept)
@@ -472,9 +516,47 @@ def test_processes_write_at_once_and_what_was_stored_survives_the_death_of_one(
 
 
 def test_an_answer_that_is_remembered_takes_a_few_kilobytes(tmp_path: Path) -> None:
-    book = FeedbackBook(tmp_path)
+    book = FeedbackBook(FeedbackFile(tmp_path))
     for number in range(300):
         shown = document(f"q-{number}", *(item(f"c-{rank}") for rank in range(10)))
         book.shown(question_of("how long is the webhook timeout"), shown)
     assert len(remembered(tmp_path)) == 300
     assert sum(file.stat().st_size for file in tmp_path.glob(FILE)) < 300 * 8_000
+
+
+def test_what_one_machine_showed_is_judged_on_another(server: PostgresServer) -> None:
+    one, other = (FeedbackBook(FeedbackTables(Server(server.url, "feedback_shared"))) for _ in range(2))
+    one.shown(question_of("x"), document("q-1"))
+    assert other.add("q-1", "c-1", useful=True)
+    assert [answer.query_id for answer in one.judged()] == ["q-1"]
+    one.close()
+
+
+def test_a_server_that_is_away_costs_queries_nothing_and_is_used_again_when_it_is_back(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(feedback_book, "PAUSE_S", 0)
+    with postgres_server(monkeypatch) as server:
+        book = FeedbackBook(FeedbackTables(Server(server.url, "feedback")))
+        monkeypatch.setattr(feedback_book, "PATIENCE_S", HANGS_S)
+        book.shown(question_of("x"), document("before"))
+        monkeypatch.setattr(feedback_book, "PATIENCE_S", 0.025)
+        server.stop()
+        started = time.monotonic()
+        for number in range(20):
+            book.shown(question_of("private"), document(f"q-{number}"))
+        assert time.monotonic() - started < SOON_S, "twenty times what it waits for the server would be a minute"
+        with pytest.raises(StoreError, match="feedback cannot be stored now: PostgreSQL"):
+            book.add("before", "c-1", useful=True)
+        assert "private" not in caplog.text
+        server.start()
+
+        def is_judged() -> bool:
+            try:
+                return book.add("q-19", "c-1", useful=True) is not None
+            except StoreError:
+                return False
+
+        until(is_judged)
+        assert [book.add(f"q-{number}", "c-1", useful=True) is None for number in range(20)] == [False] * 20
+        book.close()

@@ -46,8 +46,8 @@ def test_both_names_mean_the_bundled_model() -> None:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("models")
+def cache(converted_once: Path) -> Path:
+    return converted_once
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_describes_itself(minilm: Encoder) -> None:
 
 @pytest.mark.slow
 def test_vectors_are_those_of_sentence_transformers(minilm: Encoder, original: Any) -> None:
-    texts = ["", " ", "refund", *_texts(60, seed=1)]
+    texts = ["", " ", "refund", *_texts(12, seed=1)]
     wanted = original.encode(texts, normalize_embeddings=True, show_progress_bar=False)
     vectors = minilm.encode(texts)
     assert vectors.dtype == np.float32
@@ -91,7 +91,7 @@ def test_vectors_are_those_of_sentence_transformers(minilm: Encoder, original: A
 
 @pytest.mark.slow
 def test_a_vector_hardly_depends_on_its_batch(minilm: Encoder) -> None:
-    texts = _texts(40, seed=2)
+    texts = _texts(12, seed=2)
     together = minilm.encode(texts)
     alone = np.stack([minilm.encode_query(text) for text in texts])
     reversed_ = minilm.encode(texts[::-1])[::-1]
@@ -158,7 +158,7 @@ def test_of_a_long_text_the_first_tokens_count(minilm: Encoder, original: Any, l
 
 @pytest.mark.slow
 def test_threads_may_encode_at_once(minilm: Encoder) -> None:
-    texts = _texts(24, seed=4, longest=60)
+    texts = _texts(8, seed=4, longest=60)
     wanted = minilm.encode(texts)
     with ThreadPoolExecutor(8) as pool:
         bulk = pool.submit(minilm.encode, texts * 4)
@@ -245,16 +245,15 @@ def test_no_connection_is_opened_and_nothing_is_left_in_the_home_folder(tmp_path
 
 @pytest.mark.slow
 def test_the_process_ends_well_however_it_ends(minilm: Encoder, cache: Path) -> None:
+    # Without more ado it ends in the tests of torch and of connections.
     scripts = [
-        "encoder.encode(texts)",
-        "encoder.encode(texts); encoder.encode_query('refund')",
         "import threading; threading.Thread(target=encoder.encode, args=(texts * 3,)).start()",
         "encoder.encode(texts); raise SystemExit(0)",
         "import gc; encoder.encode(texts); del encoder; gc.collect()",
     ]
     with ThreadPoolExecutor(2) as pool:
         ended = list(pool.map(lambda script: _run(script, cache), scripts))
-    assert [(done.returncode, done.stderr) for done in ended] == [(0, "")] * 5
+    assert [(done.returncode, done.stderr) for done in ended] == [(0, "")] * len(scripts)
 
 
 @pytest.mark.slow

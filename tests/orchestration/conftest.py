@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from workspace_support import Configure, write_workspace
 
 from nornweave.settings import Settings
-from orchestration.instance import POSTGRES_VARIABLE, open_instance
+from orchestration.instance import POSTGRES_VARIABLE, home_of, open_instance
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +30,17 @@ def settings(configure: Configure) -> Settings:
     return configure()
 
 
+@pytest.fixture(scope="session")
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an instance's folder without runs: Dagster makes its databases in a third of a second."""
+    settings = write_workspace(tmp_path_factory.mktemp("instance"))
+    with open_instance(settings) as opened:
+        assert opened.get_runs() == []
+    return home_of(settings)
+
+
 @pytest.fixture
-def instance(settings: Settings) -> Iterator[dg.DagsterInstance]:
+def instance(settings: Settings, empty_home: Path) -> Iterator[dg.DagsterInstance]:
+    shutil.copytree(empty_home, home_of(settings), dirs_exist_ok=True)
     with open_instance(settings) as opened:
         yield opened

@@ -5,13 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
-from pathlib import Path
+from dataclasses import dataclass
 
 import dagster as dg
 import pytest
-from workspace_support import Configure
+from workspace_support import Configure, write_workspace
 
 from nornweave.ledger.file import ledger_file
 from nornweave.settings import Settings
@@ -26,7 +26,7 @@ from orchestration.assets.domain import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.checks import QUALITY
 from orchestration.definitions import build_definitions
-from orchestration.instance import DOMAIN_TAG
+from orchestration.instance import DOMAIN_TAG, home_of, open_instance
 from orchestration.resources import run_config
 from orchestration.runs import materialize
 
@@ -63,27 +63,41 @@ def generation_files(settings: Settings, domain: Domain) -> set[str]:
     return {file.name for file in folder.iterdir()} if folder.exists() else set()
 
 
-def test_a_run_publishes_every_domain_and_says_what_it_did(settings: Settings, instance: dg.DagsterInstance) -> None:
-    outcomes = sync(settings, instance)
+@dataclass(frozen=True)
+class Run:
+    """A run of both domains, and what it told while it ran; for looking at."""
 
-    assert list(outcomes) == list(BOTH)
-    for domain, report in outcomes.items():
+    settings: Settings
+    instance: dg.DagsterInstance
+    outcomes: Mapping[Domain, SyncReport | str]
+    told: set[str]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    settings, told = write_workspace(tmp_path_factory.mktemp("done")), set[str]()
+    with open_instance(settings) as instance:
+        outcomes = sync(settings, instance, progress=lambda step, done, total: told.add(step))
+        yield Run(settings, instance, outcomes, told)
+
+
+def test_a_run_publishes_every_domain_and_says_what_it_did(done: Run) -> None:
+    assert list(done.outcomes) == list(BOTH)
+    for domain, report in done.outcomes.items():
         assert isinstance(report, SyncReport)
         assert (report.published, report.added, report.failed) == (True, 2, ())
-        assert store_of(settings, domain).current() == report.generation
-        assert read_status(domain_folder(settings, domain))["latest"]["generation"] == report.generation
-    run = last_run(instance)
+        assert store_of(done.settings, domain).current() == report.generation
+        assert read_status(domain_folder(done.settings, domain))["latest"]["generation"] == report.generation
+    run = last_run(done.instance)
     assert (run.job_name, run.status) == (SYNC_JOB, dg.DagsterRunStatus.SUCCESS)
-    assert all(isinstance(report, SyncReport) and report.run_id == run.run_id for report in outcomes.values())
+    assert all(isinstance(report, SyncReport) and report.run_id == run.run_id for report in done.outcomes.values())
 
 
-def test_what_the_assets_say_is_numbers_that_plot(settings: Settings, instance: dg.DagsterInstance) -> None:
-    sync(settings, instance)
-
-    documents = metadata_of(instance, Domain.CODE, "documents")
-    chunks = metadata_of(instance, Domain.CODE, "chunks")
-    index = metadata_of(instance, Domain.CODE, "index")
-    generation = metadata_of(instance, Domain.CODE, "generation")
+def test_what_the_assets_say_is_numbers_that_plot(done: Run) -> None:
+    documents = metadata_of(done.instance, Domain.CODE, "documents")
+    chunks = metadata_of(done.instance, Domain.CODE, "chunks")
+    index = metadata_of(done.instance, Domain.CODE, "index")
+    generation = metadata_of(done.instance, Domain.CODE, "generation")
     assert {name: documents[name] for name in ("listed", "to_read", "to_remove", "held_removals")} == {
         "listed": 2,
         "to_read": 2,
@@ -92,10 +106,10 @@ def test_what_the_assets_say_is_numbers_that_plot(settings: Settings, instance: 
     }
     assert (chunks["added"], chunks["failed"]) == (2, 0)
     assert index["vectors"] == index["chunks"] == chunks["chunks"]
-    assert metadata_of(instance, Domain.CODE, "embeddings")["embedded"] == index["vectors"]
+    assert metadata_of(done.instance, Domain.CODE, "embeddings")["embedded"] == index["vectors"]
     assert (generation["published"], generation["new_generations"], generation["added"]) == (True, 1, 2)
     for step in STEPS:
-        seconds = metadata_of(instance, Domain.CODE, step)["sync_seconds" if step == "generation" else "seconds"]
+        seconds = metadata_of(done.instance, Domain.CODE, step)["sync_seconds" if step == "generation" else "seconds"]
         assert isinstance(seconds, float)
 
 
@@ -114,12 +128,11 @@ def test_a_second_run_publishes_nothing_and_writes_no_generation(
     assert last_run(instance).status is dg.DagsterRunStatus.SUCCESS
 
 
-def test_every_invariant_is_a_check_that_passed(settings: Settings, instance: dg.DagsterInstance) -> None:
-    sync(settings, instance)
-
+def test_every_invariant_is_a_check_that_passed(done: Run) -> None:
+    run_id = last_run(done.instance).run_id
     evaluations = [
         event.asset_check_evaluation_data
-        for event in events_of(instance, last_run(instance).run_id, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+        for event in events_of(done.instance, run_id, dg.DagsterEventType.ASSET_CHECK_EVALUATION)
     ]
     found = {(one.asset_key.path[0], one.check_name): one for one in evaluations}
     assert set(found) == {(domain.value, name) for domain in BOTH for name in (*INVARIANTS, QUALITY)}
@@ -308,12 +321,8 @@ def test_ctrl_c_releases_the_domain_and_the_next_run_finishes(
     assert all(isinstance(report, SyncReport) for report in sync(settings, instance).values())
 
 
-def test_progress_is_told_for_each_domain_and_step(settings: Settings, instance: dg.DagsterInstance) -> None:
-    told: set[str] = set()
-
-    sync(settings, instance, progress=lambda step, done, total: told.add(step))
-
-    assert told == {
+def test_progress_is_told_for_each_domain_and_step(done: Run) -> None:
+    assert done.told == {
         f"{domain} {step}" for domain in ("code", "documentation") for step in ("load", "store", "embed", "build")
     }
 
@@ -332,11 +341,9 @@ def test_failed_documents_are_shown_with_their_reasons(settings: Settings, insta
     assert named[0].reason[:20] in str(metadata[shown])
 
 
-def test_the_history_survives_the_process(settings: Settings, instance: dg.DagsterInstance, tmp_path: Path) -> None:
-    sync(settings, instance)
-    run_id = last_run(instance).run_id
-    instance.dispose()
+def test_the_history_survives_the_process(done: Run) -> None:
+    run_id = last_run(done.instance).run_id
 
-    with dg.DagsterInstance.from_config(str(tmp_path / "var" / "dagster")) as opened:
+    with dg.DagsterInstance.from_config(str(home_of(done.settings))) as opened:
         assert opened.get_run_by_id(run_id)
         assert opened.get_latest_materialization_event(asset_key(Domain.CODE, "generation"))

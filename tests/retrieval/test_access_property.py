@@ -27,15 +27,26 @@ ASKED = st.lists(st.tuples(QUERIES, st.sampled_from(PLANS), st.booleans()), min_
 
 
 @settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
-@given(documents=DOCUMENTS, viewers=st.lists(VIEWERS, min_size=2, max_size=2), asked=ASKED)
+@given(
+    documents=DOCUMENTS,
+    viewers=st.lists(VIEWERS, min_size=2, max_size=2),
+    asked=ASKED,
+    shards=st.sampled_from((1, 3)),
+)
 def test_a_restricted_index_answers_as_one_that_never_had_the_rest(
-    documents: list[tuple[str, str, str, object]], viewers: list[Viewer], asked: list[tuple[str, object, bool]]
+    documents: list[tuple[str, str, str, object]],
+    viewers: list[Viewer],
+    asked: list[tuple[str, object, bool]],
+    shards: int,
 ) -> None:
     written = [Written("open", "first.md", "the queue of the ledger")] + [
         Written(source, path_of(number, name), text, access)  # type: ignore[arg-type]
         for number, (source, name, text, access) in enumerate(documents)
     ]
-    with tempfile.TemporaryDirectory() as folder, indexes(Path(folder), written) as pair:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        indexes(Path(folder), written, storage=StorageSettings(shards=shards)) as pair,
+    ):
         for viewer in viewers:
             assert pair.other_differences(viewer) == []
             for text, plan, filtered in asked:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from postgres_server import PostgresServer, postgres_server
 from recall_workspace import NO_MODELS, agent_of, opened, publish
 
 from nornweave.access.viewer import OPERATOR
@@ -22,11 +23,13 @@ from nornweave.retrieval.filter_options import parse_filter_options
 from nornweave.retrieval.filters import read_filters
 from nornweave.retrieval.question import Question
 from nornweave.settings import Settings, load_settings
-from nornweave.store.generation import Generation
+from nornweave.store.index import Index
+from nornweave.store.postgresql.server import close_servers
 from nornweave.sync.pipeline import run
 from nornweave.sync.records import SyncOptions, SyncReport
 from nornweave.sync.wiring import domain_parts
 from nornweave.types import Domain, present
+from nornweave.wiring import store_of
 
 DOCS = Domain.DOCUMENTATION
 FILTERS: list[dict[str, Any]] = [
@@ -55,7 +58,9 @@ SIDECAR = {
 }
 
 
-def write(folder: Path, filters: list[dict[str, Any]] | None = FILTERS, domain: Domain = DOCS) -> Settings:
+def write(
+    folder: Path, filters: list[dict[str, Any]] | None = FILTERS, domain: Domain = DOCS, storage: str = ""
+) -> Settings:
     for path, text in FILES.items():
         (folder / "docs" / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / "docs" / path).write_text(text)
@@ -63,6 +68,8 @@ def write(folder: Path, filters: list[dict[str, Any]] | None = FILTERS, domain: 
     source = {"id": "handbook", "domain": domain, "type": "files", "path": "docs", "metadata": "side.json"}
     overrides = {**NO_MODELS, **({} if filters is None else {"filters": filters})}
     configured = {"data_dir": "var", "sources": [source], "domains": {domain: overrides}}
+    if storage:
+        configured["storage"] = {"url": storage}
     (folder / "nornweave.yaml").write_text(json.dumps(configured))
     return load_settings(folder / "nornweave.yaml", {})
 
@@ -71,7 +78,7 @@ def synced(settings: Settings) -> SyncReport:
     return run(domain_parts(settings, DOCS), SyncOptions(run_id="test", wait_s=0))
 
 
-def found(settings: Settings, generation: Generation, **values: Any) -> set[str]:
+def found(settings: Settings, generation: Index, **values: Any) -> set[str]:
     """Return the paths of the documents whose chunks pass, all of whose chunks do."""
     conditions = read_filters(settings.domains[DOCS].filters, values, "filters.documentation")
     mask = generation.within(conditions)
@@ -80,15 +87,27 @@ def found(settings: Settings, generation: Generation, **values: Any) -> set[str]
 
 
 @pytest.fixture(scope="module")
-def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
-    settings = write(tmp_path_factory.mktemp("declared"))
+def server() -> Iterator[PostgresServer]:
+    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
+        yield running
+        close_servers()
+
+
+@pytest.fixture(scope="module", params=["files", "postgresql"])
+def settings(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Settings:
+    in_server = request.param == "postgresql"
+    storage = request.getfixturevalue("server").url if in_server else ""
+    settings = write(tmp_path_factory.mktemp("declared"), storage=storage)
     publish(settings, DOCS)
     return settings
 
 
 @pytest.fixture(scope="module")
-def generation(settings: Settings) -> Iterator[Generation]:
-    with opened(settings, DOCS) as generation:
+def generation(settings: Settings) -> Iterator[Index]:
+    store = store_of(settings, DOCS)
+    current = store.current()
+    assert current
+    with store.files.open(current) as generation:
         yield generation
 
 
@@ -124,7 +143,7 @@ RUN, STAGE, CARDS, HTML, PLAIN = sorted(FILES, key=list(FILES).index)
     ],
 )
 def test_every_origin_and_type_is_found_exactly(
-    settings: Settings, generation: Generation, values: dict[str, Any], paths: set[str]
+    settings: Settings, generation: Index, values: dict[str, Any], paths: set[str]
 ) -> None:
     assert found(settings, generation, **values) == paths
 

@@ -26,7 +26,6 @@ from nornweave.retrieval.search import search
 from nornweave.settings import Bm25Settings, FieldWeights, PlanSettings, StorageSettings
 from nornweave.store.corpus import DuckDBStore
 from nornweave.store.generation import Generation
-from nornweave.store.samples import indexed_documents
 from nornweave.text import analyzer
 from nornweave.text.index_fields import asked_keys
 from nornweave.types import Domain, Span
@@ -95,7 +94,7 @@ def numbers(generation: Generation) -> np.ndarray:
 
 def place(generation: Generation, path: str, words: str) -> Span:
     """Return where a document has these words."""
-    text = indexed_documents(generation, path)[0].document.text
+    text = generation.indexed_documents(path)[0].document.text
     start = text.index(words)
     return Span(start, start + len(words))
 
@@ -322,7 +321,7 @@ def test_a_hidden_message_is_hidden_where_later_messages_remember_it(tmp_path: P
     (tmp_path / "chat/ops.log").write_text("\n".join(lines), encoding="utf-8")
     publish(configured, Domain.CONVERSATIONS)
     with opened(configured, Domain.CONVERSATIONS) as generation:
-        chunks = indexed_documents(generation, "ops.log")[0].chunks
+        chunks = generation.indexed_documents("ops.log")[0].chunks
         quoting = [number for number, chunk in chunks if "failover" in chunk.context]
         assert quoting
         encoder = Remembering(64)

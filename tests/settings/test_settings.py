@@ -59,7 +59,10 @@ def test_the_environment_wins(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sourcs: []", ["'sourcs'", "[]", "data_dir, domains, evaluation, feedback, fusion, sources"]),
+        (
+            "sourcs: []",
+            ["'sourcs'", "[]", "data_dir, domains, evaluation, feedback, fusion, publish, replica_of, sources"],
+        ),
         ("sources: [{id: Pay, domain: code, type: files, path: x}]", ["sources.0.id", "'Pay'", "[a-z0-9-]+"]),
         ("sources: [{id: a, domain: cod, type: files, path: x}]", ["sources.0.domain", "'cod'", "'conversations'"]),
         ("sources: [{id: a, domain: code, type: file, path: x}]", ["sources.0.type", "'file'", "'stackexchange'"]),

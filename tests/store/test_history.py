@@ -1,26 +1,35 @@
-"""The history of evaluations: kept, read while it is written, whole after a kill, said to be damaged when it is."""
+"""The history of evaluations: kept, read while it is written, whole after a kill, said to be damaged when it is.
+
+What both stores promise is tested over a file and over a real PostgreSQL server.
+"""
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
 import pytest
+from postgres_server import PostgresServer, postgres_server
 from waiting import HANGS_S, SOON_S
 
 from nornweave.errors import StoreError
+from nornweave.quality.history import KEEP_VALUES, EvaluationHistory
 from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
 from nornweave.store import history as history_module
-from nornweave.store.history import KEEP_VALUES, EvaluationHistory
+from nornweave.store.history import HistoryFile
+from nornweave.store.postgresql.history import PostgresHistory
+from nornweave.store.postgresql.server import close_servers, server_of
 
+NUMBERS = itertools.count()
 ROOT = Path(__file__).parents[2]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FUSED = ("fused", "RR@10")
@@ -35,8 +44,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from test_history import evaluation, values_of
-from nornweave.store.history import EvaluationHistory
-history = EvaluationHistory(Path(sys.argv[1]))
+from nornweave.store.history import HistoryFile
+history = HistoryFile(Path(sys.argv[1]))
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):
     written = evaluation(f"{sys.argv[2]}-{number}", at=datetime.now(UTC))
@@ -85,13 +94,29 @@ def names(history: EvaluationHistory, **asked: str | int) -> list[str]:
     return [one.evaluation_id for one in history.evaluations(**asked)]  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def history(tmp_path: Path) -> EvaluationHistory:
-    return EvaluationHistory(tmp_path)
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
+        yield running
+        close_servers()
+
+
+@pytest.fixture(params=["file", "postgresql"])
+def history(request: pytest.FixtureRequest, tmp_path: Path) -> EvaluationHistory:
+    if request.param == "file":
+        return HistoryFile(tmp_path)
+    running: PostgresServer = request.getfixturevalue("server")
+    return PostgresHistory(server_of(running.url, f"history_{next(NUMBERS)}"))
+
+
+def test_nothing_is_recorded_before_anything_is_measured(history: EvaluationHistory) -> None:
+    history.record([])
+    assert history.evaluations(domain="code") == ()
+    assert history.values("anything") == {}
 
 
 def test_before_anything_is_measured_it_is_empty_and_makes_no_file(tmp_path: Path) -> None:
-    history = EvaluationHistory(tmp_path / "none")
+    history = HistoryFile(tmp_path / "none")
 
     assert history.evaluations() == ()
     assert history.values("anything") == {}
@@ -154,6 +179,7 @@ def test_the_newest_come_first_and_every_filter_narrows(history: EvaluationHisto
     assert names(history, domain="code", set_name="golden", scope="domain", generation="gen-000001") == ["0"]
     assert names(history, domain="conversations") == []
     assert names(history, domain="' or true --") == []
+    assert names(history, domain="\0") == []
 
 
 def test_at_the_same_moment_the_id_decides(history: EvaluationHistory) -> None:
@@ -205,10 +231,12 @@ def test_the_view_says_which_generation_commit_and_plan_gave_which_value(
 ) -> None:
     keep(history, evaluation("one"))
 
-    with duckdb.connect(str(tmp_path / "history.duckdb"), read_only=True) as connection:
-        rows = connection.execute(
-            'select generation, "commit", plan, "set", query, measure, "value" from history order by query'
-        ).fetchall()
+    said = 'select generation, "commit", plan, "set", query, measure, "value" from history order by query'
+    if isinstance(history, PostgresHistory):
+        rows = history._server.rows(said)
+    else:
+        with duckdb.connect(str(tmp_path / "history.duckdb"), read_only=True) as connection:
+            rows = connection.execute(said).fetchall()
     assert rows == [
         ("gen-000001", "0.1.0+abc", "configured", "golden", "q0", "RR@10", 0.0),
         ("gen-000001", "0.1.0+abc", "configured", "golden", "q1", "RR@10", 1 / 7),
@@ -230,7 +258,7 @@ def writer(folder: Path, name: str, count: int) -> subprocess.Popen[str]:
 
 
 def test_two_processes_write_while_one_reads(tmp_path: Path) -> None:
-    history = EvaluationHistory(tmp_path)
+    history = HistoryFile(tmp_path)
     writers = [writer(tmp_path, name, 5) for name in ("a", "b")]
     seen = 0
     while any(one.poll() is None for one in writers):
@@ -280,7 +308,7 @@ def test_a_writer_that_is_killed_leaves_what_it_had_recorded(tmp_path: Path, del
     process.send_signal(signal.SIGKILL)
     told = process.communicate()[0].split()
 
-    history = EvaluationHistory(tmp_path)
+    history = HistoryFile(tmp_path)
     found = names(history, limit=1000)
     assert len(told) <= len(found) <= len(told) + 1
     assert all(len(history.values(name)[FUSED]) == 300 for name in found[:KEEP_VALUES])
@@ -291,7 +319,7 @@ def test_a_writer_that_is_killed_leaves_what_it_had_recorded(tmp_path: Path, del
 
 def test_what_a_writer_left_that_was_killed_while_it_made_the_file_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / ".history.duckdb.new").write_bytes(b"\0" * 100)
-    history = EvaluationHistory(tmp_path)
+    history = HistoryFile(tmp_path)
 
     assert history.evaluations() == ()
     keep(history, evaluation("one"))
@@ -303,7 +331,7 @@ def test_a_file_that_stays_open_elsewhere_is_waited_for_and_then_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(history_module, "WAIT_S", 0.3)
-    history = EvaluationHistory(tmp_path)
+    history = HistoryFile(tmp_path)
     keep(history, evaluation("one"))
 
     with duckdb.connect(str(tmp_path / "history.duckdb")):
@@ -343,7 +371,7 @@ def test_a_damaged_file_is_an_error_at_once_that_says_what_to_do(
 ) -> None:
     monkeypatch.setattr(history_module, "WAIT_S", HANGS_S)
     folder = tmp_path / "locks of Connection Error"
-    history = EvaluationHistory(folder)
+    history = HistoryFile(folder)
     keep(history, evaluation("one"))
     damage(folder / "history.duckdb")
     started = time.monotonic()
@@ -362,4 +390,4 @@ def test_a_folder_that_cannot_be_made_is_an_error_of_the_store(tmp_path: Path) -
     (tmp_path / "file").write_text("in the way")
 
     with pytest.raises(StoreError, match="cannot be written"):
-        keep(EvaluationHistory(tmp_path / "file" / "evaluations"), evaluation("one"))
+        keep(HistoryFile(tmp_path / "file" / "evaluations"), evaluation("one"))

@@ -13,7 +13,6 @@ from evals.access.corpora import SOURCES, Written, published
 from nornweave.access.viewer import ANYONE, OPERATOR, Viewer
 from nornweave.errors import StoreError
 from nornweave.store.generation import Generation
-from nornweave.store.samples import chunk_places, document_texts, indexed_documents
 from nornweave.store.serving import ServedGeneration
 from nornweave.store.visibility import MOST_VISIBILITIES
 
@@ -32,8 +31,13 @@ DECIDED = {
         "dense", "document_frequencies", "sparse", "paired", "named", "holding", "within", "contents",
         "containing", "paths", "chunks", "chunk", "document", "seen_places", "sees_document",
         "value_counts", "unread_values", "served_documents", "sources_of",
+        "chunk_places", "document_texts", "indexed_documents", "sparse_with", "term_weights", "average_length",
     },
     "of numbers that a masked operation returned": {"similarities", "vectors"},
+    "for the index over several shards, which masks": {
+        "chunk_documents", "document_places", "field_values", "unread_rows", "lengths", "lengths_for",
+        "shard_seen_by", "write_weights", "use_weights",
+    },
     "the same for everybody": {"built_at", "close", "part", "seen_by", "restricted_documents"},
 }  # fmt: skip
 
@@ -86,10 +90,10 @@ def test_hidden_chunks_are_in_no_answer(generation: Generation) -> None:
 
 def test_samples_for_evaluations_are_of_the_visible_part(generation: Generation) -> None:
     seen = generation.seen_by(STAFF)
-    assert {place.path for place in chunk_places(seen)} == {"a.md", "b.md"}
-    assert len(document_texts(seen, range(5))) == 2
-    assert indexed_documents(seen, "c.md") == ()
-    assert len(indexed_documents(generation, "c.md")) == 1
+    assert {place.path for place in seen.chunk_places()} == {"a.md", "b.md"}
+    assert len(seen.document_texts(range(5))) == 2
+    assert seen.indexed_documents("c.md") == ()
+    assert len(generation.indexed_documents("c.md")) == 1
 
 
 def test_viewers_who_may_see_the_same_share_a_mask(generation: Generation) -> None:

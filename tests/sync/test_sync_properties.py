@@ -65,11 +65,11 @@ class RefuseAll:
 class SyncMachine(RuleBasedStateMachine):
     """Documents come, change, break and go, syncs run and are killed; the published index always tells the truth."""
 
-    @initialize()
-    def start(self) -> None:
+    @initialize(shards=st.sampled_from([1, 1, 3]))
+    def start(self, shards: int) -> None:
         self.folder = Path(tempfile.mkdtemp())
         self.source = MemorySource()
-        self.parts = memory_parts(self.folder, self.source)
+        self.parts = memory_parts(self.folder, self.source, shards=shards)
         self.expected: dict[str, str] = {}
         self.published: dict[str, str] | None = None
 
@@ -126,8 +126,7 @@ class SyncMachine(RuleBasedStateMachine):
             _raise_if(step == "embed")
             candidate = running.build().candidate
             if candidate:
-                file = self.parts.store.files.build_path(candidate.generation)
-                left_behind[file] = file.read_bytes()
+                left_behind = {file: file.read_bytes() for file in self.parts.store.files.folder.glob(".build-*")}
             raise Killed
         for file, content in left_behind.items():  # a killed process removes nothing
             file.write_bytes(content)

@@ -13,10 +13,10 @@ kept as (
   semi join shared using (key)
 )
 select distinct
-  a.domain_no as first_domain,
+  a.shard_no as first_shard,
   a.chunk_no as first_chunk,
   a.position as first_position,
-  b.domain_no as second_domain,
+  b.shard_no as second_shard,
   b.chunk_no as second_chunk,
   b.position as second_position
 from kept a

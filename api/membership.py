@@ -1,0 +1,74 @@
+"""``serve --agent D`` with ``REGISTRY_URL``: the agent offers itself to another server while it is served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+import httpx
+
+from api.auth import service_token
+from nornweave.errors import ConfigError
+from nornweave.remote_agents.membership import Membership, Offer, heartbeat_interval, registry_address
+from nornweave.remote_agents.records import RemoteState
+from nornweave.settings import Settings
+from nornweave.settings.addresses import checked_server
+from nornweave.types import Domain
+
+LOOKED_AT_WITHIN_S = 2.0
+ACCEPTED = ["timeout_ms", "expand", "rerank", "explain", "now"]
+
+
+def membership(settings: Settings, agent: Domain | None, url: str, environment: Mapping[str, str]) -> Membership | None:
+    """Return what registers an agent that is served alone; ``None`` where no registry is named.
+
+    Args:
+        settings: what is served.
+        agent: which domain.
+        url: at which this machine serves it; ``AGENT_URL`` is another one by which the registry reaches it.
+        environment: holds ``REGISTRY_URL`` and the token for it.
+
+    Raises:
+        ConfigError: an address or the interval is wrong; or all domains are served.
+    """
+    registry = registry_address(environment)
+    if registry is None:
+        return None
+    if agent is None:
+        raise ConfigError("REGISTRY_URL: only an agent that is served alone registers; add --agent, or unset it")
+    configured = settings.domains[agent]
+    stated = environment.get("AGENT_URL", "").strip()
+    if not stated and urlsplit(url).hostname in {"0.0.0.0", "::"}:  # noqa: S104 - to be refused
+        raise ConfigError(f"AGENT_URL: not set, and {url} is no address to be reached at; say which one is")
+    try:
+        own = checked_server(stated or url)
+    except ValueError as error:
+        raise ConfigError(f"AGENT_URL: {error}") from error
+    token = environment.get("NORNWEAVE_REGISTRATION_TOKEN", "").strip() or service_token(environment)
+    offer = Offer(
+        registry=registry,
+        token=token,
+        agent_id=configured.agent_id,
+        domain_id=agent.value,
+        url=own,
+        capabilities={
+            "filters": [each.key for each in configured.filters],
+            "accepts": list(ACCEPTED),
+            "description": configured.description[:1_000],
+        },
+        interval_s=heartbeat_interval(environment),
+    )
+    return Membership(offer, lambda: state_of(url, agent, service_token(environment)))
+
+
+def state_of(url: str, agent: Domain, token: str | None) -> RemoteState:
+    """Ask the serving processes how the agent is; one that does not answer is starting."""
+    headers = {"authorization": f"Bearer {token}"} if token else {}
+    with suppress(httpx.HTTPError, ValueError, KeyError, TypeError):
+        address = f"{url.rstrip('/')}/agents/{agent.value}/health"
+        answer = httpx.get(address, headers=headers, timeout=LOOKED_AT_WITHIN_S, trust_env=False)
+        if answer.status_code in {401, 403}:  # no token of its own: access decides who asks, and it does answer
+            return RemoteState.READY
+        return RemoteState(str(answer.json()["state"]).replace("OFFLINE", "STOPPED"))
+    return RemoteState.STARTING

@@ -1,0 +1,106 @@
+"""``/agents/register``: agents of other machines join, give signs of life, and leave."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Response
+
+from api.errors import ProblemError
+from api.openapi import problem_responses
+from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
+from api.schemas import json_response
+from api.state import Served, Serving
+from nornweave.errors import ConflictingAgentError
+from nornweave.remote_agents.directory import RemoteAgents
+from nornweave.remote_agents.records import RemoteState
+from nornweave.settings.addresses import checked_server
+
+router = APIRouter(tags=["agents"], responses=problem_responses(401, 403, 404, 421, 422, 500, 503))
+# Of those that read a body.
+_BODY = problem_responses(400, 413, 415)
+
+# Two signs of life may be lost.
+BEATS_PER_LEASE = 3
+
+AgentName = Annotated[str, Path(max_length=64, description="As it registered.", examples=["pg-docs"])]
+
+
+@router.post(
+    "/agents/register",
+    response_model=LeaseDocument,
+    responses={
+        201: {"model": LeaseDocument, "description": "It was not known at this address"},
+        **_BODY,
+        **problem_responses(409),
+    },
+)
+async def register(body: RegistrationBody, serving: Served) -> Response:
+    """Let an agent of another machine join, at an address that `agents.allow` names.
+
+    Questions are asked of it like of those here, for as long as it gives signs of life. Once more renews the lease.
+    """
+    remote = _registry(serving)
+    capabilities = body.capabilities.model_dump(mode="json")
+
+    def join() -> bool:
+        remote.check_allowed(body.url)
+        return remote.registry.register(body.agent_id, body.domain_id, body.url, capabilities, body.state)
+
+    try:
+        is_new = await serving.writing.run(join)
+    except ConflictingAgentError as error:
+        raise ProblemError(409, str(error), kind="agent-refused") from error
+    remote.changed()
+    return json_response(_lease(remote, body.agent_id, body.url, body.state), 201 if is_new else 200)
+
+
+@router.post("/agents/{agent_id}/heartbeat", response_model=LeaseDocument, responses=_BODY)
+async def heartbeat(agent_id: AgentName, body: HeartbeatBody, serving: Served) -> Response:
+    """Renew an agent's lease; 404 asks it to register again."""
+    remote = _registry(serving)
+    known = await serving.writing.run(lambda: remote.registry.beat(agent_id, body.url, body.state))
+    if not known:
+        raise ProblemError(404, f"no agent {agent_id!r} is registered there; register again", kind="agent-unknown")
+    remote.changed()
+    return json_response(_lease(remote, agent_id, body.url, body.state))
+
+
+@router.delete("/agents/{agent_id}", response_model=RemovedDocument)
+async def deregister(
+    agent_id: AgentName,
+    serving: Served,
+    url: Annotated[str | None, Query(max_length=2_000, description="Only this address.")] = None,
+) -> Response:
+    """Let an agent leave; once more changes nothing."""
+    remote = _registry(serving)
+    try:
+        address = None if url is None else checked_server(url)
+    except ValueError as error:
+        raise ProblemError(422, f"url: {error}") from error
+    removed = await serving.writing.run(lambda: remote.registry.remove(agent_id, address))
+    remote.changed()
+    return json_response({"agent_id": agent_id, "removed": removed})
+
+
+def _registry(serving: Serving) -> RemoteAgents:
+    """Return where agents register.
+
+    Raises:
+        ProblemError: 403, the caller may not register agents; 404, none can join.
+    """
+    remote = serving.engine.registry()
+    if remote is None:
+        raise ProblemError(404, "no agents can join here; 'agents.allow' of the configuration names where they may be")
+    return remote
+
+
+def _lease(remote: RemoteAgents, agent_id: str, url: str | None, state: RemoteState | None) -> LeaseDocument:
+    lease_s = remote.registry.lease_s
+    return {
+        "agent_id": agent_id,
+        "url": url,
+        "state": state.value if state else None,
+        "lease_s": lease_s,
+        "heartbeat_interval_s": round(lease_s / BEATS_PER_LEASE, 3),
+    }

@@ -1,0 +1,98 @@
+"""``nornweave serve --from``: follow a publisher's object store and serve what it publishes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from nornweave.cli.options import messages
+from nornweave.errors import ConfigError, DomainBusyError, PublicationError
+from nornweave.files.private_folder import keep_private
+from nornweave.object_store import ObjectStore
+from nornweave.publication.follower import POLL_S, Follower, follow_in_background
+from nornweave.settings import PublishSettings, Settings, load_settings
+from nornweave.store.lock import WriterLock
+
+# Longer than it takes to learn that nothing changed, or to bring what is small.
+FIRST_LOOK_S = 5.0
+
+
+@contextmanager
+def replica(url: str, data_dir: Path | None, config: Path, *, renews: bool) -> Iterator[Follower]:
+    """Follow a store while in the context; give the follower, which knows the settings to serve with.
+
+    Args:
+        url: of the store.
+        data_dir: where the copy is kept; below the user's cache folder unless given.
+        config: a configuration of this machine, if there is one: of it `access` counts, and how the store is reached.
+        renews: whether who serves takes over other settings while it runs.
+
+    Raises:
+        ConfigError: the address is none, or another process uses the folder.
+        PublicationError: the client of the store is not installed, or lacks what the address needs.
+    """
+    local = load_settings(config) if config.exists() else None
+    store = ObjectStore(_store_settings(url, local))
+    folder = data_dir or default_folder(store.url)
+    keep_private(folder, folder / "nornweave.yaml")
+    try:
+        with WriterLock(folder / "replica.lock", purpose="replica"):
+            follower = Follower(store, folder, _access(local), renews=renews)
+            _wait(follower.prepare, store.url)
+            end = follow_in_background(follower)
+            try:
+                if not follower.has_looked.wait(FIRST_LOOK_S):
+                    _say(f"{store.url}: what is published there is still on its way; what is here answers meanwhile")
+                yield follower
+            finally:
+                end()
+    except DomainBusyError as error:
+        raise ConfigError(
+            f"{folder}: another replica uses it; name another folder with --data-dir ({error})"
+        ) from error
+
+
+def default_folder(url: str) -> Path:
+    """Return where the copy of a store is kept, once per user and machine."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "nornweave" / "replicas" / hashlib.sha256(url.encode()).hexdigest()[:16]
+
+
+def _store_settings(url: str, local: Settings | None) -> PublishSettings:
+    stated = local.publish.model_dump() if local and local.publish else {}
+    try:
+        return PublishSettings.model_validate({**stated, "url": url})
+    except ValidationError as error:
+        problem = error.errors(include_input=False)[0]
+        raise ConfigError(f"--from: {problem['msg'].removeprefix('Value error, ')}") from error
+
+
+def _access(local: Settings | None) -> Mapping[str, Any] | None:
+    return local.access.model_dump(mode="json", exclude_none=True) if local and local.access else None
+
+
+def _wait(prepare: Callable[[], bool], url: str) -> None:
+    """Wait until the publisher has said how to answer; say why, once for each reason."""
+    said = None
+    while True:
+        try:
+            if prepare():
+                return
+            reason = f"{url}: nothing is published there yet"
+        except PublicationError as error:
+            reason = str(error)
+        if reason != said:
+            _say(f"{reason}; waiting")
+            said = reason
+        time.sleep(POLL_S)
+
+
+def _say(text: str) -> None:
+    messages.print(text, soft_wrap=True)

@@ -1,0 +1,64 @@
+"""The Celery application: what is queued, and how long it may take.
+
+Messages are JSON and nothing else: a message can name a batch, never a function or a model. A message is acknowledged
+when its batch is stored, so that a worker that is killed loses none: the broker hands it to another after
+``VISIBILITY_S``. A batch that ends the process which encodes it, or takes longer than ``LIMIT_S``, is not handed on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nornweave.cluster.extras import workers_extra
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+ENCODE = "nornweave.encode"
+ENCODING_QUEUE = "nornweave-encoding"
+LIMIT_S = 120
+VISIBILITY_S = 180
+"""Longer than a batch may take: Redis hands a message that is not acknowledged to somebody else after that."""
+CONNECT_S = 3.0
+EXPIRES_S = 3_600
+
+
+def keep_logging() -> None:
+    """Leave logging as the command line has set it up; Celery would put its own level and form over it."""
+    from celery.signals import setup_logging
+
+    setup_logging.connect(_keep, weak=False)
+
+
+def _keep(**_: object) -> None:
+    """Do nothing: that somebody listens is what counts."""
+
+
+def celery_app(broker: str) -> Celery:
+    """Return the application on a broker."""
+    with workers_extra():
+        from celery import Celery
+    app = Celery("nornweave", broker=broker, set_as_current=False)
+    app.conf.update(
+        task_serializer="json",
+        accept_content=["json"],
+        result_backend=None,
+        task_ignore_result=True,
+        task_acks_late=True,
+        task_reject_on_worker_lost=False,
+        task_acks_on_failure_or_timeout=True,
+        task_time_limit=LIMIT_S,
+        task_default_queue=ENCODING_QUEUE,
+        task_create_missing_queues=True,
+        worker_prefetch_multiplier=1,
+        worker_send_task_events=False,
+        worker_enable_remote_control=False,
+        broker_connection_retry_on_startup=True,
+        broker_connection_max_retries=None,
+        broker_connection_timeout=CONNECT_S,
+        broker_transport_options={"visibility_timeout": VISIBILITY_S, "socket_connect_timeout": CONNECT_S},
+        task_publish_retry=False,
+        worker_hijack_root_logger=False,
+        worker_redirect_stdouts=False,
+    )
+    return app

@@ -1,0 +1,81 @@
+"""A worker: takes batches from the broker, encodes them and stores the vectors."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+
+from nornweave.cluster.app import ENCODE, ENCODING_QUEUE, celery_app, keep_logging
+from nornweave.cluster.batches import forget_old, receive_texts, store_vectors
+from nornweave.errors import EncoderError, PublicationError
+from nornweave.models.encoders.port import Encoder
+from nornweave.object_store import ObjectStore
+
+log = logging.getLogger(__name__)
+
+Encoders = Callable[[str, str], Encoder]
+"""Domain, version of the vectors that are wanted → encoder, as this machine's settings name it."""
+
+
+def encode_batch(
+    encoders: Encoders, objects: ObjectStore, *, domain: str, encoder: str, key: str, texts: Sequence[str] | None
+) -> str:
+    """Encode one batch unless its vectors are there; return what was done.
+
+    Raises:
+        EncoderError: this machine's settings give the domain another encoder.
+        PublicationError: object storage cannot be reached.
+    """
+    batch = receive_texts(objects, encoder, key, texts)
+    if batch is None:
+        return "refused: the texts are not those of the key"
+    if objects.look(batch.result_key):
+        return "done before"
+    own = encoders(domain, encoder)
+    if own.version != encoder:
+        raise EncoderError(
+            f"domain {domain!r}: a batch wants vectors of {encoder!r}, this worker has {own.version!r}; give both "
+            "machines the same version and the same embedding settings (embedding.precision)"
+        )
+    written = store_vectors(objects, batch, own.encode(batch.texts))
+    return "encoded" if written else "encoded, but somebody else was faster"
+
+
+def run_worker(
+    broker: str, objects: ObjectStore, encoders: Encoders, *, name: str, processes: int = 1, queues: Sequence[str] = ()
+) -> int:
+    """Work until the process is told to end; SIGTERM finishes the batch in hand first. Return the exit code."""
+    app = celery_app(broker)
+    keep_logging()
+
+    @lru_cache(maxsize=1)
+    def forget_once() -> None:
+        # Here, in a process of the pool: the store's client starts threads with its first request, and a fork has none.
+        try:
+            forget_old(objects)
+        except PublicationError as error:
+            log.warning("%s", error)
+
+    def encode(domain: str, encoder: str, key: str, texts: list[str] | None = None) -> None:
+        try:
+            outcome = encode_batch(encoders, objects, domain=domain, encoder=encoder, key=key, texts=texts)
+        except (EncoderError, PublicationError) as error:
+            log.warning("batch %s of %s: %s", key, domain, error)
+        else:
+            log.info("batch %s of %s: %s", key, domain, outcome)
+        forget_once()
+
+    app.task(encode, name=ENCODE)
+    worker = app.Worker(
+        hostname=f"{name}@{socket.gethostname()}",
+        concurrency=processes,
+        pool="prefork",
+        queues=list(queues) or [ENCODING_QUEUE],
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)

@@ -1,0 +1,185 @@
+"""Texts encoded by workers in processes of their own, over a real broker."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from redis_server import RedisServer
+from waiting import HANGS_S, until
+from worker_process import WorkerProcess, write_config
+
+from nornweave.cluster.app import ENCODING_QUEUE, celery_app
+from nornweave.cluster.batches import TextBatch, split, store_vectors, take_vectors
+from nornweave.cluster.encoder import CeleryQueue, DistributedEncoder
+from nornweave.errors import EncoderError
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.object_store import ObjectStore
+from nornweave.settings.object_store import ObjectStoreSettings
+
+pytestmark = pytest.mark.slow
+TEXTS = [f"text number {number} about {'refunds ' * (number % 7)}" for number in range(300)]
+
+
+class CountingEncoder(HashEncoder):
+    """The encoder of the sync; counts what is encoded there."""
+
+    here = 0
+
+    def encode(self, texts, *, progress=None):
+        self.here += len(texts)
+        return super().encode(texts, progress=progress)
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> ObjectStore:
+    return ObjectStore(ObjectStoreSettings(url=f"file://{tmp_path}/objects"))
+
+
+@pytest.fixture
+def workers() -> Iterator[list[WorkerProcess]]:
+    started: list[WorkerProcess] = []
+    yield started
+    for worker in started:
+        worker.kill()
+
+
+def distributed(broker: RedisServer, objects: ObjectStore, *, patience_s: float = HANGS_S) -> DistributedEncoder:
+    return DistributedEncoder(
+        local=CountingEncoder(64),
+        domain="documentation",
+        queue=CeleryQueue(broker.url),
+        objects=objects,
+        batch=16,
+        patience_s=patience_s,
+    )
+
+
+def start(workers: list[WorkerProcess], tmp_path: Path, name: str, broker: RedisServer, objects: ObjectStore) -> None:
+    workers.append(WorkerProcess(write_config(tmp_path / name, broker=broker.url, objects=objects.url)))
+
+
+def test_two_workers_encode_what_one_machine_would_have(broker, objects, workers, tmp_path):
+    for name in ("one", "two"):
+        start(workers, tmp_path, name, broker, objects)
+    encoder, told = distributed(broker, objects), []
+
+    vectors = encoder.encode(TEXTS, progress=told.append)
+
+    assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
+    assert encoder.local.here == 0
+    assert told[-1] == len(TEXTS)
+    assert told == sorted(told)
+
+
+def test_a_killed_worker_loses_no_batch(broker, objects, workers, tmp_path):
+    start(workers, tmp_path, "one", broker, objects)
+    encoder, killed = distributed(broker, objects, patience_s=0.5), []
+
+    def kill_then_start_another(done: int) -> None:
+        if not killed:
+            killed.append(done)
+            workers[0].kill()
+            start(workers, tmp_path, "two", broker, objects)
+
+    vectors = encoder.encode(TEXTS, progress=kill_then_start_another)
+
+    assert killed
+    assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
+
+
+def test_without_a_worker_the_sync_encodes_itself_and_says_so(broker, objects, caplog):
+    encoder = distributed(broker, objects, patience_s=0.1)
+    with caplog.at_level(logging.WARNING):
+        vectors = encoder.encode(TEXTS)
+    assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
+    assert "no worker has returned a batch for 0.1 s" in caplog.text
+
+
+def test_a_broker_that_is_down_delays_nothing(broker, objects, caplog):
+    broker.kill()
+    encoder = distributed(broker, objects)  # whoever waited for a worker would wait for minutes
+    with caplog.at_level(logging.WARNING):
+        vectors = encoder.encode(TEXTS)
+    assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
+    assert encoder.local.here == len(TEXTS)
+    assert caplog.text.count("the broker cannot be reached") == 1
+
+
+def test_workers_come_back_after_the_broker_was_killed(broker, objects, workers, tmp_path):
+    start(workers, tmp_path, "one", broker, objects)
+    assert distributed(broker, objects).encode(TEXTS[:16]).shape == (16, 64)
+    broker.kill()
+    broker.start()
+    encoder = distributed(broker, objects)
+
+    vectors = encoder.encode(TEXTS)
+
+    assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
+    assert encoder.local.here == 0
+
+
+def test_a_batch_that_is_there_is_not_encoded_again(broker, objects, workers, tmp_path):
+    (batch,) = split(HashEncoder(64).version, TEXTS[:10], 16)
+    store_vectors(objects, batch, np.ones((10, 64), dtype=np.float32))  # no encoder returns these
+    start(workers, tmp_path, "one", broker, objects)
+
+    vectors = distributed(broker, objects).encode(TEXTS[:10])
+
+    assert np.array_equal(vectors, np.ones((10, 64)))
+
+
+def test_large_texts_travel_as_an_object(broker, objects, workers, tmp_path):
+    start(workers, tmp_path, "one", broker, objects)
+    texts = [f"{number} " + "é\ud800 long " * 3_000 for number in range(20)]
+    encoder = distributed(broker, objects)
+    assert np.array_equal(encoder.encode(texts), HashEncoder(64).encode(texts))
+    assert encoder.local.here == 0
+    assert any(one.key.endswith(".json") for one in objects.list("encodings"))
+
+
+def test_a_damaged_result_is_encoded_again(objects):
+    (batch,) = split("hash:64:1", TEXTS[:4], 16)
+    store_vectors(objects, batch, HashEncoder(64).encode(batch.texts))
+    stored = bytearray(objects.read(batch.result_key).content)
+    stored[-1] ^= 1
+    objects.remove(batch.result_key)
+    objects.create(batch.result_key, bytes(stored))
+
+    assert take_vectors(objects, batch, 64) is None
+    assert store_vectors(objects, batch, HashEncoder(64).encode(batch.texts))
+    assert take_vectors(objects, batch, 64) is not None
+
+
+def test_a_message_that_is_not_json_is_not_read(broker, objects, workers, tmp_path):
+    start(workers, tmp_path, "one", broker, objects)
+    app = celery_app(broker.url)
+    app.conf.update(task_serializer="pickle", accept_content=["pickle", "json"])
+    app.send_task("nornweave.encode", kwargs={"domain": "documentation"}, queue=ENCODING_QUEUE)
+    until(lambda: "Refusing to deserialize" in workers[0].text() or "ContentDisallowed" in workers[0].text())
+    assert distributed(broker, objects).encode(TEXTS[:16]).shape == (16, 64)  # and the worker goes on
+
+
+def test_a_worker_with_another_model_refuses_the_batch(objects):
+    from nornweave.cluster.worker import encode_batch
+
+    batch = TextBatch("another model", ("text",))
+    with pytest.raises(EncoderError, match="wants vectors of 'another model', this worker has 'hash:64:1'"):
+        encode_batch(
+            lambda domain, version: HashEncoder(64), objects, domain="code", encoder=batch.encoder, key=batch.key,
+            texts=list(batch.texts),
+        )  # fmt: skip
+
+
+def test_texts_that_are_not_those_of_the_key_are_refused(objects):
+    from nornweave.cluster.worker import encode_batch
+
+    outcome = encode_batch(
+        lambda domain, version: HashEncoder(64), objects, domain="code", encoder="hash:64:1", key="0" * 32,
+        texts=["planted"],
+    )  # fmt: skip
+    assert outcome.startswith("refused")
+    assert not list(objects.list("encodings"))

@@ -1,0 +1,66 @@
+"""What is refused before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from nornweave.cluster.extras import workers_extra
+from nornweave.cluster.wiring import broker_of, distributed, lease_lock, workers_of
+from nornweave.errors import ConfigError
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.settings import Settings, load_settings
+from nornweave.types import Domain
+
+
+def settings_with(tmp_path: Path, **workers: object) -> Settings:
+    file = tmp_path / "nornweave.yaml"
+    file.write_text(yaml.safe_dump({"workers": workers} if workers else {}))
+    return load_settings(file, {})
+
+
+def test_without_workers_everything_stays_on_this_machine(tmp_path):
+    settings, encoder = settings_with(tmp_path), HashEncoder(64)
+    assert distributed(settings, Domain.CODE, encoder) is encoder
+    with pytest.raises(ConfigError, match="key 'workers' is missing"):
+        workers_of(settings)
+
+
+@pytest.mark.parametrize(
+    ("workers", "message"),
+    [
+        ({"objects": "s3://b/p", "broker": "redis://:hidden@h/0"}, "holds a password"),
+        ({"objects": "ftp://b/p"}, "expected an address of s3, gs, az, file"),
+        ({"objects": "s3://b/p", "broker": "http://h"}, "expected an address that begins with redis"),
+        ({"objects": "s3://b/p", "runs": "celery"}, "runs on other machines need leases: true"),
+        ({"objects": "s3://b/p", "runs": "kubernetes", "leases": True}, "belong together"),
+        ({"objects": "s3://b/p", "kubernetes": {"job_image": "nornweave"}}, "belong together"),
+    ],
+)
+def test_wrong_settings_are_named(tmp_path, workers, message):
+    with pytest.raises(ConfigError, match=message) as caught:
+        settings_with(tmp_path, **workers)
+    assert "hidden" not in str(caught.value)
+
+
+def test_a_broker_of_the_environment_comes_first_and_is_not_shown(tmp_path):
+    workers = workers_of(settings_with(tmp_path, objects="s3://b/p", broker="redis://h/0"))
+    assert broker_of(workers, {"NORNWEAVE_BROKER_URL": "amqps://u:hidden@h"}) == "amqps://u:hidden@h"
+    with pytest.raises(ConfigError, match="NORNWEAVE_BROKER_URL: expected") as caught:
+        broker_of(workers, {"NORNWEAVE_BROKER_URL": "http://u:hidden@h"})
+    assert "hidden" not in str(caught.value)
+
+
+def test_leases_need_postgresql(tmp_path, monkeypatch):
+    monkeypatch.delenv("NORNWEAVE_DAGSTER_POSTGRES_URL", raising=False)
+    workers = workers_of(settings_with(tmp_path, objects=f"file://{tmp_path}/objects", leases=True))
+    with pytest.raises(ConfigError, match="needs PostgreSQL; set NORNWEAVE_DAGSTER_POSTGRES_URL"):
+        lease_lock(workers, tmp_path, "sync", 0)
+
+
+def test_a_missing_package_names_what_to_install():
+    message = r"'celery', which is not installed: pip install 'nornweave\[workers\]'"
+    with pytest.raises(ConfigError, match=message), workers_extra():
+        raise ImportError(name="celery")

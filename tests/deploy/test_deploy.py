@@ -1,0 +1,123 @@
+"""The files of ``deploy/``: they start commands that exist, as nobody in particular, with nothing secret in them."""
+
+from __future__ import annotations
+
+import configparser
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+import yaml
+
+from nornweave.cli.main import app
+from nornweave.settings import load_settings
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+OBJECTS = [
+    document
+    for file in sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    for document in yaml.safe_load_all(file.read_text())
+    if document.get("kind") == "Deployment"
+]
+KUBERNETES = yaml.safe_load((DEPLOY / "kubernetes/nornweave.yaml").read_text())
+UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
+OWN = {name: service for name, service in COMPOSE["services"].items() if service["image"] == "nornweave"}
+USER = 10001
+
+
+def containers() -> Iterator[dict[str, Any]]:
+    for deployment in OBJECTS:
+        yield from deployment["spec"]["template"]["spec"]["containers"]
+
+
+def unit(file: Path) -> configparser.SectionProxy:
+    parser = configparser.ConfigParser(strict=False, interpolation=None)
+    parser.optionxform = str  # type: ignore[assignment]
+    parser.read(file)
+    return parser["Service"]
+
+
+def commands() -> list[list[str]]:
+    """Return the arguments of ``nornweave`` everywhere."""
+    of_units = [shlex.split(unit(file)["ExecStart"]) for file in UNITS]
+    return [
+        *(service["command"] for service in OWN.values()),
+        *(container["args"] for container in containers()),
+        *(words[words.index("/etc/nornweave/nornweave.yaml") + 1 :] for words in of_units),
+    ]
+
+
+def test_every_process_is_a_command_that_takes_these_options() -> None:
+    known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert len(commands()) >= 11
+    for name, *options in commands():
+        assert name in known, name
+        known[name].make_context(name, list(options), resilient_parsing=False, parent=None)
+
+
+def test_the_same_processes_are_started_everywhere() -> None:
+    started = {re.sub(r"nornweave-|@?\.service", "", file.name) for file in UNITS}
+    assert set(OWN) == started == {"dagster", "runs", "encoding", "api"}
+    assert {each["name"] for each in containers()} == started - {"runs"}  # a job each
+
+
+def test_kubernetes_jobs_run_as_everything_else_does() -> None:
+    jobs = KUBERNETES["workers"]["kubernetes"]
+    (pod, *_) = [deployment["spec"]["template"]["spec"] for deployment in OBJECTS]
+    (container, *_) = pod["containers"]
+    assert jobs["run_k8s_config"]["pod_spec_config"]["securityContext"] == pod["securityContext"]
+    assert jobs["security_context"] == container["securityContext"]
+    assert jobs["volume_mounts"] == container["volumeMounts"]
+    assert jobs["volumes"] == pod["volumes"]
+    assert {"name": "NORNWEAVE_IMAGE", "value": "nornweave"} in container["env"]
+
+
+def test_nothing_runs_as_root() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    assert re.findall(r"^USER (.*)$", dockerfile, re.MULTILINE)[-1] == f"{USER}:{USER}"
+    assert {service["user"] for service in OWN.values()} == {f"{USER}:{USER}"}
+    for deployment in OBJECTS:
+        context = deployment["spec"]["template"]["spec"]["securityContext"]
+        assert (context["runAsNonRoot"], context["runAsUser"]) == (True, USER)
+    assert {unit(file)["User"] for file in UNITS} == {"nornweave"}
+
+
+def test_images_are_pinned_and_packages_are_locked() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
+    foreign = [each["image"] for each in COMPOSE["services"].values() if each["image"] != "nornweave"]
+    assert len(set(bases)) == 1
+    for image in (*bases, *foreign):
+        assert re.search(r":\S*\d+[.\d-]", image), image
+    assert "--require-hashes --requirement requirements/workers.txt" in dockerfile
+
+
+def test_no_file_holds_a_secret() -> None:
+    for service in COMPOSE["services"].values():
+        for name, value in service.get("environment", {}).items():
+            if re.search("PASSWORD|KEY|TOKEN|AUTH|URL$", name) and name != "AWS_ENDPOINT_URL":
+                assert "${" in value, name
+    assert all(each["envFrom"] == [{"secretRef": {"name": "nornweave"}}] for each in containers())
+
+
+def test_the_api_is_published_on_loopback_alone() -> None:
+    published = [port for service in COMPOSE["services"].values() for port in service.get("ports", [])]
+    assert published == ["127.0.0.1:8082:8082"]
+
+
+def test_the_configuration_is_valid_and_the_same() -> None:
+    settings = load_settings(DEPLOY / "nornweave.yaml", {})
+    assert settings.workers
+    assert settings.workers.runs == "celery"
+    assert settings.publish
+    on_kubernetes = load_settings(DEPLOY / "kubernetes/nornweave.yaml", {})
+    assert on_kubernetes.workers
+    workers = on_kubernetes.workers.model_copy(update={"runs": "celery", "kubernetes": {}})
+    assert on_kubernetes.model_copy(update={"workers": workers, "file": settings.file}) == settings
+    for command in commands():
+        if command[0] == "serve":
+            assert command[2] == settings.publish.url

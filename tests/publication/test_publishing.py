@@ -1,0 +1,211 @@
+"""What publishers may do to each other and to a store, and what they may not."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from publishers import DOCUMENTATION, Publisher, Replica
+from s3_proxy import Call, Proxy
+
+from nornweave.errors import ConfigError, PublicationError
+from nornweave.publication.publishing import publish_after_sync, publish_domains
+from nornweave.views.status import status_document
+
+To = dict[str, object]
+
+
+def test_a_second_publication_of_the_same_generation_writes_nothing(publisher: Publisher, proxy: Proxy) -> None:
+    assert publisher.number() == 1
+    written = proxy.count("PUT", "")
+    assert publisher.number() == 1
+    assert proxy.count("PUT", "") == written
+
+
+def test_of_two_publishers_at_once_one_wins_and_the_other_is_told(
+    publisher: Publisher, tmp_path: Path, publish_to: To, proxy: Proxy
+) -> None:
+    other = Publisher(tmp_path / "other", publish_to)
+
+    def other_first(call: Call) -> Any:
+        if call.method == "PUT" and call.path.endswith("CURRENT"):
+            proxy.fault = None
+            assert other.number(take_over=True) == 1
+        return call.answer()
+
+    proxy.fault = other_first
+    lost = publisher.copy()
+    assert isinstance(lost, str)
+    assert "another publisher published documentation while gen-000001" in lost
+    again = publisher.copy()
+    assert isinstance(again, str)
+    assert "take-over" in again
+    assert publisher.number(take_over=True) == 2
+    overtaken = other.copy()
+    assert isinstance(overtaken, str)
+    assert "another publisher" in overtaken
+
+
+def test_a_publisher_whose_disk_was_lost_goes_on_after_the_number_of_the_store(publisher: Publisher) -> None:
+    publisher.number()
+    publisher.change("A second edition.")
+    assert publisher.number() == 2
+    publisher.lose_disk()
+    assert publisher.change("A third edition.") == "gen-000001"
+    assert publisher.number() == 3
+    assert publisher.change("A fourth edition.") == "gen-000004"
+    assert publisher.number() == 4
+
+
+def test_an_older_generation_is_published_under_a_new_number_without_copying_it(
+    publisher: Publisher, proxy: Proxy, tmp_path: Path, publish_to: To
+) -> None:
+    publisher.number()
+    publisher.change("A mistake.")
+    publisher.number()
+    publisher.files.point_at(publisher.files.all()[0])
+    written = proxy.count("PUT", "objects/") + proxy.count("POST", "objects/")
+    assert publisher.number() == 3
+    assert proxy.count("PUT", "objects/") + proxy.count("POST", "objects/") <= written + 2
+    replica = Replica(tmp_path / "replica", publish_to)
+    assert replica.look() == "gen-000003"
+    assert not any("mistake" in one for one in replica.answers("mistake"))
+
+
+def test_a_pointer_whose_write_was_answered_with_an_error_counts_if_it_was_written(
+    publisher: Publisher, proxy: Proxy
+) -> None:
+    def written_and_lost(call: Call) -> Any:
+        if call.method == "PUT" and call.path.endswith("CURRENT"):
+            call.answer()
+            return None
+        return call.answer()
+
+    proxy.fault = written_and_lost
+    assert publisher.number() == 1
+
+
+def test_who_does_not_remember_a_publication_does_not_publish_it_again(publisher: Publisher) -> None:
+    publisher.number()
+    (publisher.settings.data_dir / "publication" / "documentation.json").unlink()  # killed before it was noted
+    assert publisher.number() == 1
+    publisher.change("Second.")
+    assert publisher.number() == 2
+
+
+def test_an_upload_that_breaks_is_named_in_the_status_and_made_up_for_by_the_next(
+    publisher: Publisher, proxy: Proxy, tmp_path: Path, publish_to: To
+) -> None:
+    publisher.number()
+    replica = Replica(tmp_path / "replica", publish_to)
+    assert replica.look() == "gen-000001"
+    publisher.change("Not copied at first.")
+    proxy.fault = lambda call: None if call.method == "PUT" and call.path.endswith("CURRENT") else call.answer()
+    problem = publish_after_sync(publisher.settings, DOCUMENTATION)
+    assert problem
+    copied = status_document(publisher.settings, DOCUMENTATION)["copy"]
+    assert copied
+    assert (copied["problem"], copied["number"], copied["generation"]) == (problem, 1, "gen-000001")
+    assert "not-a-secret" not in json.dumps(copied)
+    proxy.fault = None
+    assert replica.look() == "gen-000001"
+    assert publish_after_sync(publisher.settings, DOCUMENTATION) is None
+    copied = status_document(publisher.settings, DOCUMENTATION)["copy"]
+    assert copied
+    assert (copied["problem"], copied["number"]) == (None, 2)
+    assert replica.look() == "gen-000002"
+
+
+def test_a_store_that_fails_does_not_fail_the_sync(publisher: Publisher, proxy: Proxy) -> None:
+    proxy.fault = lambda _: (503, [("Content-Length", "0")], b"")
+    problem = publish_after_sync(publisher.settings, DOCUMENTATION)
+    assert problem
+    assert "503" in problem
+    assert publisher.files.current() == "gen-000001"
+
+
+def test_without_a_store_nothing_is_copied_and_the_command_says_what_is_missing(publisher: Publisher) -> None:
+    publisher.configure(publish=None)
+    assert publish_after_sync(publisher.settings, DOCUMENTATION) is None
+    assert status_document(publisher.settings, DOCUMENTATION)["copy"] is None
+    with pytest.raises(ConfigError, match="publish"):
+        publish_domains(publisher.settings, [DOCUMENTATION])
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("http://bucket/x", "expected an address of s3, gs, az, file"),
+        ("s3://key:secret@bucket/x", "credentials come from the environment"),
+        ("s3:///x", "names no bucket"),
+        ("file://relative/x", "absolute path"),
+        ("file:///srv/../etc", "absolute path"),
+    ],
+)
+def test_an_address_that_is_none_or_holds_a_secret_is_refused(publisher: Publisher, url: str, problem: str) -> None:
+    publisher.configure(publish={"url": url})
+    with pytest.raises(ConfigError, match=problem):
+        _ = publisher.settings
+
+
+# A folder keeps the times of its files, which an S3 server does not let a test set.
+@pytest.fixture
+def folder(tmp_path: Path, publisher: Publisher) -> Path:
+    store = tmp_path / "store"
+    publisher.configure(publish={"url": f"file://{store}", "keep_generations": 1, "grace_hours": 1})
+    return store
+
+
+def _age(folder: Path) -> None:
+    """Make everything in a store two hours older, also what manifests say of themselves."""
+    for file in filter(Path.is_file, folder.rglob("*")):
+        moment = file.stat().st_mtime - 7200
+        os.utime(file, (moment, moment))
+
+
+def _objects(folder: Path) -> set[str]:
+    return {file.name for file in (folder / "objects" / "sha256").iterdir()}
+
+
+def test_what_no_kept_generation_needs_goes_after_the_grace_period_and_not_before(
+    publisher: Publisher, folder: Path
+) -> None:
+    publisher.configure(publish={"url": f"file://{folder}", "keep_generations": 1, "grace_hours": 0.5})
+    publisher.number()
+    first = _objects(folder)
+    publisher.change("Second.")
+    publisher.number()
+    assert first < _objects(folder)  # replaced a moment ago: readers may be at it
+    publisher.configure(publish={"url": f"file://{folder}", "keep_generations": 1, "grace_hours": 0})
+    _age(folder)
+    publisher.change("Third.")
+    assert publisher.number() == 3
+    assert not first & _objects(folder)
+    assert len(_objects(folder)) == 3
+    assert len(list(folder.glob("domains/documentation/manifests/*"))) == 1
+
+
+def test_an_object_that_may_be_about_to_go_is_not_used_again(publisher: Publisher, folder: Path) -> None:
+    publisher.number()
+    publisher.change("Second.")
+    publisher.number()
+    _age(folder)
+    publisher.files.point_at(publisher.files.all()[0])
+    before = _objects(folder)
+    assert publisher.number() == 3
+    added = _objects(folder) - before
+    assert len(added) == 3  # the file, its checksum and its arrays, under names of their own
+    assert all(name.rpartition("-")[0] in before for name in added)
+
+
+def test_a_folder_takes_a_pointer_only_from_who_read_what_it_replaces(publisher: Publisher, folder: Path) -> None:
+    publisher.number()
+    store = publisher.store
+    with pytest.raises(PublicationError, match="somebody else"):
+        store.replace("domains/documentation/CURRENT", b"{}", '"another"')
+    with pytest.raises(PublicationError, match="somebody else"):
+        store.replace("domains/documentation/CURRENT", b"{}", None)
+    assert folder.is_dir()

@@ -1,0 +1,205 @@
+"""Publishers and replicas as users run them: processes that are killed at the worst moments."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from publishers import Publisher, Replica
+from s3_proxy import Call, Proxy
+from waiting import HANGS_S, SOON_S, until
+
+To = dict[str, object]
+pytestmark = pytest.mark.slow
+
+
+@contextmanager
+def _serving(folder: Path, url: object, config: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Run ``nornweave serve --from``; give the process and its address."""
+    with _started(folder, url, config) as process:
+        yield process, _address(process)
+
+
+@contextmanager
+def _started(
+    folder: Path, url: object, config: Path, said: Any = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "nornweave.cli.main", f"--config={config}", "serve", "--from", str(url)]
+    options = ["--data-dir", str(folder), "--port", "0", "--workers", "1", "--json"]
+    process = subprocess.Popen(
+        [*command, *options], stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True
+    )
+    assert process.stdout
+    try:
+        yield process
+    finally:
+        _kill(process)
+        process.stdout.close()
+
+
+def _address(process: subprocess.Popen[str]) -> str:
+    assert process.stdout
+    return str(json.loads(process.stdout.readline())["url"])
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _generation(url: str) -> Any:
+    return httpx.get(f"{url}/ready", timeout=HANGS_S).json()["domains"]["documentation"]["generation"]
+
+
+def _described(url: str) -> str:
+    answer = httpx.get(f"{url}/agents/documentation/describe", timeout=HANGS_S)
+    assert answer.status_code == 200
+    return json.dumps(answer.json()["filters"])
+
+
+def _asked(url: str) -> list[str]:
+    answer = httpx.post(f"{url}/query", json={"query": "edition"}, timeout=HANGS_S).json()
+    return [item["content"] for item in answer["items"]]
+
+
+@pytest.fixture
+def config(tmp_path: Path, publish_to: To) -> Path:
+    """Write what a replica's machine says: how the store is reached."""
+    file = tmp_path / "replica.yaml"
+    file.write_text(json.dumps({"publish": publish_to}), encoding="utf-8")
+    return file
+
+
+def test_three_replicas_follow_while_publisher_and_replica_are_killed(
+    publisher: Publisher, publish_to: To, tmp_path: Path, proxy: Proxy, config: Path
+) -> None:
+    publisher.number()
+    url = publish_to["url"]
+    with (
+        _serving(tmp_path / "one", url, config) as (_, one),
+        _serving(tmp_path / "two", url, config) as (_, two),
+        _serving(tmp_path / "three", url, config) as (third, three),
+    ):
+        until(lambda: all(_generation(each) == "gen-000001" for each in (one, two, three)))
+        _publisher_dies_before_its_pointer(publisher, proxy)
+        assert [_generation(each) for each in (one, two, three)] == ["gen-000001"] * 3
+        _replica_dies_while_it_downloads(publisher, proxy, third)
+        until(lambda: all(_generation(each) == "gen-000002" for each in (one, two)))
+        assert all(any("Second edition" in text for text in _asked(each)) for each in (one, two))
+    with _serving(tmp_path / "three", url, config) as (_, three):
+        until(lambda: _generation(three) == "gen-000002")
+        assert any("Second edition" in text for text in _asked(three))
+
+
+def _publisher_dies_before_its_pointer(publisher: Publisher, proxy: Proxy) -> None:
+    publisher.change("Second edition.")
+    reached, go_on = threading.Event(), threading.Event()
+
+    def held(call: Call) -> Any:
+        if call.method == "PUT" and call.path.endswith("CURRENT"):
+            reached.set()
+            go_on.wait(HANGS_S)
+            return None
+        return call.answer()
+
+    proxy.fault = held
+    command = [sys.executable, "-m", "nornweave.cli.main", f"--config={publisher.file}", "publish"]
+    process = subprocess.Popen(command, text=True, start_new_session=True, stderr=subprocess.DEVNULL)
+    assert reached.wait(HANGS_S)
+    _kill(process)
+    proxy.fault = None
+    go_on.set()
+
+
+def _replica_dies_while_it_downloads(publisher: Publisher, proxy: Proxy, replica: subprocess.Popen[str]) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def held(call: Call) -> Any:
+        if call.method == "GET" and "objects/" in call.path:
+            reached.set()
+            go_on.wait(HANGS_S)
+        return call.answer()
+
+    proxy.fault = held
+    assert publisher.number() == 2
+    assert reached.wait(HANGS_S)
+    _kill(replica)
+    proxy.fault = None
+    go_on.set()
+
+
+def test_a_replica_without_a_copy_waits_for_its_store_and_serves_while_it_is_slow(
+    publisher: Publisher, publish_to: To, tmp_path: Path, proxy: Proxy, config: Path
+) -> None:
+    publisher.number()
+    url, folder, said = publish_to["url"], tmp_path / "one", tmp_path / "said.txt"
+    proxy.fault = lambda _: (503, [("Content-Length", "0")], b"")
+    with said.open("w") as stream, _started(folder, url, config, stream) as process:
+        until(lambda: proxy.count("GET", "WORKSPACE") > 6)  # it has tried more than once
+        assert said.read_text().count("503 Service Unavailable: ; waiting") == 1
+        with _held_objects(proxy) as go_on:
+            address = _address(process)
+            assert "still on its way" in said.read_text()
+            assert httpx.get(f"{address}/ready", timeout=HANGS_S).status_code == 503
+            go_on.set()
+            until(lambda: _generation(address) == "gen-000001")
+
+
+def test_a_replica_with_a_copy_serves_without_its_store_and_takes_over_settings_once_it_is_there(
+    publisher: Publisher, publish_to: To, tmp_path: Path, proxy: Proxy, config: Path
+) -> None:
+    publisher.number()
+    assert Replica(tmp_path / "one", publish_to).look() == "gen-000001"
+    proxy.fault = lambda _: None
+    with _serving(tmp_path / "one", publish_to["url"], config) as (process, address):
+        until(lambda: _generation(address) == "gen-000001")
+        proxy.fault = None
+        domains = json.loads(publisher.file.read_text(encoding="utf-8"))["domains"]
+        domains["documentation"]["filters"] = [{"key": "team", "type": "keyword", "from": ["front_matter.team"]}]
+        publisher.configure(domains=domains)
+        publisher.number()
+        until(lambda: "team" in _described(address))  # every request is answered while the process is replaced
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SOON_S) == 0
+
+
+@contextmanager
+def _held_objects(proxy: Proxy) -> Iterator[threading.Event]:
+    """Let every request for a file wait for an event."""
+    go_on = threading.Event()
+
+    def held(call: Call) -> Any:
+        if call.method == "GET" and "objects/" in call.path:
+            go_on.wait(HANGS_S)
+        return call.answer()
+
+    proxy.fault = held
+    try:
+        yield go_on
+    finally:
+        go_on.set()
+
+
+def test_a_second_replica_in_the_same_folder_is_refused(
+    publisher: Publisher, publish_to: To, tmp_path: Path, config: Path
+) -> None:
+    publisher.number()
+    with _serving(tmp_path / "one", publish_to["url"], config):
+        command = [sys.executable, "-m", "nornweave.cli.main", f"--config={config}", "serve", "--port", "0"]
+        second = subprocess.run(
+            [*command, "--from", str(publish_to["url"]), "--data-dir", str(tmp_path / "one")],
+            capture_output=True, text=True, timeout=HANGS_S, check=False,
+        )  # fmt: skip
+    assert second.returncode == 2
+    assert "another replica uses it" in second.stderr

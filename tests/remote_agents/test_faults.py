@@ -1,0 +1,165 @@
+"""Whatever an agent does, a question is answered by its deadline, and the agent is a coverage gap that says why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from remote_hub import ForeignServer, Hub
+from waiting import GENEROUS_MS, SOON_S, until
+
+Start = Callable[..., ForeignServer]
+Serve = Callable[..., Hub]
+ASKED = {"domains": ["documentation"]}
+
+
+def reason_of(served: Hub, **more: object) -> str:
+    """Ask the one agent of the documentation, which gives no answer; return the reason."""
+    answer = served.query(**ASKED, **more)
+    assert answer["items"] == []
+    (gap,) = answer["coverage_gaps"]
+    assert (gap["domain_id"], gap["agent_id"]) == ("documentation", "vault")
+    return str(gap["reason"])
+
+
+@pytest.mark.parametrize(
+    ("mode", "reason"),
+    [
+        ("garbage", "answered with something else than JSON"),
+        ("half", "answered with something else than a recall: items.0.chunk_id"),
+        ("domain code", "answered for 'code', and is registered for 'documentation'"),
+        ("oversized", "answered with more than 8,388,608 bytes"),
+        ("status 500", "answered with status 500"),
+        ("status 422", "does not take the question (422)"),
+        ("status 401", "did not accept this server's token (401)"),
+    ],
+)
+def test_an_answer_that_is_none_is_a_gap(foreign: Start, hub: Serve, mode: str, reason: str) -> None:
+    server = foreign(mode)
+    served = hub(server.url)
+    served.register(server.url)
+    assert reason in reason_of(served)
+    server.answers("answer")
+    assert len(served.query(**ASKED)["items"]) == 3
+
+
+@pytest.mark.parametrize("mode", ["hang", "drip"])
+def test_an_agent_that_does_not_end_costs_a_question_its_deadline_and_no_more(
+    foreign: Start, hub: Serve, mode: str
+) -> None:
+    server = foreign(mode)
+    served = hub(server.url)
+    served.register(server.url)
+    started = time.monotonic()
+    assert reason_of(served, timeout_ms=300) == "timeout after 300ms"
+    assert time.monotonic() - started < SOON_S
+
+
+def test_a_redirect_is_not_followed(foreign: Start, hub: Serve) -> None:
+    other = foreign()
+    server = foreign(f"redirect {other.url}/recall")
+    served = hub(server.url)
+    served.register(server.url)
+    assert "redirect" in reason_of(served)
+    assert other.asked == []
+
+
+def test_of_many_items_as_many_as_were_wanted_count(foreign: Start, hub: Serve) -> None:
+    server = foreign("many")
+    served = hub(server.url)
+    served.register(server.url)
+    assert served.query(**ASKED)["stats"]["total_items"] == 15
+
+
+def test_a_citation_is_of_the_registered_domain_and_leads_to_the_web_or_nowhere(foreign: Start, hub: Serve) -> None:
+    server = foreign("link javascript:alert(1)")
+    served = hub(server.url)
+    served.register(server.url)
+    (item,) = served.query(**ASKED)["items"]
+    assert item["citation"]["url"] is None
+    assert item["citation"]["domain_id"] == "documentation"
+    server.answers("link https://vault.example.org/1")
+    (item,) = served.query(**ASKED)["items"]
+    assert item["citation"]["url"] == "https://vault.example.org/1"
+
+
+def test_after_three_failures_an_agent_is_left_alone_and_it_comes_back_by_itself(foreign: Start, hub: Serve) -> None:
+    server = foreign("status 500")
+    served = hub(server.url)
+    served.register(server.url)
+    for _ in range(3):
+        assert "status 500" in reason_of(served)
+    assert served.listed()[server.url]["breaker"] == "open"
+    assert (served.measured("failures"), served.measured("breakers_open", "")) == (3, 1)
+    page = served.http.get("/status", headers={"accept": "text/html"}).text
+    for shown in (server.url, "open: left alone after failures", "not known yet", "just now"):
+        assert shown in page
+    assert "is left alone for" in reason_of(served)
+    assert len(server.asked) == 3
+    server.answers("answer")
+    until(lambda: served.query(**ASKED)["items"])
+    assert served.listed()[server.url]["breaker"] == "closed"
+
+
+def test_a_slow_address_is_hedged_by_another_one(foreign: Start, hub: Serve) -> None:
+    slow, quick = foreign("hang"), foreign()
+    served = hub(slow.url, quick.url)
+    for server in (slow, quick):
+        served.register(server.url)
+    for _ in range(8):  # of two addresses each is the first one in half of the cases
+        assert len(served.query(**ASKED, timeout_ms=60_000)["items"]) == 3
+    assert len(quick.asked) == 8
+    twice = len(slow.asked)
+    assert served.measured("requests") == 8 + twice
+    assert served.measured("hedges") == twice
+    assert served.measured("failures") <= twice  # those that were given a second and more
+
+
+def test_an_address_that_died_is_replaced_within_the_same_question(foreign: Start, hub: Serve) -> None:
+    dead, alive = foreign(), foreign()
+    served = hub(dead.url, alive.url)
+    for server in (dead, alive):
+        served.register(server.url)
+    dead.kill()
+    for _ in range(8):
+        answer = served.query(**ASKED)
+        assert len(answer["items"]) == 3
+        assert answer["coverage_gaps"] == []
+
+
+def test_one_agent_that_hangs_costs_the_others_nothing(foreign: Start, hub: Serve) -> None:
+    stuck, fine = foreign("hang"), foreign()
+    served = hub(stuck.url, fine.url)
+    served.register(stuck.url, "stuck")
+    served.register(fine.url, "vault")
+    answer = served.query(**ASKED, timeout_ms=GENEROUS_MS)
+    assert len(answer["items"]) == 3
+    assert [(gap["agent_id"], gap["reason"]) for gap in answer["coverage_gaps"]] == [
+        ("stuck", f"timeout after {GENEROUS_MS}ms")
+    ]
+
+
+def test_a_filter_that_an_agent_does_not_take_is_not_lost(foreign: Start, hub: Serve) -> None:
+    server = foreign()
+    served = hub(server.url)
+    served.register(server.url)
+    filters = {"documentation": {"format": "markdown"}}
+    assert reason_of(served, filters=filters) == "does not take the filter 'format', so it was not asked"
+    assert server.asked == []
+    served.register(server.url, capabilities={"filters": ["format"], "accepts": ["timeout_ms"]})
+    assert len(served.query(**ASKED, filters=filters)["items"]) == 3
+    asked = server.asked[0]["body"]
+    assert asked["filters"] == {"format": "markdown"}
+    assert 0 < asked["timeout_ms"] < 5_000
+
+
+def test_the_p95_of_an_agent_is_known_after_sixteen_answers(foreign: Start, hub: Serve) -> None:
+    server = foreign("slow 0.05")
+    served = hub(server.url)
+    served.register(server.url)
+    for _ in range(15):
+        served.query(**ASKED)
+    assert served.listed()[server.url]["p95_ms"] is None
+    served.query(**ASKED)
+    assert served.listed()[server.url]["p95_ms"] >= 50

@@ -1,0 +1,36 @@
+"""A foreign server joins, and a question asks it as it asks agents here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from remote_hub import ForeignServer, Hub
+
+Start = Callable[..., ForeignServer]
+Serve = Callable[..., Hub]
+
+
+def test_a_question_is_answered_by_an_agent_that_joined(foreign: Start, hub: Serve) -> None:
+    server = foreign()
+    served = hub(server.url)
+    joined = served.register(server.url)
+    assert joined.status_code == 201
+    assert joined.json()["lease_s"] == 60
+    assert joined.json()["heartbeat_interval_s"] == 20
+    answer = served.query()
+    assert [item["chunk_id"] for item in answer["items"]] == ["foreign-1", "foreign-2", "foreign-3"]
+    assert answer["coverage"]["documentation"]["agent_id"] == "vault"
+    assert server.asked[0]["body"] == {"query_text": "where are invoices archived", "top_k": 15, "filters": {}}
+    assert server.asked[0]["headers"]["traceparent"].split("-")[1] == answer["trace_id"]
+
+
+def test_an_agent_that_dies_is_a_gap_and_comes_back_by_itself(foreign: Start, hub: Serve) -> None:
+    server = foreign()
+    served = hub(server.url)
+    served.register(server.url)
+    assert served.query()["items"]
+    server.kill()
+    answer = served.query(domains=["documentation"])
+    assert answer["items"] == []
+    assert answer["coverage"]["documentation"] == {"searched": False, "reason": "cannot be reached (ConnectError)"}
+    assert {gap["agent_id"]: gap["domain_id"] for gap in answer["coverage_gaps"]} == {"vault": "documentation"}

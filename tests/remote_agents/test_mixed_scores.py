@@ -1,0 +1,38 @@
+"""Scores of our agents beside those of a foreign one, by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from nornweave.fusion.collect import collect
+from nornweave.fusion.normalize import normalize
+from nornweave.remote_agents.exchange import read_answer
+from nornweave.retrieval.records import RecallResponse
+from nornweave.types import Domain
+
+
+def answered(agent_id: str, calibrated: str, scores: list[float]) -> RecallResponse:
+    """Return an answer as it comes over the network."""
+    items = ",".join(
+        f'{{"chunk_id": "{agent_id}-{place}", "content": "Text {place}.", "score": {score}}}'
+        for place, score in enumerate(scores)
+    )
+    content = f'{{"agent_id": "x", "domain_id": "code", "calibrated": {calibrated}, "items": [{items}]}}'
+    return read_answer(content.encode(), agent_id=agent_id, domain=Domain.CODE, top_k=10)
+
+
+def test_with_a_foreign_agent_every_agents_scores_are_stretched() -> None:
+    """``(score − min) / (max − min)``: ours (.6, .5, .4) → 1, .5, 0; BM25 (12, 9, 4) → 1, 5/8, 0."""
+    ours, foreign = answered("ours", "true", [0.6, 0.5, 0.4]), answered("foreign", "false", [12, 9, 4])
+    mixed = normalize(collect([ours, foreign]), "auto")
+    assert mixed.normalization == "minmax"
+    assert [one.score for one in mixed.items] == pytest.approx([1, 0.5, 0, 1, 0.625, 0])
+    alone = normalize(collect([ours]), "auto")
+    assert alone.normalization == "calibrated"
+    assert [one.score for one in alone.items] == pytest.approx([0.6, 0.5, 0.4])
+
+
+def test_items_come_best_first_each_chunk_once() -> None:
+    response = answered("foreign", "false", [4, 12, 9])
+    assert [item.score for item in response.items] == [12, 9, 4]
+    assert response.agent_id == "foreign"

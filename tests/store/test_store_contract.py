@@ -1,0 +1,490 @@
+"""What every store promises, writing and reading: the same tests, over files and over a real PostgreSQL server."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from postgres_server import PostgresServer, postgres_server
+from support import MemorySource, memory_parts, sync
+from waiting import until
+
+from evals.access.corpora import DIMENSIONS, Written, publish_into
+from nornweave.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.errors import DomainBusyError, NoGenerationError, StoreError
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.retrieval.masked_document import without
+from nornweave.settings import Bm25Settings, FieldWeights, StorageSettings
+from nornweave.store.conditions import AnyName, AnyOf, Between, PathGlob, Under
+from nornweave.store.corpus import DuckDBStore
+from nornweave.store.fact_pairs import read_fact_pairs
+from nornweave.store.postgresql.server import close_servers, server_of
+from nornweave.store.postgresql.store import PostgresStore
+from nornweave.store.serving import ServedGeneration
+from nornweave.sync.records import DomainParts
+from nornweave.types import Entry, Span
+
+KINDS = ("duckdb", "postgresql")
+Make = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresServer]:
+    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
+        yield running
+        close_servers()
+
+
+@pytest.fixture(scope="module")
+def make(server: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Return what makes an empty store of a kind."""
+    numbers = itertools.count()
+
+    def made(kind: str, storage: StorageSettings | None = None, dimensions: int = DIMENSIONS) -> Any:
+        folder, settings = tmp_path_factory.mktemp("store"), storage or StorageSettings()
+        if kind == "duckdb":
+            return DuckDBStore(folder, settings, dimensions=dimensions)
+        schema = server_of(server.url, f"contract_{next(numbers)}")
+        return PostgresStore(schema, folder, settings, dimensions=dimensions)
+
+    return made
+
+
+def parts_of(store: Any, *sources: MemorySource) -> DomainParts:
+    parts = memory_parts(store.folder, *sources)
+    return DomainParts(
+        domain=parts.domain, sources=parts.sources, chunker=parts.chunker, encoder=parts.encoder, store=store
+    )
+
+
+@pytest.fixture(params=KINDS)
+def store(request: pytest.FixtureRequest, make: Make) -> Any:
+    return make(request.param)
+
+
+def test_nothing_is_served_before_something_is_published(store: Any) -> None:
+    assert (store.current(), store.generations(), store.files.published_at()) == (None, (), None)
+    assert store.published_facts() == {}
+    with pytest.raises(NoGenerationError), ServedGeneration(store.files).use(OPERATOR):
+        pass
+    with pytest.raises(NoGenerationError):
+        store.rollback()
+
+
+def test_a_change_is_published_and_can_be_taken_back(store: Any) -> None:
+    source = MemorySource()
+    source.write("a", "alpha")
+    parts = parts_of(store, source)
+    first = sync(parts).generation
+    assert first == store.current() == "gen-000001"
+    assert sync(parts).generation == first, "nothing changed, nothing is published"
+    source.write("b", "beta")
+    report = sync(parts)
+    assert (report.generation, store.generations()) == ("gen-000002", ("gen-000001", "gen-000002"))
+    assert store.published_facts()["generation"] == "gen-000002"
+    with store.files.open(report.generation) as index:
+        assert sorted(index.paths()) == ["a", "b"]
+    assert store.rollback() == store.current() == first
+    with pytest.raises(NoGenerationError):
+        store.rollback()
+    with pytest.raises(NoGenerationError):
+        store.rollback("gen-000009")
+    del source.documents["a"]
+    assert sync(parts).generation == "gen-000003", "a name is never used twice"
+
+
+def test_the_manifest_knows_what_was_stored_and_what_failed(store: Any) -> None:
+    source = MemorySource()
+    for path, text in {"a": "alpha", "b": "\0broken", "c": "\0skipped", "d": "\0locked", "nul": "be\0fore"}.items():
+        source.write(path, text)
+    sync(parts_of(store, source))
+    with store.writer() as writer:
+        outcomes = {path: stored.outcome for (_, path), stored in writer.manifest().items()}
+        assert [failure.path for failure in writer.failures()] == ["b", "d"]
+        assert [failure.path for failure in writer.skips()] == ["c"]
+        counts = writer.counts()
+    assert outcomes == {"a": "stored", "b": "failed", "c": "skipped", "d": "transient", "nul": "stored"}
+    assert (counts.documents, counts.failed, counts.missing_vectors, counts.orphan_chunks) == (2, 2, 0, 0)
+
+
+def test_a_candidate_is_seen_by_nobody_but_who_measures_it(store: Any) -> None:
+    source = MemorySource()
+    source.write("a", "alpha")
+    sync(parts_of(store, source))
+    facts = {"domain": "documentation", "encoder": "x", "access": "{}"}
+    with store.writer() as writer:
+        candidate = writer.build("run", facts)
+        assert store.generations() == ("gen-000001",)
+        measured = store.files.of_candidate(candidate.generation)
+        assert (measured.current(), measured.all()) == (candidate.generation, (candidate.generation,))
+        with measured.open(candidate.generation) as index:
+            assert index.chunk_count == 1
+        writer.discard(candidate)
+    assert store.current() == "gen-000001"
+    with pytest.raises(StoreError):
+        measured.open(candidate.generation)
+
+
+def test_who_reads_an_old_generation_goes_on_while_new_ones_come(make: Make) -> None:
+    for kind in KINDS:
+        store = make(kind, StorageSettings(keep_generations=1))
+        source = MemorySource()
+        source.write("a", "alpha")
+        parts = parts_of(store, source)
+        sync(parts)
+        served = ServedGeneration(store.files)
+        with served.use(OPERATOR) as index:
+            for number in range(3):
+                source.write("a", f"beta {number}")
+                sync(parts)
+            assert [chunk.content for chunk in index.chunks(np.array([0], np.int32)).values()] == ["alpha"]
+            assert index.document_frequencies(["alpha", "beta"]) == {"alpha": 1, "beta": 0}
+        assert served.refresh()
+        source.write("a", "gamma")
+        sync(parts)
+        served.close()
+        source.write("a", "delta")
+        sync(parts)
+        assert "gen-000001" not in store.generations(), kind
+        assert store.generations()[-1] == store.current()
+
+
+def test_only_one_writes(store: Any) -> None:
+    with store.writer(purpose="a long sync"):
+        with pytest.raises(DomainBusyError, match="a long sync"), store.writer():
+            pass
+        with pytest.raises(DomainBusyError, match="a long sync"):
+            store.rollback()
+    with store.writer():
+        pass
+
+
+KILLED = """
+import sys
+from pathlib import Path
+sys.path[:0] = [sys.argv[1]]
+from support import MemorySource
+from nornweave.settings import StorageSettings
+from nornweave.store.corpus import DuckDBStore
+from nornweave.store.port import Batch
+from nornweave.store.postgresql.server import close_servers, server_of
+from nornweave.store.postgresql.store import PostgresStore
+folder, url, schema = Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+if url:
+    store = PostgresStore(server_of(url, schema), folder, StorageSettings(), dimensions=16)
+else:
+    store = DuckDBStore(folder, StorageSettings(), dimensions=16)
+with store.writer(purpose="doomed") as writer:
+    writer.build("doomed", {"domain": "documentation", "encoder": "x", "access": "{}"})
+    print("built", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_writer_that_is_killed_leaves_what_was_published(store: Any, server: PostgresServer) -> None:
+    source = MemorySource()
+    source.write("a", "alpha")
+    parts = parts_of(store, source)
+    sync(parts)
+    place = (server.url, store.server.schema) if isinstance(store, PostgresStore) else ("", "")
+    doomed = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(Path(__file__).parents[1]), str(store.folder), *place],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    with doomed:
+        assert doomed.stdout is not None
+        assert doomed.stdout.readline() == b"built\n"
+        with pytest.raises(DomainBusyError, match="doomed"), store.writer():
+            pass
+        doomed.send_signal(signal.SIGKILL)
+    assert store.generations() == ("gen-000001",)
+    source.write("a", "beta")
+    with store.writer(wait_s=60):
+        pass
+    published = sync(parts).generation
+    assert store.generations() == ("gen-000001", published)
+    if isinstance(store, PostgresStore):
+        left = store.server.rows("select relname from pg_class where relname like 'g%%_chunks' and relnamespace = "
+                                 "to_regnamespace(%s)", [store.server.schema])  # fmt: skip
+        assert len(left) == 2
+
+
+WRITTEN = (
+    Written("open", "a.md", "alpha alpha beta. Timeout is 30 seconds"),
+    Written("inner", "docs/b.md", "alpha gamma WCAG"),
+    Written("secret", "docs/c.md", "alpha delta"),
+    Written("open", "d.md", "alpha epsilon retry limit", ["guests"]),
+    Written("inner", "e.md", "alpha zeta", ["board"]),
+    *(Written("open", f"many/{number}.md", f"alpha word{number} word{number % 7} beta") for number in range(60)),
+)
+STAFF, BOARD = (Viewer(groups=frozenset([group])) for group in ("staff", "board"))
+VIEWERS = (OPERATOR, ANYONE, STAFF, BOARD, Viewer(groups=frozenset({"staff", "board", "guests"})))
+
+
+@pytest.fixture(scope="module")
+def both(make: Make) -> Iterator[tuple[Any, Any]]:
+    """Open the same corpus in both stores."""
+    with ExitStack() as stack:
+        opened = []
+        for kind in KINDS:
+            store = make(kind)
+            publish_into(store, WRITTEN)
+            opened.append(stack.enter_context(store.files.open(store.current(), {})))
+        yield opened[0], opened[1]
+
+
+@pytest.mark.parametrize("viewer", VIEWERS, ids=["operator", "anyone", "staff", "board", "several"])
+def test_both_stores_answer_a_viewer_alike(both: tuple[Any, Any], viewer: Viewer) -> None:
+    file, server = (index.seen_by(viewer) for index in both)
+    assert (file.size, file.chunk_count, file.document_count) == (
+        server.size,
+        server.chunk_count,
+        server.document_count,
+    )
+    assert (file.part, file.restricted_documents) == (server.part, server.restricted_documents)
+    terms = ["alpha", "beta", "gamma", "delta", "word3", "absent"]
+    assert file.document_frequencies(terms) == server.document_frequencies(terms)
+    weights = {"alpha": 0.3, "beta": 1.5, "word3": 2.0, "gamma": 1.0, "absent": 4.0}
+    settings = (Bm25Settings(), Bm25Settings(k1=0.9, b=0.4, fields=FieldWeights(path=3.0, title=2.0)))
+    for bm25, share in itertools.product(settings, (0.0, 0.2)):
+        np.testing.assert_allclose(file.sparse(weights, share, bm25), server.sparse(weights, share, bm25), atol=1e-5)
+    assert list(file.holding(["alpha", "beta"])) == list(server.holding(["alpha", "beta"]))
+    query = np.random.default_rng(7).standard_normal(DIMENSIONS).astype(np.float32)
+    query /= np.linalg.norm(query)
+    ours, theirs = file.dense(query, 10), server.dense(query, 10)
+    np.testing.assert_allclose(ours.scores, theirs.scores, atol=1e-5)
+    numbers = np.arange(file.size, dtype=np.int32)
+    np.testing.assert_allclose(file.similarities(query, numbers), server.similarities(query, numbers), atol=1e-5)
+    assert file.chunks(numbers) == server.chunks(numbers)
+    assert file.contents(numbers) == server.contents(numbers)
+    assert sorted(file.paths()) == sorted(server.paths())
+    places = [(one.source_id, one.path) for one in WRITTEN]
+    assert file.seen_places(places) == server.seen_places(places)
+    for source_id, path in places[:6]:
+        assert file.document(source_id, path) == server.document(source_id, path)
+    assert file.served_documents(("", ""), 20) == server.served_documents(("", ""), 20)
+    assert file.served_documents(("inner", "docs/b.md"), 3) == server.served_documents(("inner", "docs/b.md"), 3)
+    assert list(file.containing("ALPHA", 5)) == list(server.containing("ALPHA", 5))
+    assert sorted(file.sources_of("e.md")) == sorted(server.sources_of("e.md"))
+    keys = ["acronym:wcag", "name:alpha", "path:a.md"]
+    assert {key: list(found) for key, found in file.named(keys).items()} == {
+        key: list(found) for key, found in server.named(keys).items()
+    }
+    assert file.chunk_places() == server.chunk_places()
+    assert file.indexed_documents("a.md") == server.indexed_documents("a.md")
+
+
+CONDITIONS = (
+    AnyOf("format", ("text", "TEXT")), AnyOf("format", ("x'; drop table chunks; --",)), AnyOf("channel", ("#ops",)),
+    PathGlob("docs/**"), PathGlob("*.md"), PathGlob("many/1?.md"), PathGlob("many/[!1-3]*"), PathGlob("**/(a+)+$"),
+    Under("Part > One"), AnyName("authors", ("Vaswani", "O'Brien %s")),
+    Between("updated_at", datetime(2020, 1, 1, tzinfo=UTC), None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("condition", CONDITIONS, ids=str)
+def test_both_stores_filter_alike(both: tuple[Any, Any], condition: Any) -> None:
+    file, server = both
+    assert list(np.flatnonzero(file.within([condition]))) == list(np.flatnonzero(server.within([condition])))
+    query = np.full(DIMENSIONS, DIMENSIONS**-0.5, np.float32)
+    mask = file.within([condition])
+    assert set(file.dense(query, 10, mask).numbers) <= set(np.flatnonzero(mask))
+    np.testing.assert_allclose(file.dense(query, 10, mask).scores, server.dense(query, 10, mask).scores, atol=1e-5)
+    assert file.value_counts("format", "keyword", 5, mask) == server.value_counts("format", "keyword", 5, mask)
+
+
+def test_both_stores_know_the_same_pairs_of_words(both: tuple[Any, Any]) -> None:
+    file, server = both
+    pairs = {int(pair): 1.0 for pair in file._pairs.keys.keys[:20]}
+    np.testing.assert_array_equal(file.paired(pairs), server.paired(pairs))
+
+
+def test_both_stores_answer_alike_without_a_stretch_of_text(both: tuple[Any, Any]) -> None:
+    encoder = HashEncoder(dimensions=DIMENSIONS)
+    file, server = (without(index, "a.md", Span(0, 11), encoder) for index in both)
+    assert file is not both[0]
+    weights = {"alpha": 0.3, "beta": 1.5, "timeout": 1.0}
+    np.testing.assert_allclose(file.sparse(weights, 0.2), server.sparse(weights, 0.2), atol=1e-5)
+    query = np.full(DIMENSIONS, DIMENSIONS**-0.5, np.float32)
+    np.testing.assert_allclose(file.dense(query, 10).scores, server.dense(query, 10).scores, atol=1e-5)
+    numbers = np.arange(file.size, dtype=np.int32)
+    assert file.chunks(numbers) == server.chunks(numbers)
+    assert file.contents(numbers) == server.contents(numbers)
+
+
+def test_the_ledger_reads_the_same_facts(make: Make) -> None:
+    joined = []
+    for kind in KINDS:
+        store = make(kind)
+        publish_into(store, WRITTEN)
+        joined.append(read_fact_pairs({"documentation": store.data_files(store.current())}))
+    assert joined[0] == joined[1]
+
+
+def test_a_chunk_that_is_gone_is_remembered(store: Any) -> None:
+    source = MemorySource()
+    source.write("a", "alpha")
+    parts = parts_of(store, source)
+    with store.files.open(sync(parts).generation) as index:
+        gone = index.chunks(np.array([0], np.int32))[0].chunk_id
+    source.write("a", "beta")
+    sync(parts)
+    place = store.former_place(gone)
+    assert place is not None
+    assert (place.path, place.generation) == ("a", "gen-000001")
+    assert store.former_place("0" * 32) is None
+    assert store.former_place("no chunk") is None
+
+
+@pytest.fixture(scope="module")
+def with_index(make: Make) -> Iterator[tuple[Any, Any]]:
+    """Open the same vectors, compared one by one and indexed by pgvector."""
+    written = [Written("open", f"{number}.md", f"text number {number}") for number in range(600)]
+    with ExitStack() as stack:
+        opened = []
+        for kind, index in (("duckdb", "exact"), ("postgresql", "hnsw")):
+            store = make(kind, StorageSettings(vector_index=index))
+            publish_into(store, written)
+            opened.append(stack.enter_context(store.files.open(store.current(), {})))
+        yield opened[0], opened[1]
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5, 0.05])
+def test_the_index_of_pgvector_finds_what_is_nearest(
+    with_index: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, share: float
+) -> None:
+    monkeypatch.setattr("nornweave.store.postgresql.dense._FEW", 0)
+    monkeypatch.setattr("nornweave.store.postgresql.dense._FEW_SHARE", 0)
+    exact, indexed = with_index
+    searches = searches_of_the_index(indexed)
+    chance = np.random.default_rng(1)
+    mask = None if share == 1.0 else chance.random(exact.size) < share
+    found = []
+    for _ in range(20):
+        query = chance.standard_normal(DIMENSIONS).astype(np.float32)
+        query /= np.linalg.norm(query)
+        wanted, got = exact.dense(query, 10, mask), indexed.dense(query, 10, mask)
+        assert len(got) == 10
+        found.append(len(set(wanted.numbers) & set(got.numbers)) / 10)
+    assert indexed.meta["built_with"] == "hnsw"
+    assert np.mean(found) >= 0.99
+    until(lambda: searches_of_the_index(indexed) >= searches + 20)
+
+
+def searches_of_the_index(index: Any) -> int:
+    """Count what the server knows of; it is told within a second."""
+    rows = index._server.rows(
+        "select idx_scan from pg_stat_user_indexes where schemaname = %s and indexrelname like '%%_vector_idx'",
+        [index._server.schema],
+    )
+    return sum(int(count) for (count,) in rows)
+
+
+@pytest.mark.parametrize("passing", ["few", "none near"])
+def test_under_a_filter_the_index_leaves_none_out(
+    with_index: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, passing: str
+) -> None:
+    exact, indexed = with_index
+    query = exact.vectors(np.array([3], np.int32))[0]
+    every = exact.dense(query, exact.size)
+    mask = np.zeros(exact.size, np.bool_)
+    mask[every.numbers[-15:]] = True
+    if passing == "none near":  # what passes is farthest; the search of the index gives up before
+        monkeypatch.setattr("nornweave.store.postgresql.dense._FEW", 0)
+        monkeypatch.setattr("nornweave.store.postgresql.dense._FEW_SHARE", 0)
+        monkeypatch.setattr("nornweave.store.postgresql.dense._MOST_SCANNED", 1)
+    for k, count in ((10, 10), (50, 15)):
+        wanted, got = exact.dense(query, k, mask), indexed.dense(query, k, mask)
+        assert (len(got), list(got.numbers)) == (count, list(wanted.numbers))
+        np.testing.assert_allclose(wanted.scores, got.scores, atol=1e-5)
+    assert len(indexed.dense(query, 10, np.zeros(exact.size, np.bool_))) == 0
+
+
+@pytest.mark.slow
+def test_readers_recover_when_the_server_is_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with postgres_server(monkeypatch) as server:
+        folder = tmp_path / "store"
+        store = PostgresStore(server_of(server.url, "recovers"), folder, StorageSettings(), dimensions=DIMENSIONS)
+        publish_into(store, WRITTEN)
+        served = ServedGeneration(store.files)
+        with served.use(OPERATOR) as index:
+            assert index.document_frequencies(["alpha"])["alpha"] == len(WRITTEN)
+        server.stop()
+        with pytest.raises(StoreError, match="does not answer"), served.use(OPERATOR) as index:
+            index.contents(np.array([0], np.int32))
+        with pytest.raises(StoreError, match="does not answer"), store.writer():
+            pass
+        assert not served.refresh()
+        server.start()
+
+        def answers() -> bool:
+            with served.use(OPERATOR) as index:
+                try:
+                    return len(index.contents(np.array([0], np.int32))) == 1
+                except StoreError:
+                    return False
+
+        until(answers)
+        served.refresh()
+        assert served.problem is None
+        served.close()
+        store.server.close()
+
+
+class Crashing(MemorySource):
+    """A source that ends the server while its second document is read, once."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        super().__init__()
+        self.server: PostgresServer | None = server
+
+    def fetch(self, entry: Entry) -> bytes:
+        if self.server and entry.path == "b":
+            self.server.stop()
+            self.server = None
+        return super().fetch(entry)
+
+
+@pytest.mark.slow
+def test_a_server_that_is_killed_in_the_middle_is_an_error_and_the_next_sync_completes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres_server(monkeypatch) as server, ThreadPoolExecutor(2) as executor:
+        postgres = server_of(server.url, "killed")
+        store = PostgresStore(postgres, tmp_path / "store", StorageSettings(), dimensions=DIMENSIONS)
+        calm = MemorySource()
+        calm.write("a", "alpha")
+        sync(parts_of(store, calm))
+        waiting = executor.submit(postgres.rows, "select pg_sleep(60)")
+        until(lambda: postgres.rows("select count(*) from pg_stat_activity where query like 'select pg_sleep%%'")[0][0])
+        source = Crashing(server)
+        source.revisions |= calm.revisions
+        for path in "abc":
+            source.write(path, f"beta {path}")
+        with pytest.raises(StoreError, match="does not answer"):
+            sync(parts_of(store, source))
+        with pytest.raises(StoreError, match="does not answer"):
+            waiting.result()
+        server.start()
+        assert store.generations() == ("gen-000001",)
+        report = sync(parts_of(store, source))
+        assert (report.generation, report.failed) == (store.current(), ())
+        with store.files.open(store.current()) as index:
+            texts = index.contents(np.arange(index.size, dtype=np.int32)).values()
+            assert sorted(texts) == ["beta a", "beta b", "beta c"]
+        with store.writer() as writer:
+            assert writer.counts().missing_vectors == 0
+        postgres.close()
