@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 import time
@@ -15,6 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import ProblemError, unavailable
+from nornweave.sandbox.limits import cpu_count
 
 MAX_BODY_BYTES = 1 << 20
 # Whole documents, and the answers of many agents: three documents of the largest size.
@@ -28,11 +28,6 @@ MAX_WAITING = 64
 RETRY_BUSY_S = 1
 
 T = TypeVar("T")
-
-
-def cpu_count() -> int:
-    """Return the CPUs that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def body_limit(path: str) -> int:

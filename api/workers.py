@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from api.limits import cpu_count
+from nornweave.sandbox.limits import cpu_count
 from nornweave.settings import Settings
 from nornweave.types import Domain
 

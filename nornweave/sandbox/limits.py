@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import resource
 import time
 from contextlib import suppress
@@ -15,6 +16,11 @@ RETIRE_BYTES = 512 << 20
 WALL_FACTOR = 20
 """A task that was given so many seconds of processor time is ended after this many times as long on the clock: on a
 busy machine it waits for others most of the time."""
+
+
+def cpu_count() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def confine() -> None:

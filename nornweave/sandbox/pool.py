@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 START_S = 60.0
 """What a process may take to load what it needs."""
 KEPT = 4
-"""Processes that wait for the next task at most: one a domain."""
+"""Processes that wait for the next task at most: as many as read at once."""
 # What a program needs to run; tokens and keys stay with the parent.
 _ENVIRONMENT = (
     *("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"),

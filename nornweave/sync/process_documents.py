@@ -1,14 +1,17 @@
 """Documents to read → batches that are stored together, with the outcome of each document.
 
-A document that fails is recorded with its reason; the others continue. A document that ended its reader is recorded
-before the next one is read, and is not read again until it or its reader changes.
+Several documents are read at once, each in a process of its own, while those before them are stored; what is stored
+follows the order of the documents. A document that fails is recorded with its reason; the others continue. A document
+that ended its reader is recorded at once, and is not read again until it or its reader changes.
 """
 
 from __future__ import annotations
 
 import logging
 from array import array
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -18,6 +21,7 @@ from nornweave.errors import DocumentError, DocumentSkipped, NornWeaveError, Rea
 from nornweave.models.encoders import Encoder
 from nornweave.parsing.time_limits import seconds_for
 from nornweave.sandbox import run_apart
+from nornweave.sandbox.limits import cpu_count
 from nornweave.sources.protocol import Source
 from nornweave.store.port import Batch, IndexedChunk, NotStored, Stored, StoredDocument
 from nornweave.sync.diff import Look
@@ -30,6 +34,13 @@ logger = logging.getLogger(__name__)
 BATCH_DOCUMENTS = 256
 BATCH_CHUNKS = 2048
 BATCH_CHARACTERS = 8_000_000
+
+READERS_AT_MOST = 4
+"""Documents that are read at once: one a core."""
+DOCUMENTS_A_READER = 32
+"""A further reader takes a second to start, which it saves from about this many documents on."""
+AHEAD = 4
+"""Documents in memory for each reader: those that wait to be read, and those that wait to be stored."""
 
 DocumentOutcome: TypeAlias = Literal["added", "changed", "unchanged", "removed", "failed", "skipped"]
 """Of one document; ``removed`` was stored before and is left out on purpose now."""
@@ -68,8 +79,7 @@ class Intake:
         """Read documents, in order; ``done`` is called with the outcome of each."""
         collected: list[Batch] = []
         chunks = characters = 0
-        for look in looks:
-            looked = self.look(look)
+        for looked in self._looked(looks):
             collected.append(looked.batch)
             done(looked.outcome)
             chunks += sum(len(stored.chunks) for stored in looked.batch.stored)
@@ -81,13 +91,36 @@ class Intake:
         if collected:
             yield _join(collected)
 
-    def look(self, look: Look) -> Looked:
-        """Read one document, and parse and cut it if it changed."""
+    def _looked(self, looks: Sequence[Look]) -> Iterator[Looked]:
+        """Fetch documents one after the other, read them ahead of the caller, and yield all in order."""
+        readers = min(READERS_AT_MOST, cpu_count(), 1 + len(looks) // DOCUMENTS_A_READER)
+        pool = ThreadPoolExecutor(readers, thread_name_prefix="reader")
+        ahead: deque[Future[Looked]] = deque()
+        try:
+            for look in looks:
+                ahead.append(pool.submit(self._look, look, self._fetch(look)))
+                while ahead and (ahead[0].done() or len(ahead) > AHEAD * readers):
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _fetch(self, look: Look) -> bytes | DocumentError:
+        """Return the bytes of a document, or why there are none; sources need not be safe for threads."""
+        try:
+            return self.sources[look.source_id].fetch(look.entry)
+        except DocumentError as error:
+            return error
+
+    def _look(self, look: Look, fetched: bytes | DocumentError) -> Looked:
+        """Parse and cut one document if it changed."""
         content_hash: ContentHash | None = None
         known = look.stored if look.stored and look.stored.content_hash else None
         try:
-            raw = self.sources[look.source_id].fetch(look.entry)
-            content_hash = ContentHash(digest(raw, canonical_json(look.entry.metadata)))
+            if not isinstance(fetched, bytes):
+                raise fetched
+            content_hash = ContentHash(digest(fetched, canonical_json(look.entry.metadata)))
             pipeline = self.pipelines[look.source_id]
             is_same = known is not None and (known.content_hash, known.pipeline) == (content_hash, pipeline)
             if known and is_same and not self.full:
@@ -95,7 +128,7 @@ class Intake:
             if not self.full and look.stored and _has_failed(look.stored, content_hash, pipeline):
                 again = self._not_stored(look, look.stored.reason, "failed", content_hash)
                 return Looked("failed", Batch(not_stored=(again,)))
-            stored = self._cut(look, raw, content_hash)
+            stored = self._cut(look, fetched, content_hash)
         except DocumentSkipped as skip:
             removed = (known.document_id,) if known else ()
             batch = Batch(not_stored=(self._not_stored(look, str(skip), "skipped"),), removed=removed)

@@ -12,7 +12,8 @@ from api_support import MemoryAgent, MemoryEngine, client_of, is_problem
 from waiting import HANGS_S, SOON_S, WITHIN_S, until_async
 
 from api.errors import ProblemError
-from api.limits import MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES, Admission, body_limit, cpu_count
+from api.limits import MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES, Admission, body_limit
+from nornweave.sandbox.limits import cpu_count
 from nornweave.settings import Settings
 
 RECALL = "/agents/code/recall"

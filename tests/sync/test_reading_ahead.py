@@ -1,0 +1,90 @@
+"""Documents are read at once by several processes, and stored in order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from support import BROKEN, MemorySource, memory_parts, sync
+
+from nornweave.chunking.chunker import Chunker
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.sync import process_documents
+from nornweave.sync.diff import Look
+from nornweave.sync.process_documents import AHEAD, BATCH_DOCUMENTS, DOCUMENTS_A_READER, DocumentOutcome, Intake
+from nornweave.types import Document, Entry
+
+WAIT_S = 30.0
+
+
+@dataclass
+class PairedSource(MemorySource):
+    """A source that parses a document only while another one is parsed too; it counts what was fetched."""
+
+    pair: threading.Barrier = field(default_factory=lambda: threading.Barrier(2, timeout=WAIT_S))
+    fetched: int = 0
+
+    def fetch(self, entry: Entry) -> bytes:
+        self.fetched += 1
+        return super().fetch(entry)
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        self.pair.wait()
+        return super().parse(entry, raw)
+
+
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process_documents, "cpu_count", lambda: 2)
+
+
+def filled(source: MemorySource, count: int) -> list[Look]:
+    for number in range(count):
+        source.write(f"{number:04}.md", f"document {number}")
+    return [Look(source.id, entry, None) for entry in source.list().entries]
+
+
+def intake(source: MemorySource) -> Intake:
+    encoder = HashEncoder(dimensions=16)
+    chunker = Chunker(strategy="RECURSIVE_CHARACTER", limit=16)
+    return Intake(sources={source.id: source}, pipelines={source.id: "p"}, chunker=chunker, encoder=encoder)
+
+
+def ignore(outcome: DocumentOutcome) -> None:
+    """Count nothing."""
+
+
+def test_two_documents_are_read_at_once_and_stored_in_order() -> None:
+    source = PairedSource()
+    looks = filled(source, 2 * DOCUMENTS_A_READER)
+    paths = [one.document.path for batch in intake(source).batches(looks, ignore) for one in batch.stored]
+    assert paths == [look.entry.path for look in looks]
+
+
+def test_few_documents_are_read_by_one_process() -> None:
+    source = PairedSource(pair=threading.Barrier(1))
+    looks = filled(source, DOCUMENTS_A_READER - 1)
+    started = threading.active_count()
+    batches = intake(source).batches(looks, ignore)
+    assert sum(len(batch.stored) for batch in batches) == len(looks)
+    assert threading.active_count() <= started + 1
+
+
+def test_no_more_is_fetched_than_fits_in_memory() -> None:
+    source = PairedSource()
+    batches: Iterator[object] = intake(source).batches(filled(source, 2 * BATCH_DOCUMENTS), ignore)
+    next(batches)
+    assert source.fetched <= BATCH_DOCUMENTS + 2 * AHEAD + 1
+
+
+def test_a_document_that_fails_is_named_and_the_others_stored(tmp_path: Path) -> None:
+    source = MemorySource()
+    count = len(filled(source, 3 * DOCUMENTS_A_READER))
+    for number in range(0, count, 7):
+        source.write(f"{number:04}.md", BROKEN)
+    report = sync(memory_parts(tmp_path, source))
+    assert [failure.path for failure in report.failed] == [f"{number:04}.md" for number in range(0, count, 7)]
+    assert report.documents == report.added == count - len(report.failed)
