@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import socket
 import subprocess
 import sys
 from typing import Any
@@ -13,7 +12,7 @@ from dagster._serdes import unpack_value
 from dagster_celery.config import TASK_EXECUTE_JOB_NAME
 from dagster_celery.make_app import make_app
 
-from nornweave.cluster.app import keep_logging
+from nornweave.cluster.app import CONFIGURATION, work
 from orchestration.instance import RUNS_QUEUE
 
 log = logging.getLogger(__name__)
@@ -22,33 +21,10 @@ log = logging.getLogger(__name__)
 def run_runs_worker(broker: str, *, name: str) -> int:
     """Work until SIGTERM, which lets the run in hand finish; return the exit code."""
     app: Any = make_app({"broker": broker, "set_as_current": False})  # type: ignore[no-untyped-call]
-    app.conf.update(
-        task_serializer="json",
-        accept_content=["json"],
-        result_backend=None,
-        task_ignore_result=True,
-        # A run is acknowledged when it begins: it may take hours, and its lease says whether it lives.
-        task_acks_late=False,
-        worker_prefetch_multiplier=1,
-        worker_enable_remote_control=False,
-        broker_connection_retry_on_startup=True,
-        broker_connection_max_retries=None,
-        worker_hijack_root_logger=False,
-        worker_redirect_stdouts=False,
-    )
+    # A run is acknowledged when it begins: it may take hours, and its lease says whether it lives.
+    app.conf.update(**CONFIGURATION, task_acks_late=False)
     app.task(execute, name=TASK_EXECUTE_JOB_NAME)
-    keep_logging()
-    worker: Any = app.Worker(
-        hostname=f"{name}@{socket.gethostname()}",
-        concurrency=1,
-        pool="solo",
-        queues=[RUNS_QUEUE],
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-    )
-    worker.start()
-    return int(worker.exitcode or 0)
+    return work(app, name=name, pool="solo", processes=1, queues=[RUNS_QUEUE])
 
 
 def execute(execute_job_args_packed: Any) -> None:

@@ -7,7 +7,9 @@ when its batch is stored, so that a worker that is killed loses none: the broker
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import socket
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from nornweave.cluster.extras import workers_extra
 
@@ -23,15 +25,41 @@ CONNECT_S = 3.0
 EXPIRES_S = 3_600
 
 
-def keep_logging() -> None:
-    """Leave logging as the command line has set it up; Celery would put its own level and form over it."""
+CONFIGURATION: Mapping[str, object] = {
+    "task_serializer": "json",
+    "accept_content": ["json"],
+    "result_backend": None,
+    "task_ignore_result": True,
+    "worker_prefetch_multiplier": 1,
+    "worker_enable_remote_control": False,
+    "broker_connection_retry_on_startup": True,
+    "broker_connection_max_retries": None,
+    "worker_hijack_root_logger": False,
+    "worker_redirect_stdouts": False,
+}
+"""Of every worker: JSON only, one message at a time, no results; the broker is waited for, however long it is gone."""
+
+
+def work(app: Celery, *, name: str, pool: str, processes: int, queues: Sequence[str]) -> int:
+    """Take messages until SIGTERM, which lets the one in hand finish; return the exit code."""
     from celery.signals import setup_logging
 
-    setup_logging.connect(_keep, weak=False)
+    setup_logging.connect(_keep_logging, weak=False)
+    worker: Any = app.Worker(
+        hostname=f"{name}@{socket.gethostname()}",
+        concurrency=processes,
+        pool=pool,
+        queues=list(queues),
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
 
 
-def _keep(**_: object) -> None:
-    """Do nothing: that somebody listens is what counts."""
+def _keep_logging(**_: object) -> None:
+    """Leave logging as the command line has set it up: as somebody listens, Celery does not put its own over it."""
 
 
 def celery_app(broker: str) -> Celery:
@@ -40,25 +68,16 @@ def celery_app(broker: str) -> Celery:
         from celery import Celery
     app = Celery("nornweave", broker=broker, set_as_current=False)
     app.conf.update(
-        task_serializer="json",
-        accept_content=["json"],
-        result_backend=None,
-        task_ignore_result=True,
+        **CONFIGURATION,
         task_acks_late=True,
         task_reject_on_worker_lost=False,
         task_acks_on_failure_or_timeout=True,
         task_time_limit=LIMIT_S,
         task_default_queue=ENCODING_QUEUE,
         task_create_missing_queues=True,
-        worker_prefetch_multiplier=1,
         worker_send_task_events=False,
-        worker_enable_remote_control=False,
-        broker_connection_retry_on_startup=True,
-        broker_connection_max_retries=None,
         broker_connection_timeout=CONNECT_S,
         broker_transport_options={"visibility_timeout": VISIBILITY_S, "socket_connect_timeout": CONNECT_S},
         task_publish_retry=False,
-        worker_hijack_root_logger=False,
-        worker_redirect_stdouts=False,
     )
     return app

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-import socket
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from nornweave.cluster.app import ENCODE, ENCODING_QUEUE, celery_app, keep_logging
+from nornweave.cluster.app import ENCODE, ENCODING_QUEUE, celery_app, work
 from nornweave.cluster.batches import forget_old, receive_texts, store_vectors
 from nornweave.errors import EncoderError, PublicationError
 from nornweave.models.encoders.port import Encoder
@@ -48,7 +47,6 @@ def run_worker(
 ) -> int:
     """Work until the process is told to end; SIGTERM finishes the batch in hand first. Return the exit code."""
     app = celery_app(broker)
-    keep_logging()
 
     @lru_cache(maxsize=1)
     def forget_once() -> None:
@@ -68,14 +66,4 @@ def run_worker(
         forget_once()
 
     app.task(encode, name=ENCODE)
-    worker = app.Worker(
-        hostname=f"{name}@{socket.gethostname()}",
-        concurrency=processes,
-        pool="prefork",
-        queues=list(queues) or [ENCODING_QUEUE],
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-    )
-    worker.start()
-    return int(worker.exitcode or 0)
+    return work(app, name=name, pool="prefork", processes=processes, queues=queues or [ENCODING_QUEUE])

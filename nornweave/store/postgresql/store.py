@@ -368,6 +368,7 @@ class PostgresWriter(WorkingTables):
 _EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"
 _WITHOUT_VECTOR = "not exists (select from embeddings e where e.embedding_key = c.embedding_key)"
 
+
 def _insert(connection: Connection, table: str, rows: pa.Table) -> None:
     if not rows.num_rows:
         return
