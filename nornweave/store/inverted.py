@@ -272,13 +272,13 @@ def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
     Raises:
         OSError: the disk is full.
     """
-    terms = connection.execute("select term, document_frequency from terms order by term_id").to_arrow_table()
+    terms = _by(connection, "select term_id, term, document_frequency from terms", "term_id")
     _write_texts(arrays, "terms", _strings(terms, "term"))
     starts = _offsets(_numpy(terms, "document_frequency"))
     arrays.add("terms.starts", starts)
     columns = ", ".join(f"in_{field}" for field in FIELDS)
-    read = connection.execute(f"select {columns} from lengths order by chunk_no").fetchnumpy()
-    lengths = np.column_stack([read[f"in_{field}"] for field in FIELDS]).astype(np.int32)
+    read = _by(connection, f"select chunk_no, {columns} from lengths", "chunk_no")
+    lengths = np.column_stack([_numpy(read, f"in_{field}") for field in FIELDS]).astype(np.int32)
     arrays.add("lengths", lengths)
     half = saturations(lengths, lengths_of(lengths).average(DEFAULT_BM25), DEFAULT_BM25)
     chunks = arrays.reserve("terms.chunks", np.int32, (int(starts[-1]),))
@@ -295,7 +295,7 @@ def write_names(connection: Connection, arrays: ArrayWriter) -> None:
     Raises:
         OSError: the disk is full.
     """
-    names = connection.execute("select name, chunk_count from names order by name_id").to_arrow_table()
+    names = _by(connection, "select name_id, name, chunk_count from names", "name_id")
     _write_texts(arrays, "names", _strings(names, "name"))
     starts = _offsets(_numpy(names, "chunk_count"))
     arrays.add("names.starts", starts)
@@ -361,6 +361,16 @@ def _in_order(
     else:
         return
     yield 0, _sorted(connection, query, key, parameters)
+
+
+def _by(connection: Connection, query: str, key: str) -> pa.Table:
+    """Read a table that was written in the order of ``key``; sort only what came otherwise.
+
+    Sorting the terms of a million chunks takes DuckDB more memory than a reader has.
+    """
+    table = connection.execute(query).to_arrow_table()
+    keys = _numpy(table, key)
+    return table if bool(np.all(keys[1:] > keys[:-1])) else table.sort_by(key)
 
 
 def _is_ascending(keys: NDArray[Any], chunks: NDArray[Any], last: tuple[int, int]) -> bool:
