@@ -56,7 +56,8 @@ class Cards:
         self._file = tempfile.TemporaryFile(dir=folder, buffering=1 << 20)  # noqa: SIM115 - it lives as long as its owner
         try:
             for batch in reader:
-                numbers.append(batch.column("chunk_no").to_numpy())
+                # Copied: an array that shares a batch's memory keeps its texts there as well.
+                numbers.append(batch.column("chunk_no").to_numpy().copy())
                 lengths.append(self._append(batch.column("card")))
             self._file.flush()
         except BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import duckdb
@@ -90,3 +91,32 @@ def test_cards_that_memory_does_not_hold_at_once(tmp_path: Path) -> None:
     assert expected is not None
     assert cards.read([59999]) == {59999: expected[0].encode()}
     cards.close()
+
+
+MEASURED = """
+import sys
+from pathlib import Path
+import duckdb
+from nornweave.store.cards import Cards
+from nornweave.store.connection import connect_reader
+
+def held(name):
+    return int(Path("/proc/self/status").read_text().partition(name)[2].split()[0]) / 1024
+
+file = Path(sys.argv[1]) / "generation.duckdb"
+with duckdb.connect(file) as connection:
+    connection.execute(
+        "create table cards as select i::integer as chunk_no, repeat('a', 1000) as card from range(200000) t(i)"
+    )
+connection = connect_reader(file)
+before = held("VmRSS:")
+Path("/proc/self/clear_refs").write_text("5")
+Cards(connection, Path(sys.argv[1])).close()
+print(held("VmHWM:") - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="Linux says how much memory was held at most")
+def test_the_copy_is_not_held_in_memory(tmp_path: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", MEASURED, tmp_path], capture_output=True, text=True, check=True)
+    assert float(ended.stdout.split()[-1]) < 150, "MB, of 200 that were copied"
