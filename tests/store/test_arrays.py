@@ -9,15 +9,20 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.store.arrays import Arrays, ArrayWriter, arrays_file, open_arrays, remove_arrays
+from nornweave.store.connection import connect_reader
+from nornweave.store.inverted import write_terms
 from nornweave.store.vectors import VectorMatrix
+from nornweave.types import FIELDS
 
 VALUES = np.arange(5000, dtype=np.float32)
 CHILD = """
@@ -167,3 +172,25 @@ def test_a_mapped_matrix_answers_as_one_in_memory(
         expected, found = memory.search(query, 10, mask), mapped.search(query, 10, mask)
         assert found.numbers.tolist() == expected.numbers.tolist()
         assert found.scores.tolist() == expected.scores.tolist()
+
+
+def test_terms_are_written_with_little_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sorting them in DuckDB would take more memory than a reader has."""
+    file, terms = tmp_path / "gen-000001.duckdb", 300_000
+    with duckdb.connect(file) as connection:
+        fields = ", ".join(f"{number} as in_{field}" for number, field in enumerate(FIELDS))
+        connection.execute(
+            f"""
+            create table terms as
+            select i::integer as term_id, lpad(i::varchar, 40, 'a') as term, 1 as document_frequency
+            from range({terms}) t(i);
+            create table postings as select term_id, 0 as chunk_no, {fields} from terms;
+            create table lengths as select 0 as chunk_no, {fields};
+            """
+        )
+    monkeypatch.setattr("nornweave.store.connection.READER_MEMORY", "12MB")
+    with connect_reader(file) as connection:
+        with pytest.raises(duckdb.OutOfMemoryException):
+            connection.execute("select term from terms order by term_id").to_arrow_table()
+        arrays = open_arrays(file, "one", partial(write_terms, connection))
+    assert arrays["terms.starts"].tolist() == list(range(terms + 1))
