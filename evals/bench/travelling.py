@@ -14,20 +14,22 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.campaigns.processes import Child, until
-from evals.campaigns.replicating import DOMAIN, lines_of, replicate, write_corpus
+from evals.campaigns.replicating import DOMAIN, LATELY_S, lines_of, replicate, write_corpus
 from evals.s3_server import BUCKET, s3_server
 from nornweave.errors import PublicationError
 from nornweave.publication.publishing import publish_domains
 from nornweave.publication.records import Published
+from nornweave.sandbox.limits import cpu_count
 from nornweave.settings import Settings, load_settings
+from nornweave.store.arrays import arrays_file
 from nornweave.sync.pipeline import run
 from nornweave.sync.records import SyncOptions
 from nornweave.sync.wiring import domain_parts
 from nornweave.wiring import file_store_of
 
 REPLICAS = 4
-# 12,500 passages, which are a file of about 100 MB; a release writes a tenth of them anew.
-PAGES, CHANGED, SECTIONS, DIMENSIONS = 625, 62, 20, 384
+# 15,000 passages, which are about 100 MB with the arrays beside the file; a release writes a tenth of them anew.
+PAGES, CHANGED, SECTIONS, DIMENSIONS = 750, 75, 20, 384
 VOCABULARY = 20_000
 PUBLICATIONS = 4
 ASK_EVERY_S, MEASURE_S = 0.1, 10.0
@@ -117,8 +119,8 @@ def _measure(settings: Settings, folder: Path, publish: dict[str, Any]) -> list[
         replica.wait(WITHIN_S)
     failed = sum(len(lines_of(output, "trouble")) for output in outputs)
     asked = sum(int(words[0]) for output in outputs for words in lines_of(output, "answers"))
-    current = files.current()
-    size = files.path(current).stat().st_size / 1e6 if current else 0
+    current = files.path(files.all()[0])
+    size = (current.stat().st_size + arrays_file(current).stat().st_size) / 1e6
     cells = [_spread(values) for values in (uploads, visible, whole)]
     return [f"{size:.0f}", *cells, f"{failed} of {asked:,}"]
 
@@ -134,10 +136,14 @@ def _spread(values: list[float]) -> str:
 
 
 def _throughput(folder: Path) -> Table:
-    """Return what one to four replicas answer a second, each asked by one client without a pause."""
-    table = Table("replicas", "answers a second, together", "of so many times one", box=None)
+    """Return what one to four replicas answer a second, each asked by one client without a pause.
+
+    One replica uses somewhat more than a core. So several are held against what the cores would answer if each answer
+    took the CPU time that it takes when one replica is alone.
+    """
+    table = Table("replicas", "answers a second", "cores busy", "of what the cores could do", box=None)
     publish = {"url": f"file://{folder.resolve()}/store"}
-    single = 0.0
+    alone: tuple[float, float] | None = None
     for count in range(1, REPLICAS + 1):
         stop = folder / f"stop-{count}"
         outputs = [folder / f"asked-{count}-{number}.txt" for number in range(count)]
@@ -150,7 +156,10 @@ def _throughput(folder: Path) -> Table:
         stop.touch()
         for replica in replicas:
             replica.wait(WITHIN_S)
-        rate = sum(int(words[0]) / float(words[1]) for output in outputs for words in lines_of(output, "answers"))
-        single = single or rate
-        table.add_row(str(count), f"{rate:.1f}", f"{rate / single:.2f}")
+        lately = [words for output in outputs for words in lines_of(output, "lately")]
+        rate = sum(int(answers) for answers, _ in lately) / LATELY_S
+        busy = sum(float(cpu_s) for _, cpu_s in lately) / LATELY_S
+        alone = alone or (rate, busy)
+        could = min(count * alone[0], cpu_count() * alone[0] / alone[1])
+        table.add_row(str(count), f"{rate:.1f}", f"{busy:.2f}", f"{rate / could:.0%}")
     return table

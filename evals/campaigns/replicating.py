@@ -6,6 +6,7 @@ import random
 import re
 import sys
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from nornweave.retrieval.question import Question
 from nornweave.settings import PublishSettings
 from nornweave.types import Domain, present
 
+LATELY_S = 8.0
 RELEASE = re.compile(r"release q(\d+)q")
 
 
@@ -26,7 +28,7 @@ def replicate(publish: Mapping[str, Any], folder: Path, stop: Path, pause_s: flo
     """Follow and answer until there is a file ``stop``, which no kill leaves locked; print what happens.
 
     ``seen RELEASE TIME`` when an answer is of another release, ``trouble WHAT`` when one is of none or of several,
-    ``answers COUNT SECONDS`` at the end.
+    ``answers COUNT`` and ``lately COUNT CPU-SECONDS``, of the last ``LATELY_S``, at the end.
     """
     follower = Follower(ObjectStore(PublishSettings.model_validate(publish)), folder, poll_s=poll_s)
     while not follower.prepare():
@@ -39,7 +41,7 @@ def replicate(publish: Mapping[str, Any], folder: Path, stop: Path, pause_s: flo
 
 
 def _answer(engine: Engine, stop: Path, pause_s: float) -> None:
-    answers, seen, started = 0, "", time.perf_counter()
+    answers, seen, lately = 0, "", deque[tuple[float, float]]()
     while not stop.exists():
         time.sleep(pause_s)
         text = f"which release is the {WORDS[answers % len(WORDS)]} in"
@@ -48,12 +50,17 @@ def _answer(engine: Engine, stop: Path, pause_s: float) -> None:
         if not seen and document["coverage_gaps"]:
             continue  # nothing was brought yet
         answers += 1
+        lately.append((time.perf_counter(), time.process_time()))
+        while lately[0][0] < time.perf_counter() - LATELY_S:
+            lately.popleft()
         if document["coverage_gaps"] or len(found) != 1:
             _say(f"trouble {sorted(found)} {[gap['reason'] for gap in document['coverage_gaps']]}")
         elif found != {seen}:
             seen = found.pop()
             _say(f"seen {seen} {time.time():.3f}")
-    _say(f"answers {answers} {time.perf_counter() - started:.3f}")
+    _say(f"answers {answers}")
+    if lately:
+        _say(f"lately {len(lately)} {time.process_time() - lately[0][1]:.3f}")
 
 
 def _say(line: str) -> None:
