@@ -28,7 +28,7 @@ from nornweave.errors import StoreError
 from nornweave.settings import Bm25Settings
 from nornweave.store.arrays import ArrayWriter, open_arrays
 from nornweave.store.build import GENERATION_SCHEMA
-from nornweave.store.cards import Cards
+from nornweave.store.cards import Cards, write_cards
 from nornweave.store.conditions import Condition, select_chunks
 from nornweave.store.connection import Connection, connect_reader, lift_memory_limit, load_vss
 from nornweave.store.facts import decode_facts
@@ -143,8 +143,7 @@ class Generation:
         self._visibilities = Visibilities(self._connection, self._documents, self.meta["access"], statements)
         self._pairs = load_pairs(arrays)
         self._names = load_names(arrays)
-        self._cards = Cards(self._connection, self._file.parent)
-        self._resources.callback(self._cards.close)
+        self._cards = Cards(arrays)
         self._vectors: VectorIndex
         if self.meta["built_with"] == "hnsw":
             load_vss(self._connection)
@@ -160,7 +159,7 @@ class Generation:
 
     def _unmap(self) -> None:
         """Drop what is mapped: the file is gone from the disk when nobody maps it."""
-        for name in ("_vectors", "_terms", "_pairs", "_names"):
+        for name in ("_vectors", "_terms", "_pairs", "_names", "_cards"):
             self.__dict__.pop(name, None)
 
     def _write_arrays(self, dimensions: int, arrays: ArrayWriter) -> None:
@@ -168,6 +167,7 @@ class Generation:
         write_terms(self._connection, arrays)
         write_pairs(self._connection, arrays)
         write_names(self._connection, arrays)
+        write_cards(self._connection, arrays)
 
     @property
     def built_at(self) -> str:
