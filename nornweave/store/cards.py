@@ -46,7 +46,7 @@ def write_cards(connection: Connection, arrays: ArrayWriter) -> None:
     # Whatever order they come in: sorting would hold them all in memory, which readers may not.
     for batch in connection.execute("select chunk_no, card from cards").to_arrow_reader(_BATCH_ROWS):
         numbers, (written, ends) = batch.column("chunk_no").to_numpy(), _texts(batch.column("card"))
-        if np.all(numbers[1:] == numbers[:-1] + 1):
+        if len(numbers) and np.all(numbers[1:] == numbers[:-1] + 1):
             text[starts[numbers[0]] : starts[numbers[-1] + 1]] = written[ends[0] : ends[-1]]
             continue
         for place, number in enumerate(numbers):

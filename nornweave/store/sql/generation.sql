@@ -30,7 +30,7 @@ select
 from chunks c
 join numbered n using (chunk_id);
 
--- What is shown of a chunk, in one column: a reader copies it into a file when it opens the generation (`cards.py`), for
+-- What is shown of a chunk, in one column: the first reader copies it into the mapped file (`cards.py`), for
 -- reading ten chunks out of the tables above decompresses a block of every column for each of them. Filled a slice at a
 -- time, because joining all of it at once would hold it in memory.
 create table generation.cards (chunk_no integer, card varchar using compression uncompressed);
