@@ -89,7 +89,7 @@ def word_of(served: ServedGeneration) -> str:
 
 
 def open_files(folder: Path) -> set[str]:
-    """Return the generation files that this process has open; each has its arrays and a nameless file beside it."""
+    """Return the generation files that this process has open; each has its arrays beside it."""
     gc.collect()
     links = []
     for descriptor in os.listdir("/proc/self/fd"):
@@ -99,7 +99,7 @@ def open_files(folder: Path) -> set[str]:
             continue
     names = {Path(link.removesuffix(" (deleted)")).name for link in links if link.startswith(f"{folder}/")}
     generations = {name for name in names if name.endswith(".duckdb")}
-    assert len(names) == 3 * len(generations), names
+    assert len(names) == 2 * len(generations), names
     return generations
 
 
