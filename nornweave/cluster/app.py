@@ -45,6 +45,7 @@ def work(app: Celery, *, name: str, pool: str, processes: int, queues: Sequence[
     from celery.signals import setup_logging
 
     setup_logging.connect(_keep_logging, weak=False)
+    _settle_what_cannot_be_acknowledged()
     worker: Any = app.Worker(
         hostname=f"{name}@{socket.gethostname()}",
         concurrency=processes,
@@ -56,6 +57,25 @@ def work(app: Celery, *, name: str, pool: str, processes: int, queues: Sequence[
     )
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def _settle_what_cannot_be_acknowledged() -> None:
+    """Let a worker go on after an acknowledgement that Redis did not get, as it went away meanwhile.
+
+    kombu 5.7 logs the error and counts the message as being worked on for ever. With one message at a time a worker
+    then asks for no other, and so never notices that its connection is gone. Redis hands the message to somebody else.
+    """
+    from kombu.transport import redis, virtual
+
+    class SettlingQoS(redis.QoS):
+        def ack(self, delivery_tag: str) -> None:
+            try:
+                super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+            except Exception:
+                virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]
+                raise
+
+    redis.Channel.QoS = SettlingQoS
 
 
 def _keep_logging(**_: object) -> None:

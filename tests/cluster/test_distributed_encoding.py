@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from redis_server import RedisServer
-from waiting import HANGS_S, until
+from waiting import HANGS_S, SOON_S, until
 from worker_process import WorkerProcess, write_config
 
 from nornweave.cluster.app import ENCODING_QUEUE, celery_app
@@ -21,6 +22,7 @@ from nornweave.object_store import ObjectStore
 from nornweave.settings.object_store import ObjectStoreSettings
 
 pytestmark = pytest.mark.slow
+PAUSE_S = 3.0
 TEXTS = [f"text number {number} about {'refunds ' * (number % 7)}" for number in range(300)]
 
 
@@ -119,6 +121,23 @@ def test_workers_come_back_after_the_broker_was_killed(broker, objects, workers,
     vectors = encoder.encode(TEXTS)
 
     assert np.array_equal(vectors, HashEncoder(64).encode(TEXTS))
+    assert encoder.local.here == 0
+
+
+def test_a_worker_goes_on_after_its_broker_was_killed_while_it_encoded(broker, objects, workers, tmp_path):
+    start(workers, tmp_path, "one", broker, objects)
+    slow = ["refund " * 1_000_000]
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(distributed(broker, objects, patience_s=PAUSE_S).encode, slow)
+        until(lambda: "received" in workers[0].text())
+        broker.kill()
+        until(lambda: "Couldn't ack" in workers[0].text())
+        broker.start()
+        first.result()
+    encoder = distributed(broker, objects, patience_s=SOON_S)
+
+    encoder.encode(TEXTS[:32])
+
     assert encoder.local.here == 0
 
 
