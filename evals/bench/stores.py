@@ -33,7 +33,7 @@ from nornweave.types import Domain, present
 from nornweave.wiring import domain_folder, file_store_of, store_of
 
 _DOMAIN = Domain.CODE
-# Some 20,000 chunks; vectors of hashed words, which take no time to make. They stand far apart, which is hardest for
+# Some 14,000 chunks; vectors of hashed words, which take no time to make. They stand far apart, which is hardest for
 # HNSW.
 _SYMPY: Mapping[str, object] = {
     "data_dir": "./var",
