@@ -29,7 +29,7 @@ serve: $(RUNTIME)
 	$(BIN)/nornweave up
 
 bench: $(DEVELOPMENT)
-	$(BIN)/python -m evals.bench
+	$(BIN)/python -m lab.bench
 
 clean:
 	rm -rf .venv var build

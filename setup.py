@@ -2,7 +2,7 @@
 
 ``api``, ``evals`` and ``orchestration`` are top-level names here and would take these names from everybody in the
 environment of a user. So a wheel carries them inside ``nornweave/_bundled``, a folder that only NornWeave's own
-processes put on their path (``nornweave/files/bundled.py``). An editable installation leaves them where they are.
+processes put on their path (``nornweave/core/files/bundled.py``). An editable installation leaves them where they are.
 """
 
 import sys
@@ -18,5 +18,7 @@ def place(package: str) -> str:
     return package if is_own else f"nornweave._bundled.{package}"
 
 
-found = find_packages(include=[pattern for name in ("nornweave", *BUNDLED) for pattern in (name, f"{name}.*")])
+# The laboratory is for those who work on this repository: an editable installation finds it, a wheel has none of it.
+names = ("nornweave", *BUNDLED, *(("lab",) if "editable_wheel" in sys.argv else ()))
+found = find_packages(include=[pattern for name in names for pattern in (name, f"{name}.*")])
 setup(packages=[place(package) for package in found], package_dir={place(package): package for package in BUNDLED})

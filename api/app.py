@@ -45,8 +45,8 @@ from api.routes import (
 from api.state import Service
 from api.syncs import Syncs
 from api.tracing import Tracing
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.types import Domain
 
 logger = logging.getLogger(__name__)
 
@@ -142,7 +142,7 @@ def create_app(
 
 
 def _engine(settings: Settings, agent: Domain | None) -> EnginePort:
-    from nornweave.engine import Engine
+    from nornweave.ask.engine import Engine
 
     return Engine(settings, [agent] if agent else None)
 

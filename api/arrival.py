@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from api.tracing import current_trace_id
-from nornweave.access.viewer import Viewer
-from nornweave.retrieval.question import Deadline
-from nornweave.types import present
+from nornweave.ask.search.question import Deadline
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.types import present
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,10 +17,10 @@ from api.access.behalf import on_behalf
 from api.access.door import VIEWER, Door
 from api.errors import ProblemError, problem_response
 from api.sessions import CSRF_HEADER, is_csrf_token
-from nornweave.access.tokens import read_tokens
-from nornweave.errors import ConfigError
-from nornweave.settings import Settings
-from nornweave.settings.addresses import is_loopback
+from nornweave.config import Settings
+from nornweave.config.addresses import is_loopback
+from nornweave.core.access.tokens import read_tokens
+from nornweave.core.errors import ConfigError
 
 # `/agents/register`, `/agents/{id}` and `/agents/{id}/heartbeat`.
 _REGISTRATION = re.compile(r"/agents/[^/]+(/heartbeat)?")

@@ -33,8 +33,8 @@ def main(arguments: Sequence[str]) -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is not an answer
     from api.app import create_app
     from api.tracing import log_trace_ids
-    from nornweave.settings import load_settings
-    from nornweave.types import Domain
+    from nornweave.config import load_settings
+    from nornweave.core.types import Domain
 
     log_trace_ids(os.environ)
     config, *agent = arguments
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str]) -> int:
 async def _answer(app: ASGIApp, request: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
     """Return the status and headers of the app's answer, and its content."""
     from api.access.door import VIEWER
-    from nornweave.access.viewer import Viewer
+    from nornweave.core.access.viewer import Viewer
 
     who = request["viewer"]
     scope = {

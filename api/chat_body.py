@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from api.arrival import Arrival
-from nornweave.errors import QueryError
-from nornweave.retrieval.question import Question
-from nornweave.text.analyzer import FUNCTION_TERMS, query_terms
-from nornweave.text.checked_values import MAX_QUERY_CHARACTERS, textual
-from nornweave.types import Domain
+from nornweave.ask.search.question import Question
+from nornweave.core.errors import QueryError
+from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms
+from nornweave.core.text.checked_values import MAX_QUERY_CHARACTERS, textual
+from nornweave.core.types import Domain
 
 MODEL = "nornweave"
 """The model that answers from all served domains; ``nornweave:code`` answers from one."""

@@ -11,11 +11,11 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
-from nornweave.answer.context_budget import estimate_tokens
-from nornweave.answer.synthesis.citations import citation_key
-from nornweave.views import FusionResult
-from nornweave.views.answer import FusedItemDocument
-from nornweave.views.tools import Link
+from nornweave.ask.answer.context_budget import estimate_tokens
+from nornweave.ask.answer.synthesis.citations import citation_key
+from nornweave.ask.views import FusionResult
+from nornweave.ask.views.answer import FusedItemDocument
+from nornweave.ask.views.tools import Link
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!&~])")
 

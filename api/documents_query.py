@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from nornweave.inbox.life_cycle import DocumentsQuery, DocumentStatus
-from nornweave.text.checked_values import Name, UrlCount
+from nornweave.core.text.checked_values import Name, UrlCount
+from nornweave.index.inbox_life_cycle import DocumentsQuery, DocumentStatus
 
 MAX_DOCUMENTS, USUAL_DOCUMENTS = 1_000, 100
 MAX_CURSOR_CHARACTERS = 16_384

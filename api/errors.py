@@ -39,7 +39,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from nornweave.errors import EncoderError, NoGenerationError, QueryError, SourceUnavailableError, StoreError
+from nornweave.core.errors import EncoderError, NoGenerationError, QueryError, SourceUnavailableError, StoreError
 
 logger = logging.getLogger(__name__)
 

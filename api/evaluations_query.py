@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nornweave.quality.records import ALL_DOMAINS
-from nornweave.text.checked_values import Name, UrlCount
-from nornweave.types import Domain
-from nornweave.views.evaluations import EvaluationsQuery
+from nornweave.ask.views.evaluations import EvaluationsQuery
+from nornweave.core.text.checked_values import Name, UrlCount
+from nornweave.core.types import Domain
+from nornweave.improve.records import ALL_DOMAINS
 
 MAX_EVALUATIONS = 1000
 Subject = Annotated[

@@ -18,9 +18,9 @@ from api.errors import ProblemError
 from api.negotiation import EVENTS
 from api.schemas import to_json
 from api.seen import SeenEngine
-from nornweave.answer.streamed import StreamedAnswer
-from nornweave.fusion.records import Synthesis
-from nornweave.retrieval.question import Question
+from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.fuse.records import Synthesis
+from nornweave.ask.search.question import Question
 
 # In the description of the API: what one event is (OpenAPI 3.2, 4.14.4).
 EVENT_CONTENT = {

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from nornweave.types import JsonValue
+from nornweave.core.types import JsonValue
 
 FILE = Path(__file__).parent / "worked.json"
 

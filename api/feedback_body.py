@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
-from nornweave.text.checked_values import Name, textual
+from nornweave.core.text.checked_values import Name, textual
 
 MAX_QUERY_ID_CHARACTERS = 64
 

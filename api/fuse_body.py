@@ -1,6 +1,6 @@
 """Any agents' answers: the body of ``POST /fuse``.
 
-What stands around the answers is checked strictly, the answers themselves as in ``nornweave/remote_agents/answers.py``.
+What stands around the answers is checked strictly, the answers themselves as in ``nornweave/ask/agents/answers.py``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from api.query_body import (
     SynthesizeField,
     TokensField,
 )
-from nornweave.fusion.records import CoverageGap, Recalled
-from nornweave.remote_agents.answers import MAX_ITEMS, Foreign, ResponseBody
-from nornweave.retrieval.question import ConflictStrategy, Question
-from nornweave.text.checked_values import DomainId, Line, Moment, QuestionText, Share
+from nornweave.ask.agents.answers import MAX_ITEMS, Foreign, ResponseBody
+from nornweave.ask.fuse.records import CoverageGap, Recalled
+from nornweave.ask.search.question import ConflictStrategy, Question
+from nornweave.core.text.checked_values import DomainId, Line, Moment, QuestionText, Share
 
 MAX_RESPONSES = 1_000
 

@@ -7,9 +7,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
-from nornweave.text.checked_values import MAX_LINE_CHARACTERS, Moment, PlainJson, textual
-from nornweave.types import freeze
-from nornweave.views import Deposit, DepositDocument
+from nornweave.ask.views import Deposit, DepositDocument
+from nornweave.core.text.checked_values import MAX_LINE_CHARACTERS, Moment, PlainJson, textual
+from nornweave.core.types import freeze
 
 MAX_DOCUMENTS = 1_000
 MAX_DOCUMENT_BYTES = 10 * 1024 * 1024

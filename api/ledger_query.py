@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nornweave.text.checked_values import Name, UrlCount, UrlSwitch
-from nornweave.types import Domain
-from nornweave.views import LedgerDocument, LedgerEntryDocument
+from nornweave.ask.views import LedgerDocument, LedgerEntryDocument
+from nornweave.core.text.checked_values import Name, UrlCount, UrlSwitch
+from nornweave.core.types import Domain
 
 MAX_ENTRIES = 10_000
 

@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.errors import ProblemError, unavailable
-from nornweave.sandbox.limits import cpu_count
+from nornweave.core.sandbox.limits import cpu_count
 
 MAX_BODY_BYTES = 1 << 20
 # Whole documents, and the answers of many agents: three documents of the largest size.

@@ -8,9 +8,9 @@ from starlette.requests import Request
 
 from api.listening import default_port
 from api.pages.addresses import original, passage_address
-from nornweave.errors import ConfigError
-from nornweave.supervisor import LOOPBACK
-from nornweave.views.tools import Link
+from nornweave.ask.views.tools import Link
+from nornweave.core.errors import ConfigError
+from nornweave.share.supervisor import LOOPBACK
 
 URL_VARIABLE = "NORNWEAVE_URL"
 

@@ -6,9 +6,9 @@ import errno
 import socket
 from collections.abc import Mapping
 
-from nornweave.errors import ConfigError
-from nornweave.supervisor import PortInUseError
-from nornweave.types import Domain
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+from nornweave.share.supervisor import PortInUseError
 
 # Connections that wait to be accepted while every process is busy or being replaced.
 BACKLOG = 512

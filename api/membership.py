@@ -9,12 +9,12 @@ from urllib.parse import urlsplit
 import httpx
 
 from api.auth import service_token
-from nornweave.errors import ConfigError
-from nornweave.remote_agents.membership import Membership, Offer, heartbeat_interval, registry_address
-from nornweave.remote_agents.records import RemoteState
-from nornweave.settings import Settings
-from nornweave.settings.addresses import checked_server
-from nornweave.types import Domain
+from nornweave.ask.agents.membership import Membership, Offer, heartbeat_interval, registry_address
+from nornweave.ask.agents.records import RemoteState
+from nornweave.config import Settings
+from nornweave.config.addresses import checked_server
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
 
 LOOKED_AT_WITHIN_S = 2.0
 ACCEPTED = ["timeout_ms", "expand", "rerank", "explain", "now"]

@@ -22,11 +22,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from api.ports import EnginePort
 from api.workers import METRICS_FOLDER
-from nornweave.access.viewer import OPERATOR
-from nornweave.errors import NornWeaveError
-from nornweave.fusion.records import Answer
-from nornweave.quality.records import LAST_STAGE
-from nornweave.views.evaluations import EvaluationsQuery
+from nornweave.ask.fuse.records import Answer
+from nornweave.ask.views.evaluations import EvaluationsQuery
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import NornWeaveError
+from nornweave.improve.records import LAST_STAGE
 
 log = logging.getLogger(__name__)
 

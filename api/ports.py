@@ -1,21 +1,17 @@
-"""What the API asks of the engine: ``nornweave.engine`` is the one that is served; tests bring their own."""
+"""What the API asks of the engine: ``nornweave.ask.engine`` is the one that is served; tests bring their own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from nornweave.access.viewer import Viewer
-from nornweave.answer.streamed import StreamedAnswer
-from nornweave.feedback.book import FeedbackDocument
-from nornweave.fusion.records import Answer, Recalled
-from nornweave.inbox.life_cycle import DocumentsQuery
-from nornweave.models.encoders.memo import EncoderLoad
-from nornweave.remote_agents.directory import RemoteAgents
-from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import AgentState, RecallResponse
-from nornweave.types import Domain, JsonValue
-from nornweave.views import (
+from nornweave.ask.agents.directory import RemoteAgents
+from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.feedback.book import FeedbackDocument
+from nornweave.ask.fuse.records import Answer, Recalled
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import AgentState, RecallResponse
+from nornweave.ask.views import (
     ChunkDocument,
     Deposit,
     DepositDocument,
@@ -25,8 +21,12 @@ from nornweave.views import (
     FusionResult,
     LedgerDocument,
 )
-from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
-from nornweave.views.status import StatusDocument
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+from nornweave.ask.views.status import StatusDocument
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.types import Domain, JsonValue
+from nornweave.index.inbox_life_cycle import DocumentsQuery
+from nornweave.models.encoders.memo import EncoderLoad
 
 
 class AgentPort(Protocol):

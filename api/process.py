@@ -23,8 +23,8 @@ from api.hosts import answered_names
 from api.large_bodies import BodyProcess
 from api.listening import BACKLOG
 from api.tracing import log_trace_ids
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.types import Domain
 
 # Together below the 8 s after which `nornweave up` ends a child that does not stop by itself.
 DRAIN_WITHIN_S = 5

@@ -8,12 +8,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from api.arrival import Arrival
-from nornweave.errors import QueryError
-from nornweave.retrieval.question import ConflictStrategy, Question
-from nornweave.retrieval.records import Switch
-from nornweave.settings.fusion import FusionSettings
-from nornweave.text.checked_values import PlainJson, QuestionText, Share, textual
-from nornweave.types import Domain
+from nornweave.ask.search.question import ConflictStrategy, Question
+from nornweave.ask.search.records import Switch
+from nornweave.config.fusion import FusionSettings
+from nornweave.core.errors import QueryError
+from nornweave.core.text.checked_values import PlainJson, QuestionText, Share, textual
+from nornweave.core.types import Domain
 
 MAX_TOP_K = 100
 MAX_TIMEOUT_MS = 60_000

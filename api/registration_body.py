@@ -10,12 +10,12 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from typing_extensions import TypedDict
 
 from api.schemas import AgentDocument
-from nornweave.access.viewer import Viewer
-from nornweave.remote_agents.directory import Listed
-from nornweave.remote_agents.records import Capabilities, RemoteState
-from nornweave.settings.addresses import checked_server
-from nornweave.text.dates import utc_text
-from nornweave.types import Domain
+from nornweave.ask.agents.directory import Listed
+from nornweave.ask.agents.records import Capabilities, RemoteState
+from nornweave.config.addresses import checked_server
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import Domain
 
 AgentId = Annotated[
     str,

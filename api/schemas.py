@@ -16,11 +16,11 @@ from typing_extensions import TypedDict
 
 from api.arrival import Arrival
 from api.query_body import MAX_TIMEOUT_MS, MAX_TOP_K
-from nornweave.remote_agents.records import RemoteState
-from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import AgentState, Switch
-from nornweave.text.checked_values import Moment, PlainJson, QuestionText
-from nornweave.types import Domain
+from nornweave.ask.agents.records import RemoteState
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import AgentState, Switch
+from nornweave.core.text.checked_values import Moment, PlainJson, QuestionText
+from nornweave.core.types import Domain
 
 
 class RecallBody(BaseModel):

@@ -8,16 +8,13 @@ from functools import cached_property
 
 from api.errors import ProblemError
 from api.ports import AgentPort, EnginePort
-from nornweave.access.viewer import Viewer
-from nornweave.answer.streamed import StreamedAnswer
-from nornweave.feedback.book import FeedbackDocument
-from nornweave.fusion.records import Answer, Recalled
-from nornweave.inbox.life_cycle import DocumentsQuery
-from nornweave.remote_agents.directory import Listed, RemoteAgents
-from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import AgentState, RecallResponse
-from nornweave.types import Domain, JsonValue
-from nornweave.views import (
+from nornweave.ask.agents.directory import Listed, RemoteAgents
+from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.feedback.book import FeedbackDocument
+from nornweave.ask.fuse.records import Answer, Recalled
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import AgentState, RecallResponse
+from nornweave.ask.views import (
     ChunkDocument,
     Deposit,
     DepositDocument,
@@ -27,8 +24,11 @@ from nornweave.views import (
     FusionResult,
     LedgerDocument,
 )
-from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
-from nornweave.views.status import StatusDocument
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+from nornweave.ask.views.status import StatusDocument
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.types import Domain, JsonValue
+from nornweave.index.inbox_life_cycle import DocumentsQuery
 
 
 def check_operates(viewer: Viewer) -> None:

@@ -18,10 +18,10 @@ from api.auth import check_listening, service_token
 from api.listening import default_port, listen, url_of
 from api.membership import membership
 from api.workers import starting, supervise
-from nornweave.errors import ConfigError
-from nornweave.settings import Settings
-from nornweave.supervisor import LOOPBACK, signals_received
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+from nornweave.share.supervisor import LOOPBACK, signals_received
 
 
 def serve(

@@ -16,9 +16,9 @@ from api.ports import EnginePort
 from api.seen import SeenAgent, SeenEngine, check_operates
 from api.starting import wait_for_start
 from api.syncs import Syncs
-from nornweave.access.viewer import Viewer
-from nornweave.retrieval.question import Question
-from nornweave.types import Domain
+from nornweave.ask.search.question import Question
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.types import Domain
 
 T = TypeVar("T")
 

@@ -19,11 +19,11 @@ from typing import Any
 
 import psutil
 
-from nornweave.errors import DomainBusyError, StoreError
-from nornweave.files.atomic_write import write_whole
-from nornweave.settings import Settings
-from nornweave.store.lock import WriterLock
-from nornweave.types import Domain, present
+from nornweave.config import Settings
+from nornweave.core.errors import DomainBusyError, StoreError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import WriterLock
+from nornweave.core.types import Domain, present
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from contextvars import ContextVar
 from opentelemetry import trace
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from nornweave.text.terminal import configure_logging
+from nornweave.core.text.terminal import configure_logging
 
 HEADER = b"traceparent"
 # Later versions may append fields; of version 00 there are four.

@@ -19,9 +19,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nornweave.sandbox.limits import cpu_count
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.sandbox.limits import cpu_count
+from nornweave.core.types import Domain
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def usual_workers(settings: Settings) -> int:
 
 
 def _published_bytes(settings: Settings, domain: Domain) -> int:
-    from nornweave.wiring import store_of  # DuckDB and more, which who watches over others does not need
+    from nornweave.index.wiring import store_of  # DuckDB and more, which who watches over others does not need
 
     store = store_of(settings, domain)
     current = store.current()

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from nornweave.sources.git.program import git_command, git_environment
+from nornweave.connect.git.program import git_command, git_environment
 
 DEADLINE_S = 5.0
 

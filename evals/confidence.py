@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.quality.comparison import CONFIDENCE, RESAMPLES, SEED
+from nornweave.improve.comparison import CONFIDENCE, RESAMPLES, SEED
 
 _Floats: TypeAlias = NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from evals.matches import Hits
 from evals.measures import measure
 from evals.results import Scope, SetResult
 from evals.runs import DOCUMENT_DEPTHS, locate
-from nornweave.access.viewer import OPERATOR
-from nornweave.engine import Engine
-from nornweave.errors import QueryError
-from nornweave.retrieval.question import Question
-from nornweave.types import present
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.question import Question
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import QueryError
+from nornweave.core.types import present
 
 MOST_QUERIES = 50
 """Enough to tell chance from meaning."""

@@ -21,12 +21,12 @@ import numpy as np
 from evals.judgments import Judgment
 from evals.matches import Hits
 from evals.measures import DEEPEST, Metric, measure, metric_of
+from nornweave.ask.search.records import Citation
+from nornweave.core.types import Domain
 from nornweave.models.encoders import Encoder, Progress, Vectors
-from nornweave.retrieval.records import Citation
-from nornweave.types import Domain
 
 if TYPE_CHECKING:
-    from nornweave.chunking.spans import Tokenizer
+    from nornweave.core.text.spans import Tokenizer
 
 Relevant: TypeAlias = Mapping[str, Sequence[Judgment]]
 

@@ -13,19 +13,19 @@ from evals.judgments import JudgedSet, JudgmentError
 from evals.results import Scope, SetResult
 from evals.runs import Progress, SetToRun, evaluate, evaluate_all
 from evals.sets import USUAL_GENERATED, generated_from, read_domain_sets, read_sets, sets_of
-from nornweave.access.viewer import OPERATOR
-from nornweave.engine import Engine
-from nornweave.errors import ConfirmationError, StoreError
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.agent import Agent
+from nornweave.config import EvaluationSettings, Settings
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import ConfirmationError, StoreError
+from nornweave.core.text import analyzer
+from nornweave.core.types import Domain
+from nornweave.improve.comparison import Comparison
+from nornweave.improve.history import EvaluationHistory
+from nornweave.improve.opening import history_of
+from nornweave.improve.records import LAST_STAGE, Verdict
+from nornweave.index.port import Candidate
 from nornweave.models.encoders.port import same_space
-from nornweave.quality.comparison import Comparison
-from nornweave.quality.history import EvaluationHistory
-from nornweave.quality.records import LAST_STAGE, Verdict
-from nornweave.retrieval.agent import Agent
-from nornweave.settings import EvaluationSettings, Settings
-from nornweave.store.port import Candidate
-from nornweave.text import analyzer
-from nornweave.types import Domain
-from nornweave.wiring import history_of
 
 KNOWN_ENOUGH = 0.8
 """Share of a set's queries that must be comparable; below it what is published is measured anew."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from evals.judgments import JudgedSet, Judgment, Origin, Query, parse_place
-from nornweave.feedback.book import FeedbackBook
-from nornweave.feedback.records import JudgedAnswer, ShownItem
-from nornweave.types import Domain, canonical_json, digest, freeze
+from nornweave.ask.feedback.book import FeedbackBook
+from nornweave.ask.feedback.records import JudgedAnswer, ShownItem
+from nornweave.core.types import Domain, canonical_json, digest, freeze
 
 NAME = "feedback"
 NOTE = (

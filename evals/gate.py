@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from evals.history import Baseline
 from evals.judgments import Origin
 from evals.results import Scope, ScopeResult, SetResult
-from nornweave.quality.comparison import Comparison
-from nornweave.quality.records import LAST_STAGE
-from nornweave.settings import EvaluationSettings
+from nornweave.config import EvaluationSettings
+from nornweave.improve.comparison import Comparison
+from nornweave.improve.records import LAST_STAGE
 
 MEASURES = ("Recall@10", "RR@10")
 SOURCES = ("dense", "sparse")

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 
 from evals.code_version import code_version
 from evals.results import ITEMS, Scope, ScopeResult, SetResult
-from nornweave.quality.comparison import Comparison, compare
-from nornweave.quality.history import EvaluationHistory
-from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Values, Verdict
+from nornweave.improve.comparison import Comparison, compare
+from nornweave.improve.history import EvaluationHistory
+from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Values, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

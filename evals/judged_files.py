@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Origin, Query, parse_place
-from nornweave.types import freeze
+from nornweave.core.types import freeze
 
 QUERIES = "queries.jsonl"
 QRELS = "qrels.tsv"

@@ -12,8 +12,8 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
-from nornweave.retrieval.records import Citation, HiddenPlace
-from nornweave.types import NO_METADATA, Metadata, Span
+from nornweave.ask.search.records import Citation, HiddenPlace
+from nornweave.core.types import NO_METADATA, Metadata, Span
 
 _LINES = re.compile(r"L(\d{1,9})(?:-L?(\d{1,9}))?", re.ASCII)
 _FILE_ENDING = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,9}")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from evals.judgments import Judgment
 from evals.measures import DEEPEST
-from nornweave.retrieval.records import Citation
-from nornweave.types import Domain
+from nornweave.ask.search.records import Citation
+from nornweave.core.types import Domain
 
 
 class Hits:

@@ -23,7 +23,7 @@ from typing import Any, Self, TypeAlias
 import ir_measures
 import numpy as np
 
-from nornweave.quality.comparison import bootstrap_interval
+from nornweave.improve.comparison import bootstrap_interval
 
 Ranking: TypeAlias = Sequence[Sequence[str]]
 """Places, best first; each the judgments that it is the first to hit, best grade first."""

@@ -13,10 +13,10 @@ from evals.controls import Control, controls_json
 from evals.evaluation import Evaluated
 from evals.measures import MEASURES
 from evals.results import ITEMS, KindResult, Scope, ScopeResult, SetResult, StageResult
-from nornweave.quality.comparison import Comparison
-from nornweave.quality.records import LAST_STAGE
-from nornweave.text.terminal import Terminal
-from nornweave.views.evaluations import set_title
+from nornweave.ask.views.evaluations import set_title
+from nornweave.core.text.terminal import Terminal
+from nornweave.improve.comparison import Comparison
+from nornweave.improve.records import LAST_STAGE
 
 SHOWN_NAMES = 20
 WITH_INTERVAL = ("Recall@10", "RR@10")

@@ -10,8 +10,8 @@ from evals.confidence import Confidence
 from evals.controls import Control
 from evals.judgments import Origin
 from evals.measures import Metric
-from nornweave.quality.records import ALL_DOMAINS
-from nornweave.types import Domain
+from nornweave.core.types import Domain
+from nornweave.improve.records import ALL_DOMAINS
 
 ITEMS = "Recall@10 items"
 """Recall@10 with every item in its place, where whole documents are judged: what one sees in the first ten items."""

@@ -1,6 +1,7 @@
 """Run a judged set against what is published: every stage of the query path, measured as it is served.
 
-What is searched comes in through ``Searcher``, which ``nornweave.engine.Engine`` satisfies; no storage is known here.
+What is searched comes in through ``Searcher``, which ``nornweave.ask.engine.Engine`` satisfies; no storage is known
+here.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from evals.judgments import JudgedSet, Judgment, JudgmentError, Query
 from evals.matches import Hits
 from evals.measures import DEEPEST, Ranking, measure
 from evals.results import ITEMS, KindResult, QueryFailure, Scope, ScopeResult, SetResult, StageResult
-from nornweave.answer.trace import Rankings
-from nornweave.errors import QueryError, StoreError
-from nornweave.quality.records import LAST_STAGE
-from nornweave.retrieval.records import Citation, Filters, HiddenPlace
-from nornweave.types import Domain, digest
+from nornweave.ask.answer.trace import Rankings
+from nornweave.ask.search.records import Citation, Filters, HiddenPlace
+from nornweave.core.errors import QueryError, StoreError
+from nornweave.core.types import Domain, digest
+from nornweave.improve.records import LAST_STAGE
 
 # The query path's order; other stages follow in the order in which they are first seen.
 STAGES = ("dense", "sparse", "fulltext", "structured", "combined", "expanded", "reranked", "merged", "fused")

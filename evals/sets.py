@@ -10,11 +10,11 @@ from evals.generated import generate
 from evals.generated.sets import NAME as GENERATED_NAME
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet, JudgmentError
-from nornweave.access.viewer import OPERATOR
-from nornweave.retrieval.agent import Agent
-from nornweave.settings import EvaluationSettings
-from nornweave.store.index import Index
-from nornweave.types import Domain
+from nornweave.ask.search.agent import Agent
+from nornweave.config import EvaluationSettings
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.types import Domain
+from nornweave.index.index import Index
 
 USUAL_GENERATED = 100
 """Queries made out of a corpus that nobody has judged; some hundred tell apart what differs by a few hundredths."""

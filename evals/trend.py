@@ -14,7 +14,7 @@ from datetime import datetime
 from html import escape
 from typing import NamedTuple
 
-from nornweave.text.dates import utc
+from nornweave.core.text.dates import utc
 
 LAST = 60
 """Evaluations shown, the newest ones."""

@@ -8,8 +8,8 @@ import os
 import sys
 
 from api.auth import service_token
-from nornweave.errors import NornWeaveError
-from nornweave.files.full_disk import disk_full_said
+from nornweave.core.errors import NornWeaveError
+from nornweave.core.files.full_disk import disk_full_said
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.instance import open_instance, write_instance
 

@@ -7,13 +7,13 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from nornweave.settings import Settings
-from nornweave.store.port import Publication
-from nornweave.sync.alarms import Alarm, AlarmBook, AlarmKind
-from nornweave.sync.kafka import KafkaTopic
-from nornweave.sync.outbox import Outbox, publication_event
-from nornweave.sync.webhook import Webhook
-from nornweave.types import Domain, present
+from nornweave.config import Settings
+from nornweave.core.types import Domain, present
+from nornweave.index.port import Publication
+from nornweave.ingest.alarms import Alarm, AlarmBook, AlarmKind
+from nornweave.ingest.kafka import KafkaTopic
+from nornweave.ingest.outbox import Outbox, publication_event
+from nornweave.ingest.webhook import Webhook
 
 log = logging.getLogger(__name__)
 

@@ -14,13 +14,13 @@ from functools import partial
 
 import dagster as dg
 
-from nornweave.errors import ConfigError, NornWeaveError
-from nornweave.settings import Settings
-from nornweave.sources.inbox import InboxSource
-from nornweave.sources.opening import open_source
-from nornweave.sources.protocol import Source
-from nornweave.types import Domain, digest
-from nornweave.wiring import INBOX
+from nornweave.config import Settings
+from nornweave.connect.inbox.source import InboxSource
+from nornweave.connect.opening import open_source
+from nornweave.connect.protocol import Source
+from nornweave.core.errors import ConfigError, NornWeaveError
+from nornweave.core.types import Domain, digest
+from nornweave.index.wiring import INBOX
 from orchestration.announcements import BROKERS, Announcements
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY

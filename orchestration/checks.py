@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from evals.evaluation import GenerationReport
-from nornweave.sync.invariants import INVARIANTS, Invariant
+from nornweave.ingest.invariants import INVARIANTS, Invariant
 from orchestration.quality import findings_metadata
 
 MEANINGS = {

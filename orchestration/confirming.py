@@ -6,15 +6,15 @@ import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from nornweave.errors import NornWeaveError
-from nornweave.settings import Settings
-from nornweave.sync.confirmations import Subject
-from nornweave.sync.diff import held_state
-from nornweave.sync.pipeline import DomainSync
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import confirmations_of, domain_parts
-from nornweave.types import Domain
-from nornweave.wiring import store_of
+from nornweave.config import Settings
+from nornweave.core.errors import NornWeaveError
+from nornweave.core.types import Domain
+from nornweave.index.wiring import store_of
+from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.diff import held_state
+from nornweave.ingest.pipeline import DomainSync
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import confirmations_of, domain_parts
 
 logger = logging.getLogger(__name__)
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import dagster as dg
 
-from nornweave.errors import ConfigError
-from nornweave.files.private_folder import keep_private
-from nornweave.settings import Settings, load_settings
-from nornweave.sync.records import Progress
-from nornweave.types import Domain
+from nornweave.config import Settings, load_settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.private_folder import keep_private
+from nornweave.core.types import Domain
+from nornweave.ingest.records import Progress
 from orchestration.assets import evaluation, ledger, tuning
 from orchestration.assets.domain import asset_key, domain_assets
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation

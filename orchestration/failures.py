@@ -8,8 +8,8 @@ from contextlib import contextmanager
 import dagster as dg
 
 from evals.judgments import JudgmentError
-from nornweave.errors import NornWeaveError
-from nornweave.files.full_disk import full_disk
+from nornweave.core.errors import NornWeaveError
+from nornweave.core.files.full_disk import full_disk
 
 QUERY_INTERRUPTED = "Query interrupted"
 """What DuckDB (1.5) makes of Ctrl-C in a query: a ``RuntimeError``."""

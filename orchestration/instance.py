@@ -17,11 +17,11 @@ import yaml
 # ``InstanceRef`` is not public; there is no other way to say where the instance lives without ``DAGSTER_HOME``.
 from dagster._core.instance.ref import InstanceRef
 
-from nornweave.cluster.wiring import broker_of
-from nornweave.errors import ConfigError
-from nornweave.files.bundled import bundled_folder
-from nornweave.settings import Settings
-from nornweave.settings.workers import BROKER_VARIABLE
+from nornweave.config import Settings
+from nornweave.config.workers import BROKER_VARIABLE
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.bundled import bundled_folder
+from nornweave.share.workers.wiring import broker_of
 
 POSTGRES_VARIABLE = "NORNWEAVE_DAGSTER_POSTGRES_URL"
 DOMAIN_TAG = "nornweave/domain"

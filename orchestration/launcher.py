@@ -6,8 +6,9 @@ from dagster import DagsterRun
 from dagster._core.launcher import CheckRunHealthResult, WorkerStatus
 from dagster_celery.launcher import CeleryRunLauncher
 
-from nornweave.cluster.wiring import run_lease, workers_of
-from nornweave.errors import StoreError
+from nornweave.core.errors import StoreError
+from nornweave.index.leases.wiring import run_lease
+from nornweave.share.workers.wiring import workers_of
 from orchestration.definitions import settings_from_environment
 
 

@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import dagster as dg
 
-from nornweave.conflicts import LocatedFact
-from nornweave.facts.values import show
-from nornweave.ledger.entries import Ledger
-from nornweave.store.port import Candidate, Publication
-from nornweave.sync.diff import Changes
-from nornweave.sync.records import SyncReport
-from nornweave.types import Failure
+from nornweave.core.types import Failure
+from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.facts.values import show
+from nornweave.disagree.ledger.entries import Ledger
+from nornweave.index.port import Candidate, Publication
+from nornweave.ingest.diff import Changes
+from nornweave.ingest.records import SyncReport
 
 Metadata: TypeAlias = Mapping[str, int | float | str | bool | dg.MarkdownMetadataValue | dg.TextMetadataValue]
 

@@ -10,8 +10,8 @@ from evals.gate import worse_queries
 from evals.measures import MEASURES
 from evals.results import Scope
 from evals.trend import Range, TrendPoint, as_markdown_image, small_trend, trend_svg
-from nornweave.quality.records import LAST_STAGE, Evaluation, Verdict
-from nornweave.views.evaluations import set_title
+from nornweave.ask.views.evaluations import set_title
+from nornweave.improve.records import LAST_STAGE, Evaluation, Verdict
 from orchestration.metadata import Metadata, filled, table
 
 CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}

@@ -14,19 +14,19 @@ from typing import Any, TypeAlias
 import dagster as dg
 
 from evals.evaluation import evaluate_candidate
-from nornweave.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
-from nornweave.files.full_disk import full_disk
-from nornweave.publication.publishing import publish_after_sync
-from nornweave.settings import Settings
-from nornweave.store.port import Publication
-from nornweave.sync.alarms import OF_A_SYNC, Alarm, AlarmKind, alarms_of
-from nornweave.sync.pace import Pace
-from nornweave.sync.pipeline import DomainSync
-from nornweave.sync.records import Progress, SyncOptions, SyncReport
-from nornweave.sync.run_status import record_failure, record_run
-from nornweave.sync.wiring import domain_sync
-from nornweave.types import Domain
-from nornweave.wiring import domain_folder
+from nornweave.config import Settings
+from nornweave.core.errors import DomainBusyError, NornWeaveError, QualityError, StoreError
+from nornweave.core.files.full_disk import full_disk
+from nornweave.core.types import Domain
+from nornweave.index.port import Publication
+from nornweave.index.wiring import domain_folder
+from nornweave.ingest.alarms import OF_A_SYNC, Alarm, AlarmKind, alarms_of
+from nornweave.ingest.pace import Pace
+from nornweave.ingest.pipeline import DomainSync
+from nornweave.ingest.records import Progress, SyncOptions, SyncReport
+from nornweave.ingest.run_status import record_failure, record_run
+from nornweave.ingest.wiring import domain_sync
+from nornweave.share.publishing import publish_after_sync
 from orchestration.announcements import Announcements
 from orchestration.failures import QUERY_INTERRUPTED
 from orchestration.instance import PROCESS_TAG, process_mark

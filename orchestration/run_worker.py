@@ -12,7 +12,7 @@ from dagster._serdes import unpack_value
 from dagster_celery.config import TASK_EXECUTE_JOB_NAME
 from dagster_celery.make_app import make_app
 
-from nornweave.cluster.app import CONFIGURATION, work
+from nornweave.share.workers.app import CONFIGURATION, work
 from orchestration.instance import RUNS_QUEUE
 
 log = logging.getLogger(__name__)

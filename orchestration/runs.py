@@ -10,10 +10,10 @@ from dagster._core.events import JobFailureData
 from dagster._core.execution.plan.objects import StepFailureData
 from dagster_shared.error import SerializableErrorInfo
 
-from nornweave.files.full_disk import full_disk
-from nornweave.settings import Settings
-from nornweave.sync.records import Progress, SyncOptions, SyncReport
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.files.full_disk import full_disk
+from nornweave.core.types import Domain
+from nornweave.ingest.records import Progress, SyncOptions, SyncReport
 from orchestration.assets.domain import domain_keys
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY

@@ -20,7 +20,7 @@ from dagster._core.storage.event_log.polling_event_watcher import SqlPollingEven
 from dagster._core.storage.runs import SqliteRunStorage
 from dagster._serdes import ConfigurableClassData
 
-from nornweave.files.full_disk import disk_full_said
+from nornweave.core.files.full_disk import disk_full_said
 
 # The webserver, the daemon and a run write the same files; each write takes milliseconds.
 BUSY_TIMEOUT_S = 30

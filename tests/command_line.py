@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evals.campaigns.processes import CONTEXT
+from lab.campaigns.processes import CONTEXT
 
 HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
 """Settings of a domain whose encoder needs no model."""

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from evals.apis.server import Reply
+from lab.apis.server import Reply
 
 _JUNK: tuple[Any, ...] = (
     *(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from nornweave.conflicts import LocatedFact
-from nornweave.facts.expressions import read_value
-from nornweave.facts.names import read_name
-from nornweave.types import Fact, Span
+from nornweave.core.types import Fact, Span
+from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import read_name
 
 DAY = datetime(2026, 1, 20, tzinfo=UTC)
 _DOMAINS = {"code": "code", "configuration": "code", "documentation": "documentation", "conversation": "conversations",

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from evals.apis.server import HANG_UP, Api, Reply
-from nornweave.errors import SourceUnavailableError
-from nornweave.sources.remote.mirrored import MirroredSource
+from lab.apis.server import HANG_UP, Api, Reply
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.core.errors import SourceUnavailableError
 
 FAULTS = (HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({}, 401))
 

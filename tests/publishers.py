@@ -10,17 +10,17 @@ from typing import Any
 
 from recall_workspace import publish, write_workspace
 
-from nornweave.access.viewer import OPERATOR, Viewer
-from nornweave.engine import Engine
-from nornweave.object_store import ObjectStore
-from nornweave.publication.follower import Follower
-from nornweave.publication.publishing import publish_domains
-from nornweave.publication.records import Published, Standing, read_standing, standing_file
-from nornweave.retrieval.question import Question
-from nornweave.settings import PublishSettings, Settings, load_settings
-from nornweave.store.publish import GenerationFiles
-from nornweave.types import Domain, GenerationId, present
-from nornweave.wiring import store_of
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.question import Question
+from nornweave.config import PublishSettings, Settings, load_settings
+from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.types import Domain, GenerationId, present
+from nornweave.index.object_store import ObjectStore
+from nornweave.index.publish import GenerationFiles
+from nornweave.index.wiring import store_of
+from nornweave.share.follower import Follower
+from nornweave.share.publishing import publish_domains
+from nornweave.share.records import Published, Standing, read_standing, standing_file
 
 DOCUMENTATION = Domain.DOCUMENTATION
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from nornweave.access.viewer import OPERATOR
-from nornweave.retrieval.question import Deadline, Question
-from nornweave.types import present
+from nornweave.ask.search.question import Deadline, Question
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.types import present
 
 
 def question_of(text: str, *, timeout_ms: int | None = None, **options: Any) -> Question:

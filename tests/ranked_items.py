@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from nornweave.fusion.records import RankedItem, TaggedItem
-from nornweave.retrieval.records import Citation, RecallItem
-from nornweave.types import ChunkId, freeze
+from nornweave.ask.fuse.records import RankedItem, TaggedItem
+from nornweave.ask.search.records import Citation, RecallItem
+from nornweave.core.types import ChunkId, freeze
 
 NO_SIGNALS = MappingProxyType({"score": 0.5})
 

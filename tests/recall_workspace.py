@@ -11,19 +11,19 @@ from typing import Any
 
 import duckdb
 
+from nornweave.ask.search.agent import Agent
+from nornweave.config import PlanSettings, Settings, load_settings
+from nornweave.core.types import Domain
+from nornweave.index.checksums import checksum_file
+from nornweave.index.generation import Generation
+from nornweave.index.serving import ServedGeneration
+from nornweave.index.wiring import encoder_of, store_of
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.memo import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
-from nornweave.retrieval.agent import Agent
-from nornweave.settings import PlanSettings, Settings, load_settings
-from nornweave.store.checksums import checksum_file
-from nornweave.store.generation import Generation
-from nornweave.store.serving import ServedGeneration
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
-from nornweave.wiring import encoder_of, store_of
 
 HANDLERS = '''"""Turn acquirer failures into answers."""
 

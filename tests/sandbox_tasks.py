@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nornweave.errors import DocumentError, DocumentSkipped
+from nornweave.core.errors import DocumentError, DocumentSkipped
 
 
 def echo(values: Mapping[str, Any], raw: bytes) -> object:

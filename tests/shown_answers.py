@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from nornweave.feedback.database import FILE
-from nornweave.views import FusionResult
+from nornweave.ask.feedback.database import FILE
+from nornweave.ask.views import FusionResult
 
 Lines = tuple[int, int] | None
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import numpy as np
 
-from nornweave.chunking.chunker import Chunker
-from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
+from nornweave.config import StorageSettings
+from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
+from nornweave.core.text import analyzer
+from nornweave.core.types import ContentHash, Document, Domain, Entry, Listing, SourceId, digest, document_id
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.ranked_chunks import found
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import DomainParts, SyncOptions, SyncReport
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.settings import StorageSettings
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.ranked_chunks import found
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import DomainParts, SyncOptions, SyncReport
-from nornweave.text import analyzer
-from nornweave.types import ContentHash, Document, Domain, Entry, Listing, SourceId, digest, document_id
+from nornweave.read.chunking.chunker import Chunker
 
 BROKEN = "\0broken"
 SKIPPED = "\0skipped"

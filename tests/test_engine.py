@@ -16,12 +16,12 @@ from questions import question_of
 from recall_workspace import configure, current_file, publish, write_workspace
 from waiting import WITHIN_S, until
 
-from nornweave.access.viewer import OPERATOR
-from nornweave.engine import DOMAIN_THREADS, Engine
-from nornweave.errors import NornWeaveError, QueryError, StoreError
-from nornweave.retrieval.records import AgentState
-from nornweave.settings import RerankingSettings, Settings
-from nornweave.types import Domain, present
+from nornweave.ask.engine import DOMAIN_THREADS, Engine
+from nornweave.ask.search.records import AgentState
+from nornweave.config import RerankingSettings, Settings
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import NornWeaveError, QueryError, StoreError
+from nornweave.core.types import Domain, present
 
 QUERIES = ("payment error", "the", "handle_payment_error", "422 instead of 400", "zzz 🙂", '"shard 4"')
 
@@ -223,10 +223,10 @@ PROCESS = """
 import json, sys
 from datetime import datetime
 from pathlib import Path
-from nornweave.access.viewer import OPERATOR
-from nornweave.engine import Engine
-from nornweave.retrieval.question import Question
-from nornweave.settings import load_settings
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.question import Question
+from nornweave.config import load_settings
 with Engine(load_settings(Path(sys.argv[1]), {})) as engine:
     for text in json.loads(sys.argv[2]):
         now = datetime.fromisoformat(sys.argv[3])

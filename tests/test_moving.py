@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.settings import load_settings
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 
 EXAMPLES = Path(__file__).parents[1] / "examples" / "payments"
 

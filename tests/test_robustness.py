@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from support import MemorySource, found_by_words, memory_parts, published_texts, sync
 
-from nornweave.errors import DomainBusyError, StoreError
-from nornweave.store.generation import Generation
-from nornweave.text import analyzer
+from nornweave.core.errors import DomainBusyError, StoreError
+from nornweave.core.text import analyzer
+from nornweave.index.generation import Generation
 
 # Enough that a sync of them takes longer than the longest delay before it is killed.
 DOCUMENTS = 150

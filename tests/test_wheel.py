@@ -22,8 +22,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("nornweave", "api", "evals", "orchestration")
-# Judged sets and labels of this repository's own examples and measurements.
-LEFT_OUT = ("evals/golden/", "evals/labelled/")
+# Judged sets of this repository's own examples.
+LEFT_OUT = ("evals/golden/",)
 OWN = ("api", "evals", "orchestration", "yaml", "typer")
 """Packages that the user has in the working directory."""
 START_S = 120.0
@@ -42,7 +42,7 @@ def tracked(*folders: str) -> list[str]:
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build from a copy, so that nothing is left in the checkout and nothing old gets into the wheel."""
     copy, built = tmp_path_factory.mktemp("copy"), tmp_path_factory.mktemp("wheel")
-    for file in tracked(*PACKAGES, "pyproject.toml", "setup.py", "README.md", "LICENSE", "NOTICE"):
+    for file in tracked(*PACKAGES, "lab", "pyproject.toml", "setup.py", "README.md", "LICENSE", "NOTICE"):
         (copy / file).parent.mkdir(parents=True, exist_ok=True)
         (copy / file).write_bytes((ROOT / file).read_bytes())
     pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(built), str(copy))

@@ -7,9 +7,9 @@ from urllib.parse import unquote
 
 from starlette.datastructures import Headers
 
-from nornweave.access.rules import group_name
-from nornweave.access.viewer import Viewer
-from nornweave.remote_agents.exchange import GROUPS_HEADER
+from nornweave.ask.agents.exchange import GROUPS_HEADER
+from nornweave.core.access.rules import group_name
+from nornweave.core.access.viewer import Viewer
 
 
 def on_behalf(viewer: Viewer, headers: Headers) -> Viewer:

@@ -25,9 +25,9 @@ from starlette.types import Scope
 from api.access.session_key import session_key
 from api.access.token_file import TokenFile
 from api.sessions import Session, session_of
-from nornweave.access.tokens import TokenEntry
-from nornweave.access.viewer import ANYONE, OPERATOR, REGISTRAR, Viewer
-from nornweave.settings.access import AccessSettings
+from nornweave.config.access import AccessSettings
+from nornweave.core.access.tokens import TokenEntry
+from nornweave.core.access.viewer import ANYONE, OPERATOR, REGISTRAR, Viewer
 
 if TYPE_CHECKING:
     from api.access.oidc import Identity, Provider

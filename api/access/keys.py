@@ -15,8 +15,8 @@ import httpx
 import jwt
 
 from api.access.token_file import broken_access
-from nornweave.settings.access import OidcSettings, checked_address
-from nornweave.settings.addresses import is_web_address
+from nornweave.config.access import OidcSettings, checked_address
+from nornweave.config.addresses import is_web_address
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from typing import Any
 import jwt
 
 from api.access.keys import SigningKeys
-from nornweave.access.rules import MAX_GROUPS, group_name
-from nornweave.settings.access import OidcSettings
+from nornweave.config.access import OidcSettings
+from nornweave.core.access.rules import MAX_GROUPS, group_name
 
 MAX_TOKEN_CHARACTERS = 16_384
 MAX_NAME_CHARACTERS = 500

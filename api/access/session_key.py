@@ -8,7 +8,7 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from nornweave.errors import ConfigError
+from nornweave.core.errors import ConfigError
 
 NAME = "session.key"
 

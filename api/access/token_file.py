@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from api.errors import ProblemError, unavailable
-from nornweave.access.tokens import TokenEntry, hash_of, read_tokens
-from nornweave.errors import ConfigError
-from nornweave.types import present
+from nornweave.core.access.tokens import TokenEntry, hash_of, read_tokens
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import present
 
 log = logging.getLogger(__name__)
 

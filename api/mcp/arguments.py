@@ -8,9 +8,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 
 from api.arrival import Arrival
 from api.query_body import MAX_DOMAINS, MAX_TOP_K, QueryBody
-from nornweave.retrieval.question import Question
-from nornweave.text.checked_values import Name, PlainJson, QuestionText, textual
-from nornweave.types import Domain
+from nornweave.ask.search.question import Question
+from nornweave.core.text.checked_values import Name, PlainJson, QuestionText, textual
+from nornweave.core.types import Domain
 
 # Of a whole result, as `bound_tokens` counts: what it takes for 7,000 has fewer than 10,000 by every tokenizer tried.
 MAX_RESULT_TOKENS = 7000

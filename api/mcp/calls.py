@@ -9,8 +9,8 @@ from typing import TypeVar
 from api.arrival import Arrival
 from api.seen import SeenEngine
 from api.state import Serving
-from nornweave.retrieval.question import Question
-from nornweave.views.tools import Link
+from nornweave.ask.search.question import Question
+from nornweave.ask.views.tools import Link
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ from api.errors import ProblemError
 from api.limits import MAX_BODY_BYTES
 from api.links import page_links
 from api.state import Service, Serving
-from nornweave.retrieval.question import Deadline
-from nornweave.views.tools import Link
+from nornweave.ask.search.question import Deadline
+from nornweave.ask.views.tools import Link
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager

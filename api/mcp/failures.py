@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from api.errors import MAX_FIELDS, RETRY_STORE_S, ProblemError, field_problem
-from nornweave.errors import ConfigError, EncoderError, NoGenerationError, NornWeaveError, QueryError, StoreError
+from nornweave.core.errors import ConfigError, EncoderError, NoGenerationError, NornWeaveError, QueryError, StoreError
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nornweave.errors import QueryError
-from nornweave.types import digest
+from nornweave.core.errors import QueryError
+from nornweave.core.types import digest
 
 DIGITS = 8
 _HANDLE = re.compile(rf"([0-9]{{1,6}})-([0-9a-f]{{{DIGITS}}})-([0-9a-f]{{{DIGITS}}})")

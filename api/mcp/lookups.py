@@ -15,13 +15,11 @@ from api.mcp.handles import Place, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
 from api.seen import SeenAgent, SeenEngine
 from api.starting import wait_for_start
-from nornweave.answer.pages import largest
-from nornweave.errors import QueryError
-from nornweave.retrieval.records import AgentState
-from nornweave.types import Domain
-from nornweave.views import LedgerDocument, LedgerEntryDocument
-from nornweave.views.tool_results import ConflictsPageDocument, FetchDocument, StatusDocument
-from nornweave.views.tools import (
+from nornweave.ask.answer.pages import largest
+from nornweave.ask.search.records import AgentState
+from nornweave.ask.views import LedgerDocument, LedgerEntryDocument
+from nornweave.ask.views.tool_results import ConflictsPageDocument, FetchDocument, StatusDocument
+from nornweave.ask.views.tools import (
     Link,
     domain_status_document,
     fetched_chunk,
@@ -29,6 +27,8 @@ from nornweave.views.tools import (
     ledger_conflict_document,
     line,
 )
+from nornweave.core.errors import QueryError
+from nornweave.core.types import Domain
 
 SHOWN_CHARACTERS = 200
 # More than fits into any result: what comes after that need not be looked at.

@@ -9,10 +9,10 @@ from api.mcp.calls import Call
 from api.mcp.handles import Place, handle, place_of
 from api.mcp.results import is_within
 from api.seen import SeenEngine
-from nornweave.answer.pages import AnswerPage, answer_page, largest, snippet
-from nornweave.fusion.records import Answer
-from nornweave.views.tool_results import AnswerPageDocument, SearchDocument
-from nornweave.views.tools import Link, search_document, source_document
+from nornweave.ask.answer.pages import AnswerPage, answer_page, largest, snippet
+from nornweave.ask.fuse.records import Answer
+from nornweave.ask.views.tool_results import AnswerPageDocument, SearchDocument
+from nornweave.ask.views.tools import Link, search_document, source_document
 
 SNIPPET_CHARACTERS = 300
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from api.mcp.arguments import MAX_RESULT_TOKENS
-from nornweave.text.token_bound import bound_tokens
+from nornweave.core.text.token_bound import bound_tokens
 
 # Twice that, at four characters a token, is below 10,000: some clients pass on both the structure and the text.
 MAX_RESULT_CHARACTERS = 19_000

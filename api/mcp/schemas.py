@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import BaseModel, TypeAdapter
 
-from nornweave.settings import USUAL_FILTERS, Settings
-from nornweave.types import Domain
+from nornweave.config import USUAL_FILTERS, Settings
+from nornweave.core.types import Domain
 
 
 def own_filters(settings: Settings, domains: Sequence[Domain]) -> str:

@@ -26,9 +26,9 @@ from api.mcp.failures import failure
 from api.mcp.results import written
 from api.mcp.tools import TOOLS, ToolDefinition
 from api.state import Serving
-from nornweave.retrieval.question import Deadline
-from nornweave.types import Domain
-from nornweave.views.tools import Link, line
+from nornweave.ask.search.question import Deadline
+from nornweave.ask.views.tools import Link, line
+from nornweave.core.types import Domain
 
 INSTRUCTIONS = (
     "NornWeave searches a team's own code, documentation, conversations and research. Begin with `answer` for a "

@@ -24,9 +24,9 @@ from api.mcp.schemas import own_filters
 from api.mcp.server import protocol_server
 from api.ports import EnginePort
 from api.state import Service, Serving
-from nornweave.access.viewer import OPERATOR
-from nornweave.retrieval.question import Deadline
-from nornweave.settings import Settings
+from nornweave.ask.search.question import Deadline
+from nornweave.config import Settings
+from nornweave.core.access.viewer import OPERATOR
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +115,6 @@ def serve_stdio(
 
 
 def _engine(settings: Settings) -> EnginePort:
-    from nornweave.engine import Engine
+    from nornweave.ask.engine import Engine
 
     return Engine(settings)

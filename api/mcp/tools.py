@@ -18,14 +18,14 @@ from api.mcp.calls import Call
 from api.mcp.lookups import conflicts, fetch, status
 from api.mcp.questions import answer, search
 from api.mcp.schemas import input_schema, output_schema
-from nornweave.types import Domain
-from nornweave.views.tool_results import (
+from nornweave.ask.views.tool_results import (
     AnswerPageDocument,
     ConflictsPageDocument,
     FetchDocument,
     SearchDocument,
     StatusDocument,
 )
+from nornweave.core.types import Domain
 
 
 class Work(Protocol):

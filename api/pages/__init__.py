@@ -1,1 +1,1 @@
-"""What the pages show: pure functions from documents of ``nornweave/views`` to what a template prints."""
+"""What the pages show: pure functions from documents of ``nornweave/ask/views`` to what a template prints."""

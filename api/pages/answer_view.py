@@ -12,7 +12,7 @@ from api.pages.catalogue import DomainChoice
 from api.pages.citations import Place, day_of, place_of
 from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
 from api.pages.text_runs import Run, highlighted, query_terms_of, runs_of
-from nornweave.views import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
+from nornweave.ask.views import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 
 RETRIEVERS = {
     "dense": "meaning",
@@ -42,7 +42,7 @@ _MERGES = {
     "same_meaning": "the same in other words",
 }
 PROBABLE = 0.75
-"""From this confidence on one side of a conflict may be demoted (``nornweave/fusion``)."""
+"""From this confidence on one side of a conflict may be demoted (``nornweave/ask/fuse``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

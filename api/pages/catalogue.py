@@ -10,7 +10,7 @@ from typing import Any
 from api.pages.citations import age_of
 from api.pages.question_form import SEVERAL, Declared, QuestionForm
 from api.seen import SeenAgent
-from nornweave.retrieval.filter_options import RANGE_ENDS
+from nornweave.ask.search.filter_options import RANGE_ENDS
 
 _LABELS = {
     "path_glob": "path",

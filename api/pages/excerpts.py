@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from api.pages.text_runs import Mark, Run, hits, runs_of
-from nornweave.text.lines import lines_of
+from nornweave.core.text.lines import lines_of
 
 # What fits a screen beside nine others.
 MAX_LINES = 9

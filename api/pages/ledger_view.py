@@ -9,7 +9,7 @@ from api.pages.addresses import conflict_address, passage_address
 from api.pages.answer_view import Side, certainty, value_of
 from api.pages.citations import Place, day_of, detail_of
 from api.pages.text_runs import Run, runs_of
-from nornweave.views import LedgerEntryDocument, LedgerSideDocument
+from nornweave.ask.views import LedgerEntryDocument, LedgerSideDocument
 
 MAX_SHOWN = 200
 

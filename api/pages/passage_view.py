@@ -11,8 +11,8 @@ from api.pages.addresses import passage_address
 from api.pages.citations import Place, place_of
 from api.pages.code_colours import colours_of
 from api.pages.text_runs import Mark, Run, runs_of
-from nornweave.text.lines import lines_of
-from nornweave.views import ChunkDocument, DocumentDocument
+from nornweave.ask.views import ChunkDocument, DocumentDocument
+from nornweave.core.text.lines import lines_of
 
 CONTEXT_LINES = 16
 MORE_LINES = 400

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from api.pages.chart import Chart, Measured, chart_of
 from api.pages.citations import day_of
-from nornweave.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
 
 STAGES = ("fused", "merged", "reranked", "expanded", "combined")
 """The last of these that was measured is what a reader gets."""

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from api.pages.addresses import ask_address
 from api.query_body import QueryBody
-from nornweave.errors import QueryError
-from nornweave.retrieval.filter_options import RANGE_ENDS, plain_value
+from nornweave.ask.search.filter_options import RANGE_ENDS, plain_value
+from nornweave.core.errors import QueryError
 
 TOP_K = 10
 COUNTS = (5, 10, 20, 50)

@@ -10,7 +10,7 @@ from api.access.door import VIEWER
 from api.pages.addresses import ASK, CONFLICTS, QUALITY, STATUS
 from api.sessions import csrf_token, session_of
 from api.state import service_of
-from nornweave.access.viewer import Viewer
+from nornweave.core.access.viewer import Viewer
 
 NAVIGATION = ((ASK, "Ask"), (CONFLICTS, "Conflicts"), (QUALITY, "Quality"), (STATUS, "Status"), ("/docs", "API"))
 FOR_OPERATORS = frozenset({QUALITY, STATUS})

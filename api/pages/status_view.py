@@ -11,8 +11,8 @@ from api.pages.citations import age_of
 from api.pages.text_runs import Run, runs_of
 from api.schemas import AgentDocument
 from api.syncs import Running
-from nornweave.types import JsonValue
-from nornweave.views.status import StatusDocument
+from nornweave.ask.views.status import StatusDocument
+from nornweave.core.types import JsonValue
 
 # Steps of a sync as people call them.
 STEPS = {

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
-from nornweave.text.analyzer import FUNCTION_TERMS, analyze, occurrences
+from nornweave.core.text.analyzer import FUNCTION_TERMS, analyze, occurrences
 
 HIT, UNSEEN = "hit", "unseen"
 # Control characters, marks that change the direction of text, zero-width characters, tag characters. The joiners

@@ -14,11 +14,11 @@ from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_respon
 from api.seen import SeenAgent
 from api.starting import wait_for_start
 from api.state import Served, Serving
-from nornweave.errors import QueryError
-from nornweave.remote_agents.exchange import GROUPS_HEADER
-from nornweave.retrieval.question import Question
-from nornweave.types import Domain
-from nornweave.views import RecallDocument, recall_document
+from nornweave.ask.agents.exchange import GROUPS_HEADER
+from nornweave.ask.search.question import Question
+from nornweave.ask.views import RecallDocument, recall_document
+from nornweave.core.errors import QueryError
+from nornweave.core.types import Domain
 
 router = APIRouter(tags=["agents"], responses=PROBLEMS)
 alone = APIRouter(tags=["agent"], responses=PROBLEMS)

@@ -27,9 +27,9 @@ from api.negotiation import EVENTS
 from api.openapi import problem_responses
 from api.schemas import json_response
 from api.state import Served
-from nornweave.answer.streamed import StreamedAnswer
-from nornweave.retrieval.question import Question
-from nornweave.views.tools import Link
+from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.search.question import Question
+from nornweave.ask.views.tools import Link
 
 router = APIRouter(prefix="/v1", tags=["chat"], responses=problem_responses(401, 421, 500))
 

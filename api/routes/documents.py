@@ -12,9 +12,9 @@ from api.openapi import problem_responses
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served
-from nornweave.files.paths import unsafe_path
-from nornweave.inbox.life_cycle import ForeignDocumentError
-from nornweave.views import DocumentsDocument, WithdrawnDocument
+from nornweave.ask.views import DocumentsDocument, WithdrawnDocument
+from nornweave.core.files.paths import unsafe_path
+from nornweave.index.inbox_life_cycle import ForeignDocumentError
 
 router = APIRouter(tags=["inbox"], responses=problem_responses(401, 403, 404, 421, 422, 500, 503))
 

@@ -10,7 +10,7 @@ from api.evaluations_query import ComparisonQuery, HistoryQuery
 from api.openapi import problem_responses
 from api.schemas import json_response
 from api.state import Served
-from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
 
 router = APIRouter(tags=["evaluations"], responses=problem_responses(401, 403, 421, 422, 500, 503))
 

@@ -10,7 +10,7 @@ from api.openapi import PROBLEMS
 from api.schemas import json_response
 from api.seen import SeenEngine
 from api.state import Served
-from nornweave.feedback.book import REMEMBERED_DAYS, FeedbackDocument
+from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackDocument
 
 router = APIRouter(tags=["feedback"], responses=PROBLEMS)
 

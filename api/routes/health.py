@@ -15,8 +15,8 @@ from api.openapi import OPEN_OPERATION, problem_responses
 from api.schemas import DomainReadiness, LivenessDocument, ReadinessDocument, json_response
 from api.seen import SeenAgent
 from api.state import Served, service_of, serving_of
-from nornweave.retrieval.records import AgentState
-from nornweave.types import JsonValue
+from nornweave.ask.search.records import AgentState
+from nornweave.core.types import JsonValue
 
 EXPOSITION: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "One sample a line."}

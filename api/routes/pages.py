@@ -45,10 +45,10 @@ from api.schemas import json_response
 from api.seen import SeenEngine
 from api.state import Serving, serving_of
 from api.syncs import Running
-from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
-from nornweave.types import Domain, present
-from nornweave.views import ChunkDocument, DocumentDocument, FormerDocument, FusionResult, LedgerDocument
-from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+from nornweave.ask.views import ChunkDocument, DocumentDocument, FormerDocument, FusionResult, LedgerDocument
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+from nornweave.core.errors import EncoderError, NoGenerationError, QueryError, StoreError
+from nornweave.core.types import Domain, present
 
 MAX_EVALUATIONS = 500
 

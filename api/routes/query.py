@@ -19,11 +19,11 @@ from api.query_body import QueryBody
 from api.schemas import json_response
 from api.seen import SeenEngine
 from api.state import Served
-from nornweave.answer.streamed import StreamedAnswer
-from nornweave.errors import QueryError
-from nornweave.fusion.records import Recalled
-from nornweave.retrieval.question import Question
-from nornweave.views import FusionResult, SynthesisDocument, synthesis_document
+from nornweave.ask.answer.streamed import StreamedAnswer
+from nornweave.ask.fuse.records import Recalled
+from nornweave.ask.search.question import Question
+from nornweave.ask.views import FusionResult, SynthesisDocument, synthesis_document
+from nornweave.core.errors import QueryError
 
 TEXT: dict[int | str, dict[str, Any]] = {
     200: {

@@ -11,10 +11,10 @@ from api.openapi import problem_responses
 from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
 from api.schemas import json_response
 from api.state import Served, Serving
-from nornweave.errors import ConflictingAgentError
-from nornweave.remote_agents.directory import RemoteAgents
-from nornweave.remote_agents.records import RemoteState
-from nornweave.settings.addresses import checked_server
+from nornweave.ask.agents.directory import RemoteAgents
+from nornweave.ask.agents.records import RemoteState
+from nornweave.config.addresses import checked_server
+from nornweave.core.errors import ConflictingAgentError
 
 router = APIRouter(tags=["agents"], responses=problem_responses(401, 403, 404, 421, 422, 500, 503))
 # Of those that read a body.

@@ -11,11 +11,11 @@ from tree_sitter import Node
 from evals.generated.drafts import Candidate, Draft, lines_of
 from evals.generated.query_words import first_sentence, is_askable, is_prose, without_marks
 from evals.judgments import HiddenText
-from nornweave.chunking import parsing, syntax
-from nornweave.chunking.languages import Grammar, grammar_of
-from nornweave.store.index import Index
-from nornweave.text.index_fields import is_identifier
-from nornweave.types import Span
+from nornweave.core.text.index_fields import is_identifier
+from nornweave.core.types import Span
+from nornweave.index.index import Index
+from nornweave.read.chunking import parsing, syntax
+from nornweave.read.chunking.languages import Grammar, grammar_of
 
 MAX_CHARACTERS = 400_000
 """Of a file that is parsed for its descriptions; larger ones were written by programs."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evals.judgments import HiddenText
-from nornweave.store.index import Index
-from nornweave.store.samples import ChunkPlace
+from nornweave.index.index import Index
+from nornweave.index.samples import ChunkPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

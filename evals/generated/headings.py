@@ -17,10 +17,10 @@ from evals.generated.query_words import (
     words_of,
 )
 from evals.judgments import HiddenText
-from nornweave.store.index import Index
-from nornweave.store.samples import ChunkPlace
-from nornweave.text.inline_markup import plain_line
-from nornweave.types import Span
+from nornweave.core.text.inline_markup import plain_line
+from nornweave.core.types import Span
+from nornweave.index.index import Index
+from nornweave.index.samples import ChunkPlace
 
 MAX_CHUNKS = 8
 """A section of more holds so many things that its heading asks for none of them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nornweave.text.analyzer import FUNCTION_WORDS, sequence
+from nornweave.core.text.analyzer import FUNCTION_WORDS, sequence
 
 MIN_CONTENT_WORDS = 3
 """A query of fewer finds too much to be a test."""

@@ -15,9 +15,9 @@ from evals.generated.headings import Headings
 from evals.generated.query_words import normalised
 from evals.generated.threads import IssueAnswers, PostedAnswers, Replies
 from evals.judgments import JudgedSet, Judgment, Origin, Query
-from nornweave.store.index import Index
-from nornweave.text import analyzer
-from nornweave.types import Domain
+from nornweave.core.text import analyzer
+from nornweave.core.types import Domain
+from nornweave.index.index import Index
 
 NAME = "generated"
 NOTE = (

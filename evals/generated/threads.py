@@ -18,9 +18,9 @@ from evals.generated.query_words import (
     without_marks,
 )
 from evals.judgments import HiddenText
-from nornweave.store.index import Index
-from nornweave.store.samples import ChunkPlace
-from nornweave.types import Span
+from nornweave.core.types import Span
+from nornweave.index.index import Index
+from nornweave.index.samples import ChunkPlace
 
 # After this long somebody talks of something else, outside a thread.
 MAX_PAUSE = timedelta(minutes=15)

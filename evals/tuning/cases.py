@@ -11,8 +11,8 @@ from types import MappingProxyType
 from evals.judgments import JudgmentError, Origin
 from evals.matches import Hits
 from evals.runs import Target
-from nornweave.retrieval.records import Filters, HiddenPlace
-from nornweave.types import Domain
+from nornweave.ask.search.records import Filters, HiddenPlace
+from nornweave.core.types import Domain
 
 FOLDS = 5
 LARGEST_GROUP = 0.4

@@ -16,17 +16,17 @@ from evals.runs import Progress, depths_of
 from evals.tuning.cases import Case
 from evals.tuning.search import OutOfTimeError, Values
 from evals.tuning.space import T
-from nornweave.access.viewer import OPERATOR
-from nornweave.answer.fan_out import choose_agents, merge_items, recall_everywhere
-from nornweave.answer.pipeline import answer, answer_from, to_recalled
-from nornweave.errors import QueryError, StoreError
-from nornweave.fusion.rank import rank
-from nornweave.fusion.records import RankedItem, ResolvedItems
-from nornweave.retrieval.agent import Agent
-from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import Citation
-from nornweave.settings.fusion import FusionSettings, RankWeights
-from nornweave.types import Domain, present
+from nornweave.ask.answer.fan_out import choose_agents, merge_items, recall_everywhere
+from nornweave.ask.answer.pipeline import answer, answer_from, to_recalled
+from nornweave.ask.fuse.rank import rank
+from nornweave.ask.fuse.records import RankedItem, ResolvedItems
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import Citation
+from nornweave.config.fusion import FusionSettings, RankWeights
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import QueryError, StoreError
+from nornweave.core.types import Domain, present
 
 MEASURED = ("nDCG@10", "Recall@10", "RR@10")
 """The objective of a query is their mean: what is found at all, how far one has to look, and all of it in between."""

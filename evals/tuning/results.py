@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from nornweave.quality.comparison import QueryChange, compare
-from nornweave.types import Metadata
+from nornweave.core.types import Metadata
+from nornweave.improve.comparison import QueryChange, compare
 
 OBJECTIVE = "mean of nDCG@10, Recall@10 and RR@10"
 SIGNIFICANT = 0.05

@@ -7,8 +7,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Generic, TypeAlias, TypeVar
 
-from nornweave.settings import PlanSettings, SourceWeights
-from nornweave.settings.fusion import RankWeights
+from nornweave.config import PlanSettings, SourceWeights
+from nornweave.config.fusion import RankWeights
 
 T = TypeVar("T", bound=Hashable)
 Grid: TypeAlias = Mapping[str, tuple[float, ...]]

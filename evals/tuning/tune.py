@@ -23,18 +23,18 @@ from evals.tuning.objective import AllDomains, domain_ranking, scored
 from evals.tuning.results import Change, FoldResult, TuningResult, as_json, differing, drop, refusal
 from evals.tuning.search import ROUNDS, OutOfTimeError, Score, Values, search
 from evals.tuning.space import Space, T, normalised, plan_space, ranking_space
-from nornweave.access.viewer import OPERATOR
-from nornweave.engine import Engine
-from nornweave.errors import NornWeaveError
-from nornweave.plans.active import FUSION, plan_digest, plan_files, ranking_digest
-from nornweave.plans.versioned_files import PlanFile
-from nornweave.retrieval.agent import Agent
-from nornweave.retrieval.query import read_query
-from nornweave.retrieval.question import Question
-from nornweave.routing.router import split_clauses
-from nornweave.settings import PlanSettings, Settings
-from nornweave.settings.fusion import RankWeights
-from nornweave.types import Domain, present
+from nornweave.ask.engine import Engine
+from nornweave.ask.route.router import split_clauses
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.query import read_query
+from nornweave.ask.search.question import Question
+from nornweave.config import PlanSettings, Settings
+from nornweave.config.fusion import RankWeights
+from nornweave.config.plans.active import FUSION, plan_digest, plan_files, ranking_digest
+from nornweave.config.plans.versioned_files import PlanFile
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import NornWeaveError
+from nornweave.core.types import Domain, present
 
 MIN_QUERIES = 20
 """With fewer, hardly any difference is more than chance."""

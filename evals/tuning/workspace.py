@@ -8,11 +8,11 @@ from evals.evaluation import configured_sets
 from evals.feedback_set import sets_of_answers
 from evals.runs import Progress, SetToRun
 from evals.tuning import DEADLINE_S, TuningResult, keep, tune, tune_ranking
-from nornweave.engine import Engine
-from nornweave.feedback.book import feedback_of
-from nornweave.plans.versioned_files import PlanFile
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.ask.engine import Engine
+from nornweave.ask.feedback.book import feedback_of
+from nornweave.config import Settings
+from nornweave.config.plans.versioned_files import PlanFile
+from nornweave.core.types import Domain
 
 
 @dataclass(frozen=True, slots=True)

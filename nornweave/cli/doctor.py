@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import typer
 from rich.text import Text
 
+from nornweave.cli.checks.findings import Finding
 from nornweave.cli.options import JsonOption, output, settings_of
-from nornweave.doctor.findings import Finding
-from nornweave.errors import ConfigError
-from nornweave.settings import Settings
-from nornweave.text.terminal import print_json
-from nornweave.types import present
+from nornweave.config import Settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.text.terminal import print_json
+from nornweave.core.types import present
 
 STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
@@ -45,7 +45,7 @@ def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
 def examine(settings: Settings) -> Iterator[Finding]:
     """Look at everything, the quick things first."""
     from api.listening import default_port
-    from nornweave.doctor import machine, workspace
+    from nornweave.cli.checks import machine, workspace
 
     yield Finding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")
     yield from machine.look_at_disk(settings.data_dir)
@@ -66,7 +66,7 @@ def look_at_access(settings: Settings) -> Iterator[Finding]:
     """Say whether somebody is in the groups that sources name, and whether tokens can be checked."""
     from api.access.keys import SigningKeys
     from api.errors import ProblemError
-    from nornweave.access.tokens import read_tokens
+    from nornweave.core.access.tokens import read_tokens
 
     restricted = [source.id for source in settings.sources if source.access]
     access = settings.access

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from nornweave.cli.options import JsonOption, messages
-from nornweave.errors import ConfigError
+from nornweave.core.errors import ConfigError
 
 FORMAT_NAMES = ("text", "json", "sarif", "github", "markdown")
 
@@ -48,11 +48,11 @@ def drift(
     as_json: JsonOption = False,
 ) -> None:
     """Show where documentation and code disagree; ends with 1 if they do."""
-    from nornweave.drift.baseline import read_baseline
-    from nornweave.drift.baseline import write_baseline as write
-    from nornweave.drift.formats import FORMATS
-    from nornweave.drift.formats.words import one_line
-    from nornweave.drift.scan import DriftOptions, all_findings, scan
+    from nornweave.disagree.drift.baseline import read_baseline
+    from nornweave.disagree.drift.baseline import write_baseline as write
+    from nornweave.disagree.drift.formats import FORMATS
+    from nornweave.disagree.drift.formats.words import one_line
+    from nornweave.disagree.drift.scan import DriftOptions, all_findings, scan
 
     name = "json" if as_json else format
     if name not in FORMATS:
@@ -68,7 +68,7 @@ def drift(
     scanned = scan(path, options)
     report = scanned.report
     if verify and report.findings:
-        from nornweave.drift.verify import second_reader, verified
+        from nornweave.disagree.drift.verify import second_reader, verified
 
         report = verified(report, second_reader(context.obj), scanned.text_of)
     for failed in report.failed:

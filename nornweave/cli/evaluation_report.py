@@ -7,9 +7,9 @@ from typing import Any
 
 from rich.table import Table
 
-from nornweave.quality.records import LAST_STAGE, Verdict
-from nornweave.text.terminal import Terminal
-from nornweave.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
+from nornweave.core.text.terminal import Terminal
+from nornweave.improve.records import LAST_STAGE, Verdict
 
 SHOWN_MEASURES = ("Recall@10", "RR@10")
 SHOWN_WORSE = 10

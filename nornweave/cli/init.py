@@ -11,11 +11,11 @@ import yaml
 from rich.text import Text
 
 from nornweave.cli.options import JsonOption, output
-from nornweave.errors import ConfigError
-from nornweave.files.atomic_write import write_whole
-from nornweave.settings import load_settings
-from nornweave.sources.discovery import Proposal, look_around
-from nornweave.text.terminal import print_json
+from nornweave.config import load_settings
+from nornweave.connect.files.discovery import Proposal, look_around
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.text.terminal import print_json
 
 _HEAD = """\
 # What NornWeave reads, written by `nornweave init`. docs/configuration.md says what may stand here.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nornweave.access.viewer import OPERATOR
+from nornweave.ask.search.question import ConflictStrategy, Deadline, Question
 from nornweave.cli.doctor import add_doctor_command
 from nornweave.cli.drift import add_drift_command
 from nornweave.cli.init import add_init_command
@@ -22,15 +22,15 @@ from nornweave.cli.quality import add_quality_commands
 from nornweave.cli.roles import add_roles_command
 from nornweave.cli.token import add_token_command
 from nornweave.cli.worker import add_worker_commands
-from nornweave.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
-from nornweave.files.bundled import use_bundled_packages
-from nornweave.files.full_disk import disk_full_said, full_disk
-from nornweave.retrieval.question import ConflictStrategy, Deadline, Question
-from nornweave.text.terminal import configure_logging, print_json, print_text
-from nornweave.types import Domain, GenerationId, present
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
+from nornweave.core.files.bundled import use_bundled_packages
+from nornweave.core.files.full_disk import disk_full_said, full_disk
+from nornweave.core.text.terminal import configure_logging, print_json, print_text
+from nornweave.core.types import Domain, GenerationId, present
 
 if TYPE_CHECKING:
-    from nornweave.views import FusionResult
+    from nornweave.ask.views import FusionResult
 
 app = typer.Typer(
     name="nornweave",
@@ -72,7 +72,7 @@ def sync(
     """Bring the index up to date with the sources and publish it (a Dagster run, visible in its UI)."""
     from nornweave.cli.preview import preview_sync
     from nornweave.cli.progress import ProgressBars, ProgressFile
-    from nornweave.sync.records import SyncOptions
+    from nornweave.ingest.records import SyncOptions
 
     settings = settings_of(context)
     options = SyncOptions(
@@ -136,11 +136,11 @@ def query(
     as_json: JsonOption = False,
 ) -> None:
     """Search the published generations and fuse what they find into one answer."""
-    from nornweave.answer.text_renderer import render_answer
+    from nornweave.ask.answer.text_renderer import render_answer
+    from nornweave.ask.engine import Engine
+    from nornweave.ask.search.filter_options import parse_filter_options
+    from nornweave.ask.views import answer_document
     from nornweave.cli.report import print_answer
-    from nornweave.engine import Engine
-    from nornweave.retrieval.filter_options import parse_filter_options
-    from nornweave.views import answer_document
 
     settings = settings_of(context)
     served = domain or settings.served_domains
@@ -191,8 +191,8 @@ def _shortfalls(result: FusionResult) -> list[str]:
 @app.command()
 def status(context: typer.Context, domain: DomainsOption = None, as_json: JsonOption = False) -> None:
     """Show generations, counts, freshness, failed documents, held deletions and the last runs."""
+    from nornweave.ask.views.status import status_document
     from nornweave.cli.report import print_status
-    from nornweave.views.status import status_document
 
     settings = settings_of(context)
     statuses = {one.value: status_document(settings, one) for one in domain or settings.served_domains}
@@ -212,7 +212,7 @@ def rollback(
     as_json: JsonOption = False,
 ) -> None:
     """Point a domain at an older generation; the next sync that finds a change publishes a new one."""
-    from nornweave.wiring import store_of
+    from nornweave.index.wiring import store_of
 
     store = store_of(settings_of(context), domain)
     before = None
@@ -232,10 +232,10 @@ def conflicts(
     as_json: JsonOption = False,
 ) -> None:
     """Show what the domains disagree about: both sides, what probably holds, and since when."""
+    from nornweave.ask.views.ledger import ledger_document
     from nornweave.cli.report import print_ledger
-    from nornweave.ledger.file import published
-    from nornweave.sync.ledger import refresh_ledger
-    from nornweave.views.ledger import ledger_document
+    from nornweave.index.ledger_file import published
+    from nornweave.ingest.ledger import refresh_ledger
 
     settings = settings_of(context)
     document = ledger_document(refresh_ledger(settings), published(settings))
@@ -307,7 +307,7 @@ def up(
     """Start the API and the Dagster UI with its schedule and its sensors, until Ctrl-C."""
     from api.auth import check_listening, service_token
     from api.listening import default_port
-    from nornweave.supervisor import up as supervise
+    from nornweave.share.supervisor import up as supervise
 
     settings = settings_of(context)
     check_listening(host, service_token(os.environ), settings)

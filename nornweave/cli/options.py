@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from nornweave.files.private_folder import keep_private
-from nornweave.settings import Settings, load_settings
-from nornweave.text.terminal import Terminal
-from nornweave.types import Domain
+from nornweave.config import Settings, load_settings
+from nornweave.core.files.private_folder import keep_private
+from nornweave.core.text.terminal import Terminal
+from nornweave.core.types import Domain
 
 # Tables keep their columns on narrow terminals and in pipes: a wrapped line can be read, a cropped number cannot.
 NARROWEST = 120

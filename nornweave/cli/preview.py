@@ -8,12 +8,12 @@ from rich.text import Text
 
 from nornweave.cli.options import messages, output
 from nornweave.cli.progress import ProgressBars
-from nornweave.settings import Settings
-from nornweave.sync.diff import Changes
-from nornweave.sync.preview import preview, preview_as_json, why
-from nornweave.sync.records import SyncOptions
-from nornweave.text.terminal import print_json
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.text.terminal import print_json
+from nornweave.core.types import Domain
+from nornweave.ingest.diff import Changes
+from nornweave.ingest.preview import preview, preview_as_json, why
+from nornweave.ingest.records import SyncOptions
 
 SHOWN = 20
 

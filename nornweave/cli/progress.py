@@ -23,9 +23,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from nornweave.files.atomic_write import write_whole
-from nornweave.sync.pace import UNITS, Pace
-from nornweave.text.terminal import Terminal
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.text.terminal import Terminal
+from nornweave.ingest.pace import UNITS, Pace
 
 PAUSE_S = 0.5
 

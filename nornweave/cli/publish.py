@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
-from nornweave.text.terminal import print_json
+from nornweave.core.text.terminal import print_json
 
 
 def add_publish_command(app: typer.Typer) -> None:
@@ -24,8 +24,8 @@ def publish(
     as_json: JsonOption = False,
 ) -> None:
     """Copy what is published to the object store of `publish:`, for replicas; a sync does so by itself."""
-    from nornweave.publication.publishing import publish_domains
-    from nornweave.views.status import copy_document
+    from nornweave.ask.views.status import copy_document
+    from nornweave.share.publishing import publish_domains
 
     settings = settings_of(context)
     domains = domain or settings.served_domains

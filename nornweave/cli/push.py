@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from nornweave.cli.options import JsonOption, messages, output, settings_of
-from nornweave.errors import ConfigError, NornWeaveError
-from nornweave.text.terminal import print_json
-from nornweave.types import Domain, JsonValue, freeze
+from nornweave.core.errors import ConfigError, NornWeaveError
+from nornweave.core.text.terminal import print_json
+from nornweave.core.types import Domain, JsonValue, freeze
 
 if TYPE_CHECKING:
-    from nornweave.inbox.deposits import InboxDocument
+    from nornweave.connect.inbox.deposits import InboxDocument
 
 TOKENS = ("NORNWEAVE_SERVICE_TOKEN", "NORNWEAVE_TOKEN")
 # The service takes 32 MiB at a time; a part of that is left for what stands between the files.
@@ -68,7 +68,7 @@ def push(
 
 
 def _documents(files: Sequence[Path], prefix: str, metadata: Mapping[str, JsonValue]) -> list[InboxDocument]:
-    from nornweave.inbox.deposits import InboxDocument
+    from nornweave.connect.inbox.deposits import InboxDocument
 
     named: dict[str, Path] = {}
     for file in files:
@@ -113,7 +113,7 @@ def _metadata(options: Sequence[str]) -> dict[str, JsonValue]:
 
 
 def _put(context: typer.Context, domain: Domain, documents: Sequence[InboxDocument]) -> Receipts:
-    from nornweave.inbox.deposits import deposit
+    from nornweave.connect.inbox.deposits import deposit
 
     receipts = deposit(settings_of(context).inbox(domain), documents)
     return [{"source_path": each.source_path, "status": each.status.value, "reason": each.reason} for each in receipts]

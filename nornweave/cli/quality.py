@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
-from nornweave.text.terminal import print_json
-from nornweave.types import Domain
+from nornweave.core.text.terminal import print_json
+from nornweave.core.types import Domain
 
 
 def add_quality_commands(app: typer.Typer) -> None:
@@ -44,8 +44,8 @@ def evaluate(
     from evals.evaluation import configured_sets, evaluate_published
     from evals.runs import SetToRun
     from evals.sets import read_sets
+    from nornweave.ask.engine import Engine
     from nornweave.cli.progress import ProgressBars
-    from nornweave.engine import Engine
 
     settings = settings_of(context)
     # Every domain is served, whichever are measured: else "all domains" would mean nothing.
@@ -80,9 +80,9 @@ def evaluations(
     as_json: JsonOption = False,
 ) -> None:
     """Look back: what was measured, newest first, or two generations beside each other."""
+    from nornweave.ask.views.evaluations import EvaluationsQuery, comparison_document, evaluations_document
     from nornweave.cli.evaluation_report import print_comparison, print_evaluations
-    from nornweave.views.evaluations import EvaluationsQuery, comparison_document, evaluations_document
-    from nornweave.wiring import history_of
+    from nornweave.improve.opening import history_of
 
     history = history_of(settings_of(context))
     if compare:
@@ -154,8 +154,8 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Show what the domains answer with: the configured plan or a tuned one, each with its evidence."""
+    from nornweave.ask.views.plans import go_back, plans_document
     from nornweave.cli.evaluation_report import print_plans
-    from nornweave.views.plans import go_back, plans_document
 
     settings = settings_of(context)
     subjects: list[Domain | None] = [*settings.served_domains, None]

@@ -13,12 +13,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from nornweave.cli.options import messages
-from nornweave.errors import ConfigError, DomainBusyError, PublicationError
-from nornweave.files.private_folder import keep_private
-from nornweave.object_store import ObjectStore
-from nornweave.publication.follower import POLL_S, Follower, follow_in_background
-from nornweave.settings import PublishSettings, Settings, load_settings
-from nornweave.store.lock import WriterLock
+from nornweave.config import PublishSettings, Settings, load_settings
+from nornweave.core.errors import ConfigError, DomainBusyError, PublicationError
+from nornweave.core.files.lock import WriterLock
+from nornweave.core.files.private_folder import keep_private
+from nornweave.index.object_store import ObjectStore
+from nornweave.share.follower import POLL_S, Follower, follow_in_background
 
 # Longer than it takes to learn that nothing changed, or to bring what is small.
 FIRST_LOOK_S = 5.0

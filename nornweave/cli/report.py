@@ -8,11 +8,11 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from nornweave.sync.records import SyncReport
-from nornweave.sync.run_status import report_as_json
-from nornweave.text.terminal import Terminal
-from nornweave.types import Domain
-from nornweave.views import LedgerDocument, LedgerSideDocument
+from nornweave.ask.views import LedgerDocument, LedgerSideDocument
+from nornweave.core.text.terminal import Terminal
+from nornweave.core.types import Domain
+from nornweave.ingest.records import SyncReport
+from nornweave.ingest.run_status import report_as_json
 
 Outcomes = Mapping[Domain, SyncReport | str]
 """Per domain the report of its sync, or the error that ended it."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import typer
 
 from nornweave.cli.options import settings_of
-from nornweave.errors import ConfigError
-from nornweave.text.terminal import print_text
+from nornweave.core.errors import ConfigError
+from nornweave.core.text.terminal import print_text
 
 
 def add_roles_command(app: typer.Typer) -> None:
@@ -16,11 +16,11 @@ def add_roles_command(app: typer.Typer) -> None:
 
 def roles(context: typer.Context) -> None:
     """Print the SQL that an administrator of PostgreSQL runs once: schemas, roles and what each may do."""
-    from nornweave.wiring import storage_schemas, workspace_schema
+    from nornweave.index.wiring import storage_schemas, workspace_schema
 
     settings = settings_of(context)
     if settings.storage is None:
         raise ConfigError(f"{settings.file}: has no storage: the domains are stored in files below {settings.data_dir}")
-    from nornweave.store.postgresql.roles import role_statements
+    from nornweave.index.postgresql.roles import role_statements
 
     print_text(role_statements(storage_schemas(settings), workspace_schema(settings.storage)))

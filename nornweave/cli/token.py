@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from nornweave.access.rules import group_name
-from nornweave.access.tokens import line_of, new_token
 from nornweave.cli.options import JsonOption, messages
-from nornweave.errors import ConfigError
-from nornweave.text.terminal import print_json, print_text
+from nornweave.core.access.rules import group_name
+from nornweave.core.access.tokens import line_of, new_token
+from nornweave.core.errors import ConfigError
+from nornweave.core.text.terminal import print_json, print_text
 
 
 def add_token_command(app: typer.Typer) -> None:

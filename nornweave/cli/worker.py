@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nornweave.cli.options import messages, settings_of
-from nornweave.errors import EncoderError
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.errors import EncoderError
+from nornweave.core.types import Domain
 
 if TYPE_CHECKING:
     from nornweave.models.encoders import Encoder
@@ -34,9 +34,9 @@ def worker(
     ] = 1,
 ) -> None:
     """Encode batches of texts for the syncs of other machines, or execute their runs, until SIGTERM."""
-    from nornweave.cluster.wiring import broker_of, workers_of
-    from nornweave.cluster.worker import run_worker
-    from nornweave.object_store import ObjectStore
+    from nornweave.index.object_store import ObjectStore
+    from nornweave.share.workers.wiring import broker_of, workers_of
+    from nornweave.share.workers.worker import run_worker
 
     settings = settings_of(context)
     workers = workers_of(settings)
@@ -60,7 +60,7 @@ def worker(
 
 def _encoder(settings: Settings, name: str, version: str) -> Encoder:
     """Return a domain's encoder as this machine's settings name it: a message names no model."""
-    from nornweave.wiring import encoder_of
+    from nornweave.index.wiring import encoder_of
 
     if name not in {domain.value for domain in Domain}:
         raise EncoderError(f"no domain {name!r}")
@@ -75,7 +75,7 @@ def _execute(settings: Settings, run_id: str) -> int:
 
 
 def _work_on_runs(settings: Settings, broker: str, name: str) -> int:
-    from nornweave.cluster.extras import workers_extra
+    from nornweave.index.leases.extras import workers_extra
 
     with workers_extra():
         from orchestration.run_worker import run_runs_worker

@@ -25,10 +25,10 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
+from nornweave.core.types import digest
 from nornweave.models.folders import ModelFolder
 from nornweave.models.int8 import recipe_version
-from nornweave.types import digest
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.hub import UNUSED_FOLDERS, fetch
 from nornweave.models.weights import default_weights
 

@@ -2,7 +2,7 @@
 
 Inputs of a product are divided, channel by channel, by what the weights are multiplied with, so that both fit 8 bits
 (SmoothQuant, Xiao et al., arXiv:2211.10438); then each input has one range, and each row of weights one scale.
-``python -m evals.calibrate`` makes the file.
+``python -m lab.calibrate`` makes the file.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.types import digest
+from nornweave.core.types import digest
 
 Floats = NDArray[np.float32]
 

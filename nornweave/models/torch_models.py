@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nornweave.errors import EncoderError, NornWeaveError, RerankerError
+from nornweave.core.errors import EncoderError, NornWeaveError, RerankerError
 from nornweave.models.runtimes import lacks_torch
 
 # What transformers raises for files that are missing, broken, or want code of their own.

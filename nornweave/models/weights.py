@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 """The assets of a domain: documents → chunks → embeddings → index → evaluation → generation.
 
-Each body calls one step of the recipe in ``nornweave.sync.pipeline`` and returns its report as metadata. The steps of a
-run share the domain's open sync; a step that runs alone, in a process of its own, looks for what is missing.
+Each body calls one step of the recipe in ``nornweave.ingest.pipeline`` and returns its report as metadata. The steps
+of a run share the domain's open sync; a step that runs alone, in a process of its own, looks for what is missing.
 """
 
 # No ``from __future__ import annotations`` here: Dagster reads the annotations of asset bodies as objects.
@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, cast
 import dagster as dg
 
 from evals.evaluation import GenerationReport
-from nornweave.errors import DomainBusyError, EncoderError
-from nornweave.facts import extract
-from nornweave.settings import DomainSettings, Settings
-from nornweave.sync.wiring import chunker_of
-from nornweave.text import analyzer
-from nornweave.types import Domain, digest
+from nornweave.config import DomainSettings, Settings
+from nornweave.core.errors import DomainBusyError, EncoderError
+from nornweave.core.text import analyzer
+from nornweave.core.types import Domain, digest
+from nornweave.disagree.facts import extract
+from nornweave.ingest.wiring import chunker_of
 from orchestration import metadata
 from orchestration.assets.evaluation import candidate_evaluation, domain_evaluation, runs_too
 from orchestration.checks import check_results, invariant_checks, quality_check, quality_result

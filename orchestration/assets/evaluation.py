@@ -18,13 +18,14 @@ from evals.evaluation import (
 from evals.judgments import Origin
 from evals.results import Scope
 from evals.runs import Progress
-from nornweave.cluster.wiring import pull
-from nornweave.engine import Engine
-from nornweave.quality.records import ALL_DOMAINS, Verdict
-from nornweave.settings import EvaluationSettings, Settings
-from nornweave.sync.alarms import Alarm, AlarmKind
-from nornweave.types import Domain
-from nornweave.wiring import history_of, store_of
+from nornweave.ask.engine import Engine
+from nornweave.config import EvaluationSettings, Settings
+from nornweave.core.types import Domain
+from nornweave.improve.opening import history_of
+from nornweave.improve.records import ALL_DOMAINS, Verdict
+from nornweave.index.leases.wiring import pull
+from nornweave.index.wiring import store_of
+from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements
 from orchestration.failures import translated
 from orchestration.metadata import Metadata

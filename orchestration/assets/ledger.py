@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 
-from nornweave.cluster.wiring import pull
-from nornweave.facts import extract
-from nornweave.publication.publishing import refresh_workspace
-from nornweave.settings import Settings
-from nornweave.sync.ledger import refresh_ledger
+from nornweave.config import Settings
+from nornweave.disagree.facts import extract
+from nornweave.index.leases.wiring import pull
+from nornweave.ingest.ledger import refresh_ledger
+from nornweave.share.publishing import refresh_workspace
 from orchestration import metadata
 from orchestration.assets.domain import OWNERS, asset_key
 from orchestration.failures import translated

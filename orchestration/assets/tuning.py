@@ -9,9 +9,9 @@ import dagster as dg
 
 from evals.tuning import TuningError, as_markdown
 from evals.tuning.workspace import Retuned, retune
-from nornweave.settings import Settings
-from nornweave.sync.records import Progress
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.types import Domain
+from nornweave.ingest.records import Progress
 from orchestration.assets.domain import OWNERS
 from orchestration.failures import translated
 from orchestration.metadata import Metadata

@@ -19,8 +19,8 @@ from api.access.door import Door
 from api.access.keys import ASK_AGAIN_S, OUTDATED_S, SigningKeys
 from api.access.oidc import Provider as Checker
 from api.errors import ProblemError
-from nornweave.access.viewer import Viewer
-from nornweave.settings.access import AccessSettings, OidcSettings
+from nornweave.config.access import AccessSettings, OidcSettings
+from nornweave.core.access.viewer import Viewer
 
 ONE, OTHER, CURVE = rsa_key(), rsa_key(), ec_key()
 

@@ -10,10 +10,10 @@ from typer.testing import CliRunner
 
 from api.access.session_key import session_key
 from api.auth import check_listening
-from nornweave.access.tokens import hash_of, read_tokens
 from nornweave.cli.main import app
-from nornweave.errors import ConfigError
-from nornweave.settings import load_settings
+from nornweave.config import load_settings
+from nornweave.core.access.tokens import hash_of, read_tokens
+from nornweave.core.errors import ConfigError
 
 
 def test_the_line_is_for_the_token_and_does_not_hold_it(tmp_path: Path) -> None:

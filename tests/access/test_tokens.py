@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.access.rules import (
+from nornweave.config import load_settings
+from nornweave.core.access.rules import (
     NOBODY,
     decode_rule,
     encode_rule,
@@ -19,9 +20,8 @@ from nornweave.access.rules import (
     read_rule,
     read_statement,
 )
-from nornweave.access.tokens import hash_of, line_of, new_token, read_tokens
-from nornweave.errors import ConfigError
-from nornweave.settings import load_settings
+from nornweave.core.access.tokens import hash_of, line_of, new_token, read_tokens
+from nornweave.core.errors import ConfigError
 
 GROUP_LISTS = st.lists(st.sampled_from(["a", "b", "c", "d"]), max_size=3)
 VALUES = st.one_of(st.none(), st.sampled_from(["a", "", " b "]), GROUP_LISTS, st.integers(), st.just([3]))

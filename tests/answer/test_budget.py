@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranked_items import identify, ranked
 
-from nornweave.answer.context_budget import USEFUL_TOKENS, Budgeted, diversified, estimate_tokens, fit
-from nornweave.answer.snippet import MARK
-from nornweave.fusion.records import RankedItem
+from nornweave.ask.answer.context_budget import USEFUL_TOKENS, Budgeted, diversified, estimate_tokens, fit
+from nornweave.ask.answer.snippet import MARK
+from nornweave.ask.fuse.records import RankedItem
 
 QUERY = "what is the retry limit"
 SENTENCE = "The retry limit of a webhook is five attempts. "

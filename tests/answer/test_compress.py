@@ -10,8 +10,8 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.answer.snippet import CONSIDERED_CHARACTERS, MARK, cut, fair_share, shorten
-from nornweave.text.analyzer import query_terms
+from nornweave.ask.answer.snippet import CONSIDERED_CHARACTERS, MARK, cut, fair_share, shorten
+from nornweave.core.text.analyzer import query_terms
 
 PROSE = (
     "Heron Pay keeps every payment in a ledger. The ledger is written once a day. Entries are never deleted. "

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from questions import question_of
 from ranked_items import citation, ranked
 
-from nornweave.answer.pages import LEAST_CHARACTERS, AnswerPage, answer_page, largest
-from nornweave.fusion.records import (
+from nornweave.ask.answer.pages import LEAST_CHARACTERS, AnswerPage, answer_page, largest
+from nornweave.ask.fuse.records import (
     Answer,
     ConflictRecord,
     ConflictSide,
@@ -21,7 +21,7 @@ from nornweave.fusion.records import (
     RankedItem,
     Recalled,
 )
-from nornweave.types import ChunkId, Span
+from nornweave.core.types import ChunkId, Span
 
 
 def conflict(*chunk_ids: str) -> ConflictRecord:

@@ -13,10 +13,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from ranked_items import citation, ranked
 
-from nornweave.answer.escaping import one_line, quoted
-from nornweave.answer.snippet import MARK
-from nornweave.answer.text_renderer import NOTHING_FOUND, SEPARATOR, render_text
-from nornweave.fusion.records import (
+from nornweave.ask.answer.escaping import one_line, quoted
+from nornweave.ask.answer.snippet import MARK
+from nornweave.ask.answer.text_renderer import NOTHING_FOUND, SEPARATOR, render_text
+from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,
     ConflictStrategy,
@@ -25,7 +25,7 @@ from nornweave.fusion.records import (
     RankedItem,
     Synthesis,
 )
-from nornweave.types import ChunkId, Fact, Span
+from nornweave.core.types import ChunkId, Fact, Span
 
 HEADER = re.compile(r"^\[([^\[\]]+) — ([^\[\]]+)\]$", re.M)
 CODE_HEADER = "[CODE — source code]"

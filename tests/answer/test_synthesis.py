@@ -14,11 +14,11 @@ import pytest
 from openai_server import LITELLM_WARNINGS, Behaviour, Kind, ModelServer
 from waiting import GENEROUS_MS, HANGS_S, SOON_S, WITHIN_S, until
 
-from nornweave.answer.synthesis.synthesizer import MOST_AT_ONCE, Synthesizer
-from nornweave.fusion.records import CoverageGap, RankedItem, Synthesis, TaggedItem
-from nornweave.retrieval.records import Citation, RecallItem
-from nornweave.settings.fusion import FusionSettings
-from nornweave.types import ChunkId
+from nornweave.ask.answer.synthesis.synthesizer import MOST_AT_ONCE, Synthesizer
+from nornweave.ask.fuse.records import CoverageGap, RankedItem, Synthesis, TaggedItem
+from nornweave.ask.search.records import Citation, RecallItem
+from nornweave.config.fusion import FusionSettings
+from nornweave.core.types import ChunkId
 
 KEY = "xk_nornweave_0123456789abcdef"
 CONTENT = "The refund window is fourteen days, said the zebra."
@@ -364,7 +364,7 @@ import logging, socket, sys, threading, time
 sys.path[:0] = ["tests", "tests/answer"]
 from openai_server import Behaviour, ModelServer
 from test_synthesis import CITED, ITEMS, QUERY, settings
-from nornweave.answer.synthesis.synthesizer import Synthesizer
+from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 assert "litellm" not in sys.modules, "importing the port loads LiteLLM"
 real, tried = socket.getaddrinfo, []
 def lookup(host, *rest, **more):

@@ -16,12 +16,12 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from api.app import create_app
-from nornweave.access.tokens import line_of
-from nornweave.settings import Settings, load_settings
-from nornweave.sync.ledger import refresh_ledger
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
+from nornweave.config import Settings, load_settings
+from nornweave.core.access.tokens import line_of
+from nornweave.ingest.ledger import refresh_ledger
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 
 SERVICE = "service-token-of-the-operator"
 STAFF, BOARD, OUTSIDER, CHIEF = ("nw_staff", "nw_board", "nw_outsider", "nw_chief")

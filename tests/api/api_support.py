@@ -13,10 +13,10 @@ from memory_engine import MemoryEngine
 from pydantic import TypeAdapter
 
 from api.app import create_app
-from nornweave.settings import Settings, load_settings
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
+from nornweave.config import Settings, load_settings
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 
 __all__ = ["MemoryAgent", "MemoryEngine"]
 

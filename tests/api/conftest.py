@@ -14,8 +14,8 @@ from api_support import MemoryAgent, MemoryEngine, client_of, publish, write_cor
 from openai_server import ModelServer
 from processes import started  # noqa: F401 - a fixture
 
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.types import Domain
 
 
 @pytest.fixture

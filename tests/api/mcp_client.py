@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, TextContent
 
 from api.app import create_app
-from nornweave.settings import Settings
+from nornweave.config import Settings
 
 REVISIONS = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
 """How the client opens a connection → the revision that is spoken then."""

@@ -9,10 +9,8 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from nornweave.access.viewer import ANYONE, Viewer
-from nornweave.errors import NoGenerationError, QueryError, StoreError
-from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import (
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import (
     AgentState,
     Citation,
     Explanation,
@@ -21,7 +19,9 @@ from nornweave.retrieval.records import (
     RecallResponse,
     SourceScore,
 )
-from nornweave.types import ChunkId, Domain, freeze
+from nornweave.core.access.viewer import ANYONE, Viewer
+from nornweave.core.errors import NoGenerationError, QueryError, StoreError
+from nornweave.core.types import ChunkId, Domain, freeze
 
 
 @dataclass

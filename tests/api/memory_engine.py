@@ -11,21 +11,14 @@ from typing import Any
 
 from memory_agent import MemoryAgent, memory_citation
 
-from nornweave.access.viewer import Viewer
-from nornweave.answer.streamed import StreamedAnswer, to_streamed
-from nornweave.answer.synthesis.synthesizer import Synthesizer
-from nornweave.answer.text_renderer import render_answer
-from nornweave.errors import QueryError, SourceUnavailableError, StoreError
-from nornweave.feedback.book import FeedbackBook, FeedbackDocument
-from nornweave.fusion.records import Answer, Recalled
-from nornweave.inbox.life_cycle import DocumentsQuery, DocumentStatus, ForeignDocumentError
-from nornweave.models.encoders.memo import EncoderLoad
-from nornweave.remote_agents.directory import RemoteAgents
-from nornweave.retrieval.question import Question
-from nornweave.settings.fusion import FusionSettings
-from nornweave.store.history import HistoryFile
-from nornweave.types import Domain
-from nornweave.views import (
+from nornweave.ask.agents.directory import RemoteAgents
+from nornweave.ask.answer.streamed import StreamedAnswer, to_streamed
+from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
+from nornweave.ask.answer.text_renderer import render_answer
+from nornweave.ask.feedback.book import FeedbackBook, FeedbackDocument
+from nornweave.ask.fuse.records import Answer, Recalled
+from nornweave.ask.search.question import Question
+from nornweave.ask.views import (
     ChunkDocument,
     Deposit,
     DepositDocument,
@@ -38,15 +31,22 @@ from nornweave.views import (
     answer_document,
     citation_document,
 )
-from nornweave.views.evaluations import (
+from nornweave.ask.views.evaluations import (
     ComparisonDocument,
     EvaluationsDocument,
     EvaluationsQuery,
     comparison_document,
     evaluations_document,
 )
-from nornweave.views.status import StatusDocument
-from nornweave.views.texts import DocumentStateDocument
+from nornweave.ask.views.status import StatusDocument
+from nornweave.ask.views.texts import DocumentStateDocument
+from nornweave.config.fusion import FusionSettings
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import QueryError, SourceUnavailableError, StoreError
+from nornweave.core.types import Domain
+from nornweave.improve.history_file import HistoryFile
+from nornweave.index.inbox_life_cycle import DocumentsQuery, DocumentStatus, ForeignDocumentError
+from nornweave.models.encoders.memo import EncoderLoad
 
 THREADS = 16
 
@@ -98,7 +98,7 @@ class MemoryEngine:
         return render_answer(self.answer(question), self.settings.fusion_max_chars_per_source)
 
     def answer(self, question: Question) -> Any:
-        from nornweave.answer.pipeline import answer
+        from nornweave.ask.answer.pipeline import answer
 
         with self._lock:
             self.questions.append(question)
@@ -128,7 +128,7 @@ class MemoryEngine:
         return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": None}
 
     def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
-        from nornweave.answer.pipeline import answer_from
+        from nornweave.ask.answer.pipeline import answer_from
 
         with self._lock:
             self.fused.append(recalled)

@@ -32,9 +32,9 @@ from api_support import is_problem
 
 from api.app import create_app
 from api.auth import check_listening
-from nornweave.errors import ConfigError
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
 
 HTML = "text/html,*/*;q=0.8"
 NOBODYS = "0" * 32

@@ -9,12 +9,12 @@ import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
 from api.schemas import RegistryDocument
-from nornweave.access.viewer import ANYONE
-from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import AgentState
-from nornweave.settings import Settings
-from nornweave.types import Domain
-from nornweave.views import RecallDocument
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import AgentState
+from nornweave.ask.views import RecallDocument
+from nornweave.config import Settings
+from nornweave.core.access.viewer import ANYONE
+from nornweave.core.types import Domain
 
 RECALL = "/agents/code/recall"
 CITATION = {

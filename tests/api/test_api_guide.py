@@ -12,9 +12,9 @@ from api_support import Ask, is_problem
 from api.ingest_body import MAX_DOCUMENTS
 from api.limits import MAX_LARGE_BODY_BYTES, MAX_WAITING
 from api.state import QUESTIONS
-from nornweave.feedback.book import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
-from nornweave.remote_agents.answers import MAX_CONTENT_CHARACTERS, MAX_ITEMS
-from nornweave.text.checked_values import MAX_DEPTH
+from nornweave.ask.agents.answers import MAX_CONTENT_CHARACTERS, MAX_ITEMS
+from nornweave.ask.feedback.book import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
+from nornweave.core.text.checked_values import MAX_DEPTH
 
 GUIDE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
 CALLS = re.findall(

@@ -8,9 +8,9 @@ import pytest
 from api_support import Ask, MemoryAgent, is_problem
 
 from api.auth import check_listening, service_token
-from nornweave.errors import ConfigError
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
 
 TOKEN = "s3cret-tökén"
 LOCKED = {"environment": {"NORNWEAVE_SERVICE_TOKEN": TOKEN}}

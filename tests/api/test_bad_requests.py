@@ -15,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from api.limits import MAX_BODY_BYTES
-from nornweave.types import Domain
+from nornweave.core.types import Domain
 
 RECALL = "/agents/code/recall"
 JSON = {"content-type": "application/json"}

@@ -15,8 +15,8 @@ from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 from api.app import create_app
 from api.chat_body import ChatBody
 from api.chat_documents import sources_list
-from nornweave.settings import Settings
-from nornweave.settings.fusion import FusionSettings
+from nornweave.config import Settings
+from nornweave.config.fusion import FusionSettings
 
 TOKEN = "a-token-of-32-characters-or-more-x"
 ASKED: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "how do we pay"}]

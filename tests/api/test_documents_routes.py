@@ -18,13 +18,13 @@ from live_server import live
 
 from api.app import create_app
 from api.multipart_body import MAX_FILES
-from nornweave.retrieval.records import AgentState
-from nornweave.settings import Settings
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions, SyncReport
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
-from nornweave.views import DocumentsDocument
+from nornweave.ask.search.records import AgentState
+from nornweave.ask.views import DocumentsDocument
+from nornweave.config import Settings
+from nornweave.core.types import Domain
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions, SyncReport
+from nornweave.ingest.wiring import domain_parts
 
 DOCS = Domain.DOCUMENTATION
 INGEST = "/agents/documentation/ingest"

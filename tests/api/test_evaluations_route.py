@@ -12,11 +12,11 @@ import httpx
 import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
-from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
-from nornweave.settings import Settings
-from nornweave.store.history import HistoryFile
-from nornweave.types import Domain
-from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
+from nornweave.config import Settings
+from nornweave.core.types import Domain
+from nornweave.improve.history_file import HistoryFile
+from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
 
 VALUES = {"gen-000001": {"q1": 1.0, "q2": 1.0, "q3": 0.0}, "gen-000002": {"q1": 1.0, "q2": 0.5, "q3": 0.25}}
 

@@ -17,8 +17,8 @@ from waiting import until
 from api.app import create_app
 from api.event_streams import StreamSlots
 from api.negotiation import prefers_events
-from nornweave.settings import Settings
-from nornweave.settings.fusion import FusionSettings
+from nornweave.config import Settings
+from nornweave.config.fusion import FusionSettings
 
 WITHIN_S = 60.0
 ACCEPT = {"accept": "text/event-stream"}

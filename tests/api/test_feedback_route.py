@@ -11,10 +11,10 @@ import httpx
 import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
 
-from nornweave.feedback.book import FeedbackBook, FeedbackDocument
-from nornweave.feedback.database import FeedbackFile
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.ask.feedback.book import FeedbackBook, FeedbackDocument
+from nornweave.ask.feedback.database import FeedbackFile
+from nornweave.config import Settings
+from nornweave.core.types import Domain
 
 FEEDBACK = "/feedback"
 LEAST: dict[str, Any] = {"query_id": "q-1", "chunk_id": "c-1", "useful": True}

@@ -16,10 +16,10 @@ from questions import question_of
 
 from api.arrival import arrive
 from api.fuse_body import FuseBody
-from nornweave.access.viewer import ANYONE
-from nornweave.fusion.records import CoverageGap, Recalled
-from nornweave.retrieval.question import ConflictStrategy
-from nornweave.views import FusionResult
+from nornweave.ask.fuse.records import CoverageGap, Recalled
+from nornweave.ask.search.question import ConflictStrategy
+from nornweave.ask.views import FusionResult
+from nornweave.core.access.viewer import ANYONE
 
 LEAST = {"chunk_id": "a-1", "content": "Refunds take a week.", "score": 0.5}
 # The worked example of the fusion stages, with its own names and dates.

@@ -16,15 +16,15 @@ import httpx
 import pytest
 from api_support import publish, write_corpus
 
-from nornweave.settings import Settings
-from nornweave.types import Domain
-from nornweave.wiring import store_of
+from nornweave.config import Settings
+from nornweave.core.types import Domain
+from nornweave.index.wiring import store_of
 
 SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.settings import load_settings
+from nornweave.config import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, environment={}))
 """
 WITHIN_S = 120.0

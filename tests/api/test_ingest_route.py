@@ -12,9 +12,9 @@ from api_support import Ask, conforms, is_problem
 from memory_engine import MemoryEngine
 
 from api.ingest_body import MAX_DOCUMENT_BYTES, IngestDocument
-from nornweave.text.decode import MAX_BYTES
-from nornweave.types import Domain
-from nornweave.views import Deposit
+from nornweave.ask.views import Deposit
+from nornweave.core.text.decode import MAX_BYTES
+from nornweave.core.types import Domain
 
 INGEST = "/agents/documentation/ingest"
 LEAST = {"source_path": "runbooks/refunds.md", "content": "# Refunds\n\nThey take a week.\n"}

@@ -20,13 +20,13 @@ from starlette.types import Message, Scope
 
 from api.large_bodies import RECEIVED_AT_ONCE, SMALL_BODY_BYTES, WAITING_TO_BE_RECEIVED, BodyProcess, LargeBodies
 from api.limits import MAX_LARGE_BODY_BYTES, BodyLimit
-from nornweave.settings import Settings
+from nornweave.config import Settings
 
 SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.settings import load_settings
+from nornweave.config import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
 WITHIN_S = 120.0

@@ -13,8 +13,8 @@ from waiting import HANGS_S, SOON_S, WITHIN_S, until_async
 
 from api.errors import ProblemError
 from api.limits import MAX_BODY_BYTES, MAX_LARGE_BODY_BYTES, Admission, body_limit
-from nornweave.sandbox.limits import cpu_count
-from nornweave.settings import Settings
+from nornweave.config import Settings
+from nornweave.core.sandbox.limits import cpu_count
 
 RECALL = "/agents/code/recall"
 

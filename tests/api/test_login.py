@@ -12,7 +12,7 @@ import pytest
 from api_support import Ask, MemoryEngine, client_of, is_problem
 
 from api.sessions import COOKIE, LASTS_S, csrf_token, is_csrf_token, is_valid, new_session
-from nornweave.settings import Settings
+from nornweave.config import Settings
 
 TOKEN = "s3cret"
 LOCKED = {"environment": {"NORNWEAVE_SERVICE_TOKEN": TOKEN}}

@@ -19,8 +19,8 @@ from processes import Started
 
 from api.app import create_app
 from api.limits import MAX_BODY_BYTES, Admission
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.types import Domain
 
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "pay"}}}
 ENVELOPE = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -29,7 +29,7 @@ SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.settings import load_settings
+from nornweave.config import load_settings
 if __name__ == "__main__":
     settings = load_settings(Path(sys.argv[1]))
     sys.exit(serve(settings, port=0, workers=int(sys.argv[2])))

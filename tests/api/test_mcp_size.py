@@ -15,10 +15,10 @@ from memory_engine import ledger_entry
 from tokenizers_of_models import most_tokens
 
 from api.mcp.results import written
-from nornweave.settings import Settings
-from nornweave.text.legible import legible
-from nornweave.types import Domain
-from nornweave.views import LedgerDocument, LedgerEntryDocument
+from nornweave.ask.views import LedgerDocument, LedgerEntryDocument
+from nornweave.config import Settings
+from nornweave.core.text.legible import legible
+from nornweave.core.types import Domain
 
 LIMIT_TOKENS = 10_000
 RANDOM = random.Random(7)

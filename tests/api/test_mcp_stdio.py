@@ -21,7 +21,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from mcp_client import REVISIONS, WITHIN_S, problem, result, until_loaded
 
 from api.links import own_links, usual_url
-from nornweave.settings import Settings
+from nornweave.config import Settings
 
 NAMES = ["search", "fetch", "answer", "conflicts", "status"]
 COMMAND = ["-m", "nornweave.cli", "--config"]
@@ -32,8 +32,8 @@ from pathlib import Path
 from api_support import MemoryAgent, MemoryEngine
 import api.state
 from api.mcp.stdio import serve_stdio
-from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
 {make}
 serve_stdio(load_settings(Path(sys.argv[1])), make=make)
 """

@@ -20,11 +20,11 @@ from api.mcp.arguments import ANSWER_ITEMS, LEAST_RESULT_TOKENS, MAX_RESULT_TOKE
 from api.mcp.results import MAX_RESULT_CHARACTERS
 from api.mcp.tools import TOOLS
 from api.state import QUESTIONS, Serving
-from nornweave.errors import ConfigError
-from nornweave.retrieval.records import AgentState
-from nornweave.settings import Settings
-from nornweave.types import Domain
-from nornweave.views import LedgerDocument
+from nornweave.ask.search.records import AgentState
+from nornweave.ask.views import LedgerDocument
+from nornweave.config import Settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mcp" / "tools.json"
 NAMES = ["search", "fetch", "answer", "conflicts", "status"]
@@ -42,7 +42,7 @@ def disagreeing(tmp_path_factory: pytest.TempPathFactory) -> Settings:
         text = "".join(f"The payment of step {step} in part {number} is retried.\n\n" for step in range(8))
         (folder / "docs" / f"part-{number}.md").write_text(f"# Payments, part {number}\n\n{text}", "utf-8")
     publish(settings)
-    from nornweave.sync.ledger import refresh_ledger
+    from nornweave.ingest.ledger import refresh_ledger
 
     refresh_ledger(settings)
     return settings

@@ -21,13 +21,13 @@ from waiting import until
 
 from api.metrics import reason_kind
 from api.workers import HAS_WORKERS
-from nornweave.settings import Settings
+from nornweave.config import Settings
 
 SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.settings import load_settings
+from nornweave.config import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
 """
 

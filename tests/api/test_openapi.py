@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from api_support import Ask
 
-from nornweave.types import Domain
+from nornweave.core.types import Domain
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import httpx
 import pytest
 from api_support import Ask, MemoryAgent, MemoryEngine, conforms, is_problem
 
-from nornweave.settings.fusion import FusionSettings
-from nornweave.types import Domain
-from nornweave.views import FusionResult, LedgerDocument
+from nornweave.ask.views import FusionResult, LedgerDocument
+from nornweave.config.fusion import FusionSettings
+from nornweave.core.types import Domain
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 PAGES = ["/", "/?q=pay", "/passages/chunk-0", "/conflicts", "/conflicts/Retry%20limit", "/quality", "/status"]

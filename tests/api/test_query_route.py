@@ -14,11 +14,11 @@ from memory_agent import MemoryAgent
 from memory_engine import MemoryEngine
 from waiting import GENEROUS_MS, HANGS_S, SOON_S, until_async
 
-from nornweave.retrieval.question import ConflictStrategy, Question
-from nornweave.retrieval.records import AgentState
-from nornweave.settings import Settings
-from nornweave.types import Domain
-from nornweave.views import FusionResult
+from nornweave.ask.search.question import ConflictStrategy, Question
+from nornweave.ask.search.records import AgentState
+from nornweave.ask.views import FusionResult
+from nornweave.config import Settings
+from nornweave.core.types import Domain
 
 TEXTS = ("Refunds take a week to arrive.", "A ledger entry is posted twice.")
 

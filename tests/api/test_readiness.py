@@ -10,9 +10,9 @@ from api_support import Ask, MemoryAgent, MemoryEngine, client_of, is_problem
 from pydantic import TypeAdapter
 
 from api.schemas import ReadinessDocument
-from nornweave.retrieval.records import AgentState
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.ask.search.records import AgentState
+from nornweave.config import Settings
+from nornweave.core.types import Domain
 
 
 def readiness(answer: Any, status: int) -> dict[str, Any]:

@@ -20,12 +20,12 @@ from shown_answers import document as answered
 from shown_answers import remembered
 from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
-from nornweave.engine import Engine
-from nornweave.feedback.book import REMEMBERED_DAYS, FeedbackBook
-from nornweave.feedback.database import FeedbackFile
-from nornweave.settings import FeedbackSettings, Settings
-from nornweave.types import Domain
-from nornweave.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
+from nornweave.ask.engine import Engine
+from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackBook
+from nornweave.ask.feedback.database import FeedbackFile
+from nornweave.ask.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
+from nornweave.config import FeedbackSettings, Settings
+from nornweave.core.types import Domain
 
 READY_WITHIN_S = 120
 

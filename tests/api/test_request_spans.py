@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from nornweave.settings import Settings
-from nornweave.spans import CAPTURE
+from nornweave.config import Settings
+from nornweave.core.tracing import CAPTURE
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 ASKED = "post_entry of the ledger"

@@ -24,7 +24,7 @@ from schemathesis.specs.openapi.checks import (
 )
 
 from api.app import create_app
-from nornweave.types import Domain
+from nornweave.core.types import Domain
 
 EXAMPLES = 60
 OPERATIONS = 26

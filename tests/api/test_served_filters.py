@@ -15,7 +15,7 @@ from command_line import nornweave
 from mcp import Client
 from test_real_engine import until_ready
 
-from nornweave.settings import Settings, load_settings
+from nornweave.config import Settings, load_settings
 
 FILES = {
     "prod.md": "---\nenvironment: Prod\nseverity: 3\nconfidence: 0.9\n---\n# Prod\n\nThe queue is drained.\n",

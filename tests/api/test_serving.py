@@ -21,18 +21,18 @@ from api.app import CLOSE_WITHIN_S
 from api.listening import default_port
 from api.process import DRAIN_WITHIN_S
 from api.serving import serve
-from nornweave.errors import ConfigError
-from nornweave.settings import Settings
-from nornweave.supervisor import STOP_WITHIN_S, PortInUseError
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+from nornweave.share.supervisor import STOP_WITHIN_S, PortInUseError
 
 # What the command does, without the command; agents in memory where a test needs slow ones.
 SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
 agent = Domain(sys.argv[2]) if len(sys.argv) > 2 else None
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, agent=agent))
 """
@@ -52,8 +52,8 @@ import sys
 from pathlib import Path
 from api_support import MemoryAgent, MemoryEngine
 import api.app
-from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
 seconds = float(sys.argv[2])
 api.app._engine = lambda settings, agent: MemoryEngine(MemoryAgent(Domain.CODE, seconds=seconds))
 import api.process, api.serving
@@ -65,8 +65,8 @@ import sys, time
 from pathlib import Path
 from api_support import MemoryAgent, MemoryEngine
 import api.app
-from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
 class Loading(MemoryEngine):
     def close(self):
         time.sleep(600)
@@ -79,8 +79,8 @@ import logging, sys
 from pathlib import Path
 from api_support import MemoryAgent, MemoryEngine
 import api.app
-from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
 class Logging(MemoryAgent):
     def recall(self, question):
         logging.getLogger("agent").warning("asked for %s", question.text)
@@ -278,7 +278,7 @@ import asyncio, json, sys
 from pathlib import Path
 import httpx
 import api.process
-from nornweave.settings import load_settings
+from nornweave.config import load_settings
 async def main():
     app = api.process.create_app(load_settings(Path(sys.argv[1]), {}), environment={})
     async with app.router.lifespan_context(app):

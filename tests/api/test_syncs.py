@@ -15,8 +15,8 @@ from waiting import until
 
 from api.app import create_app
 from api.syncs import Syncs
-from nornweave.settings import Settings
-from nornweave.types import Domain, present
+from nornweave.config import Settings
+from nornweave.core.types import Domain, present
 
 FORM = "/status/sync"
 DOCUMENTS = 40

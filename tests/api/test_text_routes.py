@@ -8,7 +8,7 @@ import pytest
 from api_support import Ask, conforms, is_problem
 from memory_engine import MemoryEngine
 
-from nornweave.views import ChunkDocument, DocumentDocument, LedgerDocument
+from nornweave.ask.views import ChunkDocument, DocumentDocument, LedgerDocument
 
 
 def test_a_chunk_by_its_id(ask: Ask) -> None:

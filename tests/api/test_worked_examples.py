@@ -19,10 +19,9 @@ from api.ingest_body import IngestBody, IngestDocument
 from api.query_body import QueryBody
 from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
-from evals.record_examples import ALONE, ASKED, shortened
-from nornweave.feedback.book import FeedbackDocument
-from nornweave.types import Domain
-from nornweave.views import (
+from lab.record_examples import ALONE, ASKED, shortened
+from nornweave.ask.feedback.book import FeedbackDocument
+from nornweave.ask.views import (
     ChunkDocument,
     DocumentDocument,
     DocumentsDocument,
@@ -31,7 +30,8 @@ from nornweave.views import (
     RecallDocument,
     WithdrawnDocument,
 )
-from nornweave.views.evaluations import ComparisonDocument, EvaluationsDocument
+from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
+from nornweave.core.types import Domain
 
 BODIES: dict[str, type[BaseModel]] = {
     "/query": QueryBody,
@@ -109,7 +109,7 @@ def test_what_is_recorded_is_what_is_asked() -> None:
     recorded = {example.name: example for example in worked_examples()}
     for asked in (*ASKED, *ALONE):
         assert (recorded[asked.name].body, recorded[asked.name].path) == (asked.body, asked.path), (
-            "run python -m evals.record_examples once more"
+            "run python -m lab.record_examples once more"
         )
 
 

@@ -19,16 +19,16 @@ from waiting import until
 
 from api.serving import serve
 from api.workers import HAS_WORKERS, Place, supervise, usual_workers
-from nornweave.feedback.book import FeedbackBook
-from nornweave.feedback.database import FeedbackFile
-from nornweave.settings import Settings
-from nornweave.supervisor import PortInUseError
+from nornweave.ask.feedback.book import FeedbackBook
+from nornweave.ask.feedback.database import FeedbackFile
+from nornweave.config import Settings
+from nornweave.share.supervisor import PortInUseError
 
 SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.settings import load_settings
+from nornweave.config import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
 """
 START_S, STOP_S = 120.0, 90.0

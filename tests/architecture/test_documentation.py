@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from nornweave.cli.main import app
-from nornweave.settings import SourceSettings, SourceType, load_settings
+from nornweave.config import SourceSettings, SourceType, load_settings
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tree_sitter_language_pack import get_language
 
-from nornweave.chunking import parsing
-from nornweave.chunking.code import chunk_code
-from nornweave.chunking.imports import imported_names
-from nornweave.chunking.languages import GRAMMARS, LANGUAGES, language_of
-from nornweave.chunking.spans import TokenIndex
-from nornweave.types import Chunk, ContentHash, Document, Domain, SourceId, document_id
+from nornweave.core.text.spans import TokenIndex
+from nornweave.core.types import Chunk, ContentHash, Document, Domain, SourceId, document_id
+from nornweave.read.chunking import parsing
+from nornweave.read.chunking.code import chunk_code
+from nornweave.read.chunking.imports import imported_names
+from nornweave.read.chunking.languages import GRAMMARS, LANGUAGES, language_of
 
 GOLDEN = Path(__file__).parent.parent / "golden" / "code"
 SOURCES = sorted(path for path in GOLDEN.iterdir() if path.suffix != ".json")

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.chunking.message_groups import GROUP_TOKENS
-from nornweave.chunking.messages import CONTEXT_TOKENS, VERSION, chunk_messages
-from nornweave.chunking.spans import TokenIndex
-from nornweave.parsing.conversation import RawMessage, conversation, gather_threads
-from nornweave.sources.github import GithubDumpSource
-from nornweave.sources.messages import MessagesSource
-from nornweave.sources.slack import SlackSource
-from nornweave.sources.transcripts import TranscriptSource
-from nornweave.types import Chunk, Document, Entry, SourceId
+from nornweave.connect.exports.messages import MessagesSource
+from nornweave.connect.exports.transcripts import TranscriptSource
+from nornweave.connect.github.export import GithubDumpSource
+from nornweave.connect.slack.export import SlackSource
+from nornweave.core.text.spans import TokenIndex
+from nornweave.core.types import Chunk, Document, Entry, SourceId
+from nornweave.read.chunking.message_groups import GROUP_TOKENS
+from nornweave.read.chunking.messages import CONTEXT_TOKENS, VERSION, chunk_messages
+from nornweave.read.conversation import RawMessage, conversation, gather_threads
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations"
 START = datetime(2026, 1, 16, 14, 22, tzinfo=UTC)

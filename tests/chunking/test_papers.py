@@ -10,9 +10,8 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.chunking.papers import chunk_papers
-from nornweave.chunking.spans import TokenIndex
-from nornweave.types import (
+from nornweave.core.text.spans import TokenIndex
+from nornweave.core.types import (
     Chunk,
     ContentHash,
     Document,
@@ -24,6 +23,7 @@ from nornweave.types import (
     document_id,
     freeze,
 )
+from nornweave.read.chunking.papers import chunk_papers
 
 
 class Words:

@@ -17,13 +17,13 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.chunking.outlines.html import read_html
-from nornweave.chunking.outlines.markdown import _parse, _scan, outline_markdown
-from nornweave.chunking.outlines.rst import outline_rst
-from nornweave.chunking.sections import chunk_sections
-from nornweave.chunking.spans import TokenIndex
-from nornweave.parsing.front_matter import describe
-from nornweave.types import NO_METADATA, Chunk, ContentHash, Document, DocumentId, Domain, JsonValue, SourceId
+from nornweave.core.text.spans import TokenIndex
+from nornweave.core.types import NO_METADATA, Chunk, ContentHash, Document, DocumentId, Domain, JsonValue, SourceId
+from nornweave.read.chunking.outlines.html import read_html
+from nornweave.read.chunking.outlines.markdown import _parse, _scan, outline_markdown
+from nornweave.read.chunking.outlines.rst import outline_rst
+from nornweave.read.chunking.sections import chunk_sections
+from nornweave.read.front_matter import describe
 
 PAGES = Path(__file__).parents[1] / "golden" / "sections"
 FORMATS = {".md": "markdown", ".rst": "rst", ".html": "html", ".txt": "text"}

@@ -7,8 +7,8 @@ import re
 import hypothesis.strategies as st
 from hypothesis import given
 
-from nornweave.chunking.spans import BOUNDARIES, Lines, TokenIndex, cut, pack, split, strip, strip_lines
-from nornweave.types import Span
+from nornweave.core.text.spans import BOUNDARIES, Lines, TokenIndex, cut, pack, split, strip, strip_lines
+from nornweave.core.types import Span
 
 TEXTS = st.text(alphabet=st.sampled_from("ab. \n\t!é日"), max_size=400)
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from command_line import HASHED, nornweave
 
-from evals.apis.github import REPOSITORY, TOKEN, GithubServer
-from evals.apis.server import serving
-from nornweave.doctor.machine import look_at_clock, look_at_port, space_finding
+from lab.apis.github import REPOSITORY, TOKEN, GithubServer
+from lab.apis.server import serving
+from nornweave.cli.checks.machine import look_at_clock, look_at_port, space_finding
 
 GIB = 1024**3
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from command_line import nornweave
 
-from nornweave.settings import load_settings
+from nornweave.config import load_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from command_line import HASHED, nornweave
 
-from evals.apis.github import REPOSITORY, TOKEN, GithubServer
-from evals.apis.server import Reply, serving
+from lab.apis.github import REPOSITORY, TOKEN, GithubServer
+from lab.apis.server import Reply, serving
 
 
 @pytest.fixture

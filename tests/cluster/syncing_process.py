@@ -40,11 +40,11 @@ class SyncingProcess:
 
 
 def main(config: str, wait_s: str) -> None:
-    from nornweave.errors import NornWeaveError
-    from nornweave.settings import load_settings
-    from nornweave.sync.records import SyncOptions, no_progress
-    from nornweave.sync.wiring import domain_sync
-    from nornweave.types import Domain
+    from nornweave.config import load_settings
+    from nornweave.core.errors import NornWeaveError
+    from nornweave.core.types import Domain
+    from nornweave.ingest.records import SyncOptions, no_progress
+    from nornweave.ingest.wiring import domain_sync
 
     def gate(candidate, **_):
         print("measuring", flush=True)

@@ -13,13 +13,13 @@ from redis_server import RedisServer
 from waiting import HANGS_S, SOON_S, until
 from worker_process import WorkerProcess, write_config
 
-from nornweave.cluster.app import ENCODING_QUEUE, celery_app
-from nornweave.cluster.batches import TextBatch, split, store_vectors, take_vectors
-from nornweave.cluster.encoder import CeleryQueue, DistributedEncoder
-from nornweave.errors import EncoderError
+from nornweave.config.object_store import ObjectStoreSettings
+from nornweave.core.errors import EncoderError
+from nornweave.index.object_store import ObjectStore
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.object_store import ObjectStore
-from nornweave.settings.object_store import ObjectStoreSettings
+from nornweave.share.workers.app import ENCODING_QUEUE, celery_app
+from nornweave.share.workers.batches import TextBatch, split, store_vectors, take_vectors
+from nornweave.share.workers.encoder import CeleryQueue, DistributedEncoder
 
 pytestmark = pytest.mark.slow
 PAUSE_S = 3.0
@@ -183,7 +183,7 @@ def test_a_message_that_is_not_json_is_not_read(broker, objects, workers, tmp_pa
 
 
 def test_a_worker_with_another_model_refuses_the_batch(objects):
-    from nornweave.cluster.worker import encode_batch
+    from nornweave.share.workers.worker import encode_batch
 
     batch = TextBatch("another model", ("text",))
     with pytest.raises(EncoderError, match="wants vectors of 'another model', this worker has 'hash:64:1'"):
@@ -194,7 +194,7 @@ def test_a_worker_with_another_model_refuses_the_batch(objects):
 
 
 def test_texts_that_are_not_those_of_the_key_are_refused(objects):
-    from nornweave.cluster.worker import encode_batch
+    from nornweave.share.workers.worker import encode_batch
 
     outcome = encode_batch(
         lambda domain, version: HashEncoder(64), objects, domain="code", encoder="hash:64:1", key="0" * 32,

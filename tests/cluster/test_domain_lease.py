@@ -11,12 +11,12 @@ import pytest
 import yaml
 from syncing_process import SyncingProcess
 
-from nornweave.cluster.domain_lease import DomainLease, pull_generations
-from nornweave.cluster.lease import Lease
-from nornweave.errors import DomainBusyError, LeaseLostError, StoreError
-from nornweave.object_store import ObjectStore
-from nornweave.settings.object_store import ObjectStoreSettings
-from nornweave.store.publish import GenerationFiles
+from nornweave.config.object_store import ObjectStoreSettings
+from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
+from nornweave.index.leases.domain_lease import DomainLease, pull_generations
+from nornweave.index.leases.lease import Lease
+from nornweave.index.object_store import ObjectStore
+from nornweave.index.publish import GenerationFiles
 
 pytestmark = pytest.mark.slow
 NOBODY = "postgresql://nobody:secret-password@127.0.0.1:1/none"

@@ -18,8 +18,8 @@ import yaml
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
-from nornweave.settings import load_settings
-from nornweave.store.publish import GenerationFiles
+from nornweave.config import load_settings
+from nornweave.index.publish import GenerationFiles
 from orchestration.instance import write_instance
 
 pytestmark = pytest.mark.slow

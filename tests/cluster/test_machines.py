@@ -27,10 +27,10 @@ from postgres_server import PostgresServer
 from redis_server import RedisServer
 from waiting import until as until_soon
 
-from evals.s3_server import BUCKET, s3_server
-from nornweave.object_store import ObjectStore
-from nornweave.publication.manifest import Manifest, Pointer
-from nornweave.settings.object_store import ObjectStoreSettings
+from lab.s3_server import BUCKET, s3_server
+from nornweave.config.object_store import ObjectStoreSettings
+from nornweave.index.object_store import ObjectStore
+from nornweave.share.manifest import Manifest, Pointer
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nornweave.cluster.extras import workers_extra
-from nornweave.cluster.wiring import broker_of, distributed, lease_lock, workers_of
-from nornweave.errors import ConfigError
+from nornweave.config import Settings, load_settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+from nornweave.index.leases.extras import workers_extra
+from nornweave.index.leases.wiring import lease_lock
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.settings import Settings, load_settings
-from nornweave.types import Domain
+from nornweave.share.workers.wiring import broker_of, distributed, workers_of
 
 
 def settings_with(tmp_path: Path, **workers: object) -> Settings:

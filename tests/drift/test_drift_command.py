@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from nornweave.cli.drift import add_drift_command
-from nornweave.drift.baseline import read_baseline
-from nornweave.errors import ConfigError
+from nornweave.core.errors import ConfigError
+from nornweave.disagree.drift.baseline import read_baseline
 from tests.drift.drift_repository import parcels
 
 app = typer.Typer()

@@ -8,10 +8,10 @@ from typing import Any
 import jsonschema
 import pytest
 
-from nornweave.drift.formats import FORMATS
-from nornweave.drift.formats.as_github import escaped
-from nornweave.drift.records import Failed, Finding, Place, Report, Suggestion
-from nornweave.types import Origin
+from nornweave.core.types import Origin
+from nornweave.disagree.drift.formats import FORMATS
+from nornweave.disagree.drift.formats.as_github import escaped
+from nornweave.disagree.drift.records import Failed, Finding, Place, Report, Suggestion
 
 HOSTILE = "a`b``c | [red]x[/red] <script> @everyone %0A ::error:: \x1b[31m\x07\u202e end"
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nornweave.drift.kinds import is_minified, kind_of
+from nornweave.disagree.drift.kinds import is_minified, kind_of
 
 
 @pytest.mark.parametrize(

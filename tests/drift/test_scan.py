@@ -8,11 +8,11 @@ import psutil
 import pytest
 from git_repository import Repository, write
 
-from nornweave.drift.files import SourceFile, WorkingTree
-from nornweave.drift.reading import read_facts
-from nornweave.drift.records import Report
-from nornweave.drift.scan import DriftOptions, scan
-from nornweave.errors import ConfigError
+from nornweave.core.errors import ConfigError
+from nornweave.disagree.drift.files import SourceFile, WorkingTree
+from nornweave.disagree.drift.reading import read_facts
+from nornweave.disagree.drift.records import Report
+from nornweave.disagree.drift.scan import DriftOptions, scan
 from tests.drift.drift_repository import CODE, page, parcels
 
 
@@ -164,7 +164,9 @@ def test_a_reader_that_dies_costs_only_the_file_it_had(tmp_path: Path) -> None:
 
     def read(file: SourceFile) -> bytes:
         # Not every child of this process: some start commands for other tests.
-        readers = [child for child in psutil.Process().children() if "nornweave.drift" in " ".join(child.cmdline())]
+        readers = [
+            child for child in psutil.Process().children() if "nornweave.disagree.drift" in " ".join(child.cmdline())
+        ]
         for reader in readers if file.path == "b.py" else ():
             reader.kill()
             reader.wait()
@@ -177,7 +179,13 @@ def test_a_reader_that_dies_costs_only_the_file_it_had(tmp_path: Path) -> None:
 
 def test_modules_that_lie_in_the_folder_are_never_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parcels(tmp_path, timeout=30)
-    for name in ("nornweave/drift/worker.py", "nornweave/__init__.py", "json.py", "sitecustomize.py", "pickle.py"):
+    for name in (
+        "nornweave/disagree/drift/worker.py",
+        "nornweave/__init__.py",
+        "json.py",
+        "sitecustomize.py",
+        "pickle.py",
+    ):
         write(tmp_path, {name: "raise SystemExit(3)\n"})
     monkeypatch.chdir(tmp_path)
     assert len(report_of(Path()).findings) == 1
@@ -225,7 +233,8 @@ def test_what_git_ignores_is_not_read(tmp_path: Path) -> None:
 
 def test_drift_loads_neither_the_server_nor_the_orchestration() -> None:
     code = (
-        "import sys, nornweave.drift.scan, nornweave.drift.formats, nornweave.drift.verify, nornweave.cli.drift\n"
+        "import sys, nornweave.cli.drift\n"
+        "from nornweave.disagree.drift import formats, scan, verify\n"
         "print(sorted({'dagster', 'fastapi', 'duckdb', 'orchestration', 'evals', 'api'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.drift.suggest import with_value
-from nornweave.facts.expressions import read_value
-from nornweave.facts.values import Value
-from nornweave.types import Fact, Span
+from nornweave.core.types import Fact, Span
+from nornweave.disagree.drift.suggest import with_value
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.values import Value
 
 
 def fact(value: Value) -> Fact:

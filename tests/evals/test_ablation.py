@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from evals.ablation.__main__ import OTHERS, brings, table
-from evals.ablation.measuring import Row, conflict_row, duplicate_row, feature_rows, without
-from evals.ablation.targets import DUPLICATE_RULES, EXTRACTORS
-from evals.conflicts.pairs import OWN, Outcome, judge, load_pairs
-from evals.conflicts.shares import Figures, Share
-from evals.duplicates import read_pairs
+from lab.ablation.__main__ import OTHERS, brings, table
+from lab.ablation.measuring import Row, conflict_row, duplicate_row, feature_rows, without
+from lab.ablation.targets import DUPLICATE_RULES, EXTRACTORS
+from lab.conflicts.pairs import OWN, Outcome, judge, load_pairs
+from lab.conflicts.shares import Figures, Share
+from lab.duplicates import read_pairs
 
 
 def own_outcomes(ids: frozenset[str] | None = None) -> dict[str, list[Outcome]]:
@@ -62,7 +62,10 @@ def test_without_the_rule_of_contained_texts_fewer_duplicates_are_merged() -> No
 
 
 def test_a_missing_function_is_an_error() -> None:
-    with pytest.raises(AttributeError, match="read_nothing"), without(("nornweave.facts.code.calls", "read_nothing")):
+    with (
+        pytest.raises(AttributeError, match="read_nothing"),
+        without(("nornweave.disagree.facts.code.calls", "read_nothing")),
+    ):
         pass
 
 

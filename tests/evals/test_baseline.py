@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from evals.baseline.comparing import NOISY, is_worse, report, with_sums, worse
-from evals.baseline.measuring import Rows, conflict_pairs, example_corpus, index_facts, rankings
-from evals.conflicts.pairs import OWN
-from nornweave.engine import Engine
-from nornweave.settings import load_settings
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
+from lab.baseline.comparing import NOISY, is_worse, report, with_sums, worse
+from lab.baseline.measuring import Rows, conflict_pairs, example_corpus, index_facts, rankings
+from lab.conflicts.pairs import OWN
+from nornweave.ask.engine import Engine
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 
 NO_MODELS = {"embedding": {"model": "hash:64", "dimensions": 64}, "reranking": {"model": None}}
 

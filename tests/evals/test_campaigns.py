@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from evals.campaigns.cloning import kill_clones
-from evals.campaigns.damaging import damage_files
-from evals.campaigns.fetching import kill_readings
-from evals.campaigns.filling import fill_disks
-from evals.campaigns.killing import kill_syncs
-from evals.campaigns.publishing import publish_while_reading
-from evals.campaigns.report import Order, Tally, as_markdown
-from evals.campaigns.sharing import share_installation
-from evals.campaigns.travelling import kill_travellers
+from lab.campaigns.cloning import kill_clones
+from lab.campaigns.damaging import damage_files
+from lab.campaigns.fetching import kill_readings
+from lab.campaigns.filling import fill_disks
+from lab.campaigns.killing import kill_syncs
+from lab.campaigns.publishing import publish_while_reading
+from lab.campaigns.report import Order, Tally, as_markdown
+from lab.campaigns.sharing import share_installation
+from lab.campaigns.travelling import kill_travellers
 
 pytestmark = pytest.mark.slow
 

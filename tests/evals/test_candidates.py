@@ -16,19 +16,20 @@ from evals.judgments import JudgmentError
 from evals.results import Scope
 from evals.runs import SetToRun, evaluate_all
 from evals.sets import read_sets
-from nornweave.engine import Engine
-from nornweave.errors import StoreError
-from nornweave.quality.records import Verdict
-from nornweave.retrieval.query import read_query
-from nornweave.settings import Settings, load_settings
-from nornweave.store.port import Candidate
-from nornweave.store.publish import CandidateFiles
-from nornweave.sync.pipeline import DomainSync, run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
-from nornweave.text import analyzer
-from nornweave.types import Domain, GenerationId
-from nornweave.wiring import history_of, store_of
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.query import read_query
+from nornweave.config import Settings, load_settings
+from nornweave.core.errors import StoreError
+from nornweave.core.text import analyzer
+from nornweave.core.types import Domain, GenerationId
+from nornweave.improve.opening import history_of
+from nornweave.improve.records import Verdict
+from nornweave.index.port import Candidate
+from nornweave.index.publish import CandidateFiles
+from nornweave.index.wiring import store_of
+from nornweave.ingest.pipeline import DomainSync, run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 
 DOCS = Domain.DOCUMENTATION
 FIRST, SECOND = "gen-000001", "gen-000002"

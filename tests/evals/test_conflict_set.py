@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.conflicts.alarms import by_turns, precision, with_labels
-from evals.conflicts.fitting import Bag, Case, Features, confidence_of, cross_validate, fit
-from evals.conflicts.pairs import OWN, group_of, load_pairs
-from evals.conflicts.shares import Share, figures, reliability
-from nornweave.conflicts.model import Model
-from nornweave.types import Domain
+from lab.conflicts.alarms import by_turns, precision, with_labels
+from lab.conflicts.fitting import Bag, Case, Features, confidence_of, cross_validate, fit
+from lab.conflicts.pairs import OWN, group_of, load_pairs
+from lab.conflicts.shares import Share, figures, reliability
+from nornweave.core.types import Domain
+from nornweave.disagree.conflicts.model import Model
 
 ROWS: list[dict[str, Any]] = [json.loads(line) for line in OWN.read_text(encoding="utf-8").splitlines()]
 

@@ -23,9 +23,9 @@ from evals.controls import (
 from evals.judgments import Judgment, parse_place
 from evals.matches import Hits
 from evals.measures import Metric, measure, metric_of
+from nornweave.core.types import Domain
 from nornweave.models.encoders import Encoder, load_encoder
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.types import Domain
 
 CODE = Domain.CODE
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from evals.duplicates import LabelledPair, Measured, embed, judge, measure, read_pairs
+from lab.duplicates import LabelledPair, Measured, embed, judge, measure, read_pairs
 from nornweave.models.encoders.precision import Wanted
 
 

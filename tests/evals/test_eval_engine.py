@@ -14,12 +14,12 @@ from evals.evaluation import evaluate_published
 from evals.report import as_json, eval_failed
 from evals.runs import SetToRun
 from evals.sets import read_sets
-from nornweave.engine import Engine
-from nornweave.settings import Settings, load_settings
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
-from nornweave.text.terminal import Terminal
+from nornweave.ask.engine import Engine
+from nornweave.config import Settings, load_settings
+from nornweave.core.text.terminal import Terminal
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 NO_MODELS = {"embedding": {"model": "hash:64", "dimensions": 64}, "reranking": {"model": None}}

@@ -16,8 +16,8 @@ from evals.report import as_json, eval_failed, print_results, print_summary
 from evals.results import ITEMS
 from evals.runs import Searcher, SetToRun, evaluate_all
 from evals.sets import read_sets
-from nornweave.text.terminal import Terminal
-from nornweave.types import Domain
+from nornweave.core.text.terminal import Terminal
+from nornweave.core.types import Domain
 
 CODE, DOCS, CHAT = Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS
 CORPUS = (

@@ -12,7 +12,7 @@ from evals.matches import Hits
 from evals.measures import DEEPEST
 from evals.results import ITEMS, Scope, SetResult
 from evals.runs import domain_of_set, evaluate
-from nornweave.types import Domain
+from nornweave.core.types import Domain
 
 CODE, DOCS, CHAT = Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS
 

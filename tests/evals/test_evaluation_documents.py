@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.quality.history import KEEP_VALUES
-from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
-from nornweave.store.history import HistoryFile
-from nornweave.types import Domain
-from nornweave.views.evaluations import (
+from nornweave.ask.views.evaluations import (
     WORST,
     EvaluationsQuery,
     comparison_document,
     evaluations_document,
 )
+from nornweave.core.types import Domain
+from nornweave.improve.history import KEEP_VALUES
+from nornweave.improve.history_file import HistoryFile
+from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 FIRST, SECOND = "gen-000001", "gen-000002"

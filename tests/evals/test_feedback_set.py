@@ -17,10 +17,10 @@ from evals.feedback_set import feedback_sets, sets_of_answers
 from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import JudgedSet, Origin
 from evals.runs import evaluate
-from nornweave.feedback.book import FeedbackBook
-from nornweave.feedback.database import FeedbackFile
-from nornweave.feedback.records import JudgedAnswer, ShownItem
-from nornweave.types import Domain, freeze
+from nornweave.ask.feedback.book import FeedbackBook
+from nornweave.ask.feedback.database import FeedbackFile
+from nornweave.ask.feedback.records import JudgedAnswer, ShownItem
+from nornweave.core.types import Domain, freeze
 
 
 def shown(

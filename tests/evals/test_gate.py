@@ -15,9 +15,9 @@ from evals.history import Baseline, Subject, kept
 from evals.judgments import Origin
 from evals.measures import Metric, metric_of
 from evals.results import Scope, ScopeResult, SetResult, StageResult
-from nornweave.quality.records import Verdict
-from nornweave.settings import EvaluationSettings
-from nornweave.types import Domain
+from nornweave.config import EvaluationSettings
+from nornweave.core.types import Domain
+from nornweave.improve.records import Verdict
 
 USUAL = EvaluationSettings()
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

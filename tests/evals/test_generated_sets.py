@@ -27,8 +27,8 @@ from evals.generated.query_words import (
 )
 from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import JudgedSet, Judgment, Origin, Query
-from nornweave.settings import Settings, load_settings
-from nornweave.types import Domain
+from nornweave.config import Settings, load_settings
+from nornweave.core.types import Domain
 
 TYPES = {"chat": "messages", "slack": "slack", "issues": "github", "questions": "stackexchange"}
 DOMAINS = {"code": "code", "docs": "documentation", "chat": "conversations", "slack": "conversations",

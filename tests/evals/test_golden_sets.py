@@ -12,10 +12,10 @@ import pytest
 
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet, Judgment, Origin, Query
-from nornweave.retrieval.filters import read_filters
-from nornweave.settings import Settings, load_settings
-from nornweave.sources.opening import open_source
-from nornweave.types import Document, Domain
+from nornweave.ask.search.filters import read_filters
+from nornweave.config import Settings, load_settings
+from nornweave.connect.opening import open_source
+from nornweave.core.types import Document, Domain
 
 REPOSITORY = Path(__file__).parents[2]
 GOLDEN = REPOSITORY / "evals" / "golden"

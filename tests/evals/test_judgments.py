@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Origin, Query, parse_place
-from nornweave.retrieval.records import Citation
-from nornweave.types import Domain
+from nornweave.ask.search.records import Citation
+from nornweave.core.types import Domain
 
 HEADER = "query_id\tdoc_id\tgrade\n"
 ONE_QUERY = '{"id": "q1", "text": "where"}\n'

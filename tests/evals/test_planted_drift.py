@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from evals.conflicts.documented import Documented, Kind, canonical, definitions, documented
-from evals.conflicts.planted import alter, choose, plant, replaced
-from evals.conflicts.repositories import Repository, Role, repositories, texts
+from lab.conflicts.documented import Documented, Kind, canonical, definitions, documented
+from lab.conflicts.planted import alter, choose, plant, replaced
+from lab.conflicts.repositories import Repository, Role, repositories, texts
 
 CODE = """
 DEFAULTS = {

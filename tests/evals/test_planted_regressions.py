@@ -14,16 +14,16 @@ import pytest
 import yaml
 
 from evals.evaluation import GenerationReport, evaluate_candidate
-from nornweave.retrieval.query import read_query
-from nornweave.retrieval.query_features import heading_terms
-from nornweave.settings import Settings, load_settings
-from nornweave.store.connection import Connection
-from nornweave.sync.pipeline import DomainSync, run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
-from nornweave.text import analyzer
-from nornweave.types import Domain
-from nornweave.wiring import domain_folder
+from nornweave.ask.search.query import read_query
+from nornweave.ask.search.query_features import heading_terms
+from nornweave.config import Settings, load_settings
+from nornweave.core.text import analyzer
+from nornweave.core.types import Domain
+from nornweave.index.connection import Connection
+from nornweave.index.wiring import domain_folder
+from nornweave.ingest.pipeline import DomainSync, run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 
 pytestmark = pytest.mark.slow
 

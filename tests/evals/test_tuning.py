@@ -24,12 +24,12 @@ from evals.tuning.cases import Case, cases_of
 from evals.tuning.objective import MEASURED, AllDomains, domain_ranking, scored
 from evals.tuning.search import Values
 from evals.tuning.space import normalised
-from nornweave.engine import Engine
-from nornweave.errors import StoreError
-from nornweave.plans.active import plan_files, plan_in_force, ranking_in_force
-from nornweave.settings import PlanSettings, Settings
-from nornweave.settings.fusion import RankWeights
-from nornweave.types import Domain, freeze
+from nornweave.ask.engine import Engine
+from nornweave.config import PlanSettings, Settings
+from nornweave.config.fusion import RankWeights
+from nornweave.config.plans.active import plan_files, plan_in_force, ranking_in_force
+from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain, freeze
 
 
 def anywhere(*judged: JudgedSet) -> list[SetToRun]:

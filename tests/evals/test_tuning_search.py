@@ -18,9 +18,9 @@ from evals.tuning.cases import Case, folds_of, sample
 from evals.tuning.results import Change, differing, drop, flattened, refusal
 from evals.tuning.search import Found, OutOfTimeError, search, select
 from evals.tuning.space import Space, normalised, plan_space, ranking_space
-from nornweave.settings import FieldWeights, PlanSettings, SourceWeights
-from nornweave.settings.fusion import CALIBRATED_WEIGHTS
-from nornweave.types import Domain
+from nornweave.config import FieldWeights, PlanSettings, SourceWeights
+from nornweave.config.fusion import CALIBRATED_WEIGHTS
+from nornweave.core.types import Domain
 
 
 def case(name: str, *documents: str, text: str | None = None) -> Case:

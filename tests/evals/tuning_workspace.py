@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from evals.judgments import JudgedSet, Judgment, Origin, Query
-from nornweave.settings import Settings, load_settings
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
+from nornweave.config import Settings, load_settings
+from nornweave.core.types import Domain
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 
 PAGES = 24
 SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "pu", "ra", "se", "ti", "vo", "zu")

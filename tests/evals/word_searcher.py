@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from nornweave.answer.trace import Rankings
-from nornweave.errors import QueryError, StoreError
-from nornweave.retrieval.records import Citation, Filters, HiddenPlace
-from nornweave.types import Domain
+from nornweave.ask.answer.trace import Rankings
+from nornweave.ask.search.records import Citation, Filters, HiddenPlace
+from nornweave.core.errors import QueryError, StoreError
+from nornweave.core.types import Domain
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,10 @@ import pytest
 import yaml
 from recall_workspace import NO_MODELS, current_file, publish
 
-from nornweave.conflicts import FactConflict, LocatedFact, find_conflicts
-from nornweave.settings import load_settings
-from nornweave.store.fact_pairs import read_fact_pairs
-from nornweave.types import Domain
+from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
+from nornweave.config import load_settings
+from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.core.types import Domain
 
 ROOT = Path(__file__).parents[2]
 PLANTED: list[dict[str, Any]] = yaml.safe_load((ROOT / "examples/planted.yaml").read_text(encoding="utf-8"))

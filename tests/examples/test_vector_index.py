@@ -11,12 +11,12 @@ import pytest
 import yaml
 from recall_workspace import NO_MODELS, current_file, publish
 
-from nornweave.settings import load_settings
-from nornweave.store.conditions import PathGlob
-from nornweave.store.generation import Generation
-from nornweave.store.ranked_chunks import best
-from nornweave.store.vectors import HnswVectors
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.index.conditions import PathGlob
+from nornweave.index.generation import Generation
+from nornweave.index.ranked_chunks import best
+from nornweave.index.vectors import HnswVectors
+from nornweave.core.types import Domain
 
 ROOT = Path(__file__).parents[2]
 CONFIGURED = yaml.safe_load((ROOT / "nornweave.yaml").read_text(encoding="utf-8"))

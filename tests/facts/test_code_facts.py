@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.chunking.languages import LANGUAGES
-from nornweave.facts.code import read_code
-from nornweave.facts.passage import Passage
-from nornweave.types import Attribute, Fact
+from nornweave.core.types import Attribute, Fact
+from nornweave.disagree.facts.code import read_code
+from nornweave.disagree.facts.passage import Passage
+from nornweave.read.chunking.languages import LANGUAGES
 
 
 def passage(text: str, **known: str) -> Passage:

@@ -8,9 +8,9 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.facts.configuration import configuration_facts, is_configuration
-from nornweave.facts.passage import Passage
-from nornweave.types import Fact
+from nornweave.core.types import Fact
+from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
+from nornweave.disagree.facts.passage import Passage
 
 
 def facts(text: str, path: str) -> list[Fact]:

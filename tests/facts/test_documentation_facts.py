@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.facts.documentation import MAX_FACTS, documentation_facts
-from nornweave.facts.passage import Passage
-from nornweave.types import Fact
+from nornweave.core.types import Fact
+from nornweave.disagree.facts.documentation import MAX_FACTS, documentation_facts
+from nornweave.disagree.facts.passage import Passage
 
 Row = tuple[str, str, str, str | None]
 

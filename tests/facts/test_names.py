@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.facts.names import MAX_WORDS, is_generic, join_keys, read_name
+from nornweave.disagree.facts.names import MAX_WORDS, is_generic, join_keys, read_name
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.facts.comparison import Comparison, compare
-from nornweave.facts.expressions import read_value
-from nornweave.facts.type_names import read_type
-from nornweave.facts.values import Value, measured_in, show
-from nornweave.types import ValueKind
+from nornweave.core.types import ValueKind
+from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.type_names import read_type
+from nornweave.disagree.facts.values import Value, measured_in, show
 
 AGREE, DIFFER, UNDECIDED = Comparison.AGREE, Comparison.DIFFER, Comparison.UNDECIDED
 

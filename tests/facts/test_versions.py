@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.facts.comparison import Comparison, compare
-from nornweave.facts.values import Value
-from nornweave.facts.versions import agree, read_requirement
+from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.values import Value
+from nornweave.disagree.facts.versions import agree, read_requirement
 
 
 @pytest.mark.parametrize(

@@ -27,16 +27,16 @@ from questions import question_of
 from shown_answers import document, item, remembered, stored
 from waiting import HANGS_S, SOON_S, until
 
-from nornweave.errors import QueryError, StoreError
-from nornweave.feedback import book as feedback_book
-from nornweave.feedback import database as database_module
-from nornweave.feedback import postgresql as postgresql_module
-from nornweave.feedback.book import MOST_WAITING, REMEMBERED_DAYS, FeedbackBook
-from nornweave.feedback.database import FILE, FeedbackFile
-from nornweave.feedback.port import FeedbackDatabase
-from nornweave.feedback.postgresql import FeedbackTables
-from nornweave.store.postgresql.server import Server, close_servers, server_of
-from nornweave.types import Domain
+from nornweave.ask.feedback import book as feedback_book
+from nornweave.ask.feedback import database as database_module
+from nornweave.ask.feedback import postgresql as postgresql_module
+from nornweave.ask.feedback.book import MOST_WAITING, REMEMBERED_DAYS, FeedbackBook
+from nornweave.ask.feedback.database import FILE, FeedbackFile
+from nornweave.ask.feedback.port import FeedbackDatabase
+from nornweave.ask.feedback.postgresql import FeedbackTables
+from nornweave.core.errors import QueryError, StoreError
+from nornweave.core.types import Domain
+from nornweave.index.postgresql.server import Server, close_servers, server_of
 
 NUMBERS = itertools.count()
 START = datetime(2026, 1, 20, 10, tzinfo=UTC)
@@ -348,12 +348,12 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from questions import question_of
 from shown_answers import document, remembered
-from nornweave.errors import StoreError
-from nornweave.feedback.book import FeedbackBook
-from nornweave.feedback.database import FeedbackFile
-import nornweave.feedback.book
+from nornweave.core.errors import StoreError
+from nornweave.ask.feedback.book import FeedbackBook
+from nornweave.ask.feedback.database import FeedbackFile
+import nornweave.ask.feedback.book
 logging.basicConfig(format="%(levelname)s %(message)s")
-nornweave.feedback.book.PAUSE_S = 0
+nornweave.ask.feedback.book.PAUSE_S = 0
 folder = Path(sys.argv[1])
 book = FeedbackBook(FeedbackFile(folder))
 book.shown(question_of("x"), document("q-0"))
@@ -464,8 +464,8 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from questions import question_of
 from shown_answers import document
-from nornweave.feedback.book import FeedbackBook
-from nornweave.feedback.database import FeedbackFile
+from nornweave.ask.feedback.book import FeedbackBook
+from nornweave.ask.feedback.database import FeedbackFile
 book = FeedbackBook(FeedbackFile(Path(sys.argv[1])))
 sys.stdin.readline()
 for number in range(int(sys.argv[4])):

@@ -12,9 +12,9 @@ import pytest
 import sqlalchemy as sa
 from command_line import HASHED, nornweave
 
-from nornweave.errors import DiskFullError, StoreError
-from nornweave.files.full_disk import disk_full_said, full_disk
-from nornweave.store.connection import connect_writer
+from nornweave.core.errors import DiskFullError, StoreError
+from nornweave.core.files.full_disk import disk_full_said, full_disk
+from nornweave.index.connection import connect_writer
 
 Disk = Callable[[int], Path]
 

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from nornweave.errors import ConfigError
-from nornweave.files.paths import PathFilter, is_inside, unsafe_path
-from nornweave.sources.gitignore import IgnoreFile
-from nornweave.sources.skip import Rules
-from nornweave.sources.walk import walk
-from nornweave.types import Domain
+from nornweave.connect.files.gitignore import IgnoreFile
+from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.walk import walk
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.paths import PathFilter, is_inside, unsafe_path
+from nornweave.core.types import Domain
 
 NAMES = st.text(alphabet="ab._-é ", min_size=1, max_size=6).filter(lambda name: name.strip(". ") == name)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.files.private_folder import keep_private
+from nornweave.core.files.private_folder import keep_private
 
 
 @pytest.fixture(autouse=True)

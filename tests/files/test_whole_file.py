@@ -17,11 +17,11 @@ from support import MemorySource, memory_parts, sync
 from typer.testing import CliRunner
 
 from nornweave.cli.main import app
-from nornweave.errors import NoGenerationError
-from nornweave.files.atomic_write import ABANDONED_S, write_whole
-from nornweave.store.publish import GenerationFiles
-from nornweave.sync.run_status import KEEP_RUNS, read_status, record_failure
-from nornweave.types import GenerationId
+from nornweave.core.errors import NoGenerationError
+from nornweave.core.files.atomic_write import ABANDONED_S, write_whole
+from nornweave.core.types import GenerationId
+from nornweave.index.publish import GenerationFiles
+from nornweave.ingest.run_status import KEEP_RUNS, read_status, record_failure
 
 
 def names(folder: Path) -> list[str]:
@@ -78,9 +78,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     def fill_disk() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
 
-    program = (
-        "import sys, pathlib, nornweave.files.atomic_write as w; w.write_whole(pathlib.Path(sys.argv[1]), 300 * 'n')"
-    )
+    module = "nornweave.core.files.atomic_write"
+    program = f"import sys, pathlib, {module} as w; w.write_whole(pathlib.Path(sys.argv[1]), 300 * 'n')"
     failed = subprocess.run([sys.executable, "-c", program, str(file)], preexec_fn=fill_disk, capture_output=True)
 
     assert b"OSError" in failed.stderr

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from nornweave.fusion.records import TaggedItem
-from nornweave.retrieval.records import Citation, RecallItem, RecallResponse
-from nornweave.types import ChunkId, Fact, freeze
+from nornweave.ask.fuse.records import TaggedItem
+from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
+from nornweave.core.types import ChunkId, Fact, freeze
 
 
 def day(text: str) -> datetime:

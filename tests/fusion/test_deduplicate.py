@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
-from nornweave.fusion.deduplication.merge import ALL_PAIRS, LONGEST_READ, deduplicate
-from nornweave.fusion.records import DedupedItems, NormalizedItems, TaggedItem
-from nornweave.retrieval.records import Citation, RecallItem
-from nornweave.types import ChunkId, Fact
+from nornweave.ask.fuse.deduplication.merge import ALL_PAIRS, LONGEST_READ, deduplicate
+from nornweave.ask.fuse.records import DedupedItems, NormalizedItems, TaggedItem
+from nornweave.ask.search.records import Citation, RecallItem
+from nornweave.core.types import ChunkId, Fact
 
 RUNBOOK = (
     "Move the slow merchant to the quarantine shard. Its events are delayed but not lost, and the other merchants "

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.fusion.deduplication import minhash
-from nornweave.fusion.deduplication.minhash import BANDS, ROWS, pairs_among_few, pairs_among_many, shingle, signatures
+from nornweave.ask.fuse.deduplication import minhash
+from nornweave.ask.fuse.deduplication.minhash import BANDS, ROWS, pairs_among_few, pairs_among_many, shingle, signatures
 
 WORDS = [f"word{number}" for number in range(500)]
 
@@ -79,7 +79,7 @@ def test_some_texts_are_taken_in_any_order() -> None:
 
 
 def test_hashes_are_the_same_in_every_process() -> None:
-    imports = "from nornweave.fusion.deduplication.minhash import *"
+    imports = "from nornweave.ask.fuse.deduplication.minhash import *"
     code = f"{imports}; print(signatures(shingle(['one two three four'])).tolist())"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == str(signatures(shingle(["one two three four"])).tolist())

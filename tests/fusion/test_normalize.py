@@ -7,8 +7,8 @@ from fusion_support import item, response
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.fusion.collect import collect
-from nornweave.fusion.normalize import normalize
+from nornweave.ask.fuse.collect import collect
+from nornweave.ask.fuse.normalize import normalize
 
 SCORES = st.lists(st.floats(-1e308, 1e308, allow_nan=False), max_size=8)
 

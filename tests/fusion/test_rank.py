@@ -11,9 +11,9 @@ from fusion_support import citation, day, item, tagged
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.fusion.rank import length_signal, rank, recency_signal
-from nornweave.fusion.records import RankedItem, ResolvedItems, TaggedItem
-from nornweave.settings.fusion import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
+from nornweave.ask.fuse.rank import length_signal, rank, recency_signal
+from nornweave.ask.fuse.records import RankedItem, ResolvedItems, TaggedItem
+from nornweave.config.fusion import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
 
 NOW = day("2026-01-23")
 

@@ -6,11 +6,11 @@ import pytest
 from fact_support import fact
 from fusion_support import day, item, tagged
 
-from nornweave.conflicts.origins import LineKey, key_of
-from nornweave.fusion.conflict_resolution import resolve_conflicts
-from nornweave.fusion.records import ConflictRecord, ConflictStrategy, DedupedItems, ResolvedItems, TaggedItem
-from nornweave.routing.router import QueryType
-from nornweave.types import Fact, Origin
+from nornweave.ask.fuse.conflict_resolution import resolve_conflicts
+from nornweave.ask.fuse.records import ConflictRecord, ConflictStrategy, DedupedItems, ResolvedItems, TaggedItem
+from nornweave.ask.route.router import QueryType
+from nornweave.core.types import Fact, Origin
+from nornweave.disagree.conflicts.origins import LineKey, key_of
 
 RECENCY, AUTHORITY, CONFIDENCE, FLAG, THEN_FLAG = (
     ConflictStrategy.RECENCY,

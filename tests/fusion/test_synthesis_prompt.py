@@ -13,8 +13,8 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.answer.synthesis.citations import CheckedStream, check_citations, citation_key
-from nornweave.answer.synthesis.prompt import (
+from nornweave.ask.answer.synthesis.citations import CheckedStream, check_citations, citation_key
+from nornweave.ask.answer.synthesis.prompt import (
     CUT,
     INSTRUCTIONS,
     ITEM_CHARS,
@@ -24,7 +24,7 @@ from nornweave.answer.synthesis.prompt import (
     build_prompt,
     one_line,
 )
-from nornweave.fusion.records import (
+from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,
     ConflictStrategy,
@@ -33,8 +33,8 @@ from nornweave.fusion.records import (
     RankedItem,
     TaggedItem,
 )
-from nornweave.retrieval.records import Citation, RecallItem
-from nornweave.types import ChunkId
+from nornweave.ask.search.records import Citation, RecallItem
+from nornweave.core.types import ChunkId
 
 JANUARY = datetime(2026, 1, 16, 9, 30, tzinfo=UTC)
 

@@ -9,11 +9,12 @@ import pytest
 from fusion_support import day, item, response
 from questions import question_of
 
-from nornweave.answer.pipeline import answer_from
-from nornweave.fusion.records import CoverageGap, Detector, Recalled
-from nornweave.retrieval.question import ConflictStrategy
-from nornweave.settings.fusion import FusionSettings
-from nornweave.views import answer_document
+from nornweave.ask.answer.pipeline import answer_from
+from nornweave.ask.fuse.records import CoverageGap, Recalled
+from nornweave.ask.search.question import ConflictStrategy
+from nornweave.ask.views import answer_document
+from nornweave.config.fusion import FusionSettings
+from nornweave.disagree.conflicts.detectors import Detector
 
 QUERY = "what's the error handling behavior in the payment module"
 CODE = (

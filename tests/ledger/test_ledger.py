@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from fact_support import DAY, located
 
-from nornweave.conflicts import LocatedFact, find_conflicts
-from nornweave.ledger.entries import MAX_RIVALS, LedgerEntry, entries_of, update
+from nornweave.disagree.conflicts import LocatedFact, find_conflicts
+from nornweave.disagree.ledger.entries import MAX_RIVALS, LedgerEntry, entries_of, update
 
 GENERATIONS = {"code": "gen-000001", "documentation": "gen-000001"}
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from postgres_server import PostgresServer, postgres_server
 
-from nornweave.errors import StoreError
-from nornweave.ledger import file as file_module
-from nornweave.ledger import postgresql as row_module
-from nornweave.ledger.file import LedgerFile, LedgerPlace
-from nornweave.ledger.postgresql import LedgerRow
-from nornweave.store.postgresql.server import Server
+from nornweave.core.errors import StoreError
+from nornweave.index import ledger_file as file_module
+from nornweave.index.ledger_file import LedgerFile, LedgerPlace
+from nornweave.index.postgresql import ledger as row_module
+from nornweave.index.postgresql.ledger import LedgerRow
+from nornweave.index.postgresql.server import Server
 
 
 @pytest.fixture(scope="module")

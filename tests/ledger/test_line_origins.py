@@ -13,13 +13,13 @@ from git_repository import Repository, write
 from questions import question_of
 from recall_workspace import NO_MODELS, publish
 
-from nornweave.engine import Engine
-from nornweave.ledger.file import LineBook, load_ledger, published
-from nornweave.settings import Settings, load_settings
-from nornweave.sync.ledger import refresh_ledger
-from nornweave.types import Domain
-from nornweave.views.ledger import ledger_document
-from nornweave.wiring import store_of
+from nornweave.ask.engine import Engine
+from nornweave.ask.views.ledger import ledger_document
+from nornweave.config import Settings, load_settings
+from nornweave.core.types import Domain
+from nornweave.index.ledger_file import LineBook, load_ledger, published
+from nornweave.index.wiring import store_of
+from nornweave.ingest.ledger import refresh_ledger
 
 CODE = '''"""Deliver parcels."""
 

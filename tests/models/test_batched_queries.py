@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from waiting import WITHIN_S, until
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.batching import MOST_TOGETHER, BatchedQueries
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors

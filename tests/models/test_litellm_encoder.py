@@ -18,7 +18,7 @@ import pytest
 from openai_server import LITELLM_WARNINGS
 from waiting import HANGS_S, SOON_S
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.encoders import load_encoder
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.litellm import LiteLLMEncoder

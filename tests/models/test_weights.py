@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.weights import FILES, PACKAGE, SHA256, default_weights, unpacked
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ import dagster as dg
 import pytest
 from workspace_support import Configure, write_workspace
 
-from nornweave.settings import Settings
+from nornweave.config import Settings
 from orchestration.instance import POSTGRES_VARIABLE, home_of, open_instance
 
 

@@ -10,10 +10,10 @@ import dagster as dg
 import pytest
 from workspace_support import Configure
 
-from nornweave.settings import Settings
-from nornweave.sources.files import FilesSource
-from nornweave.types import Domain, SourceId
-from nornweave.wiring import INBOX
+from nornweave.config import Settings
+from nornweave.connect.files.source import FilesSource
+from nornweave.core.types import Domain, SourceId
+from nornweave.index.wiring import INBOX
 from orchestration.automation import look_at
 from orchestration.definitions import build_definitions
 from orchestration.instance import DOMAIN_TAG

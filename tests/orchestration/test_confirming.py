@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from nornweave.cli.main import app
-from nornweave.settings import Settings
-from nornweave.sync.confirmations import Subject
-from nornweave.sync.diff import Held, held_state
-from nornweave.sync.records import SyncOptions, SyncReport, no_progress
-from nornweave.sync.run_status import read_status
-from nornweave.sync.wiring import confirmations_of
-from nornweave.types import Domain
-from nornweave.wiring import domain_folder
+from nornweave.config import Settings
+from nornweave.core.types import Domain
+from nornweave.index.wiring import domain_folder
+from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.diff import Held, held_state
+from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
+from nornweave.ingest.run_status import read_status
+from nornweave.ingest.wiring import confirmations_of
 from orchestration.assets.domain import domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.confirming import confirmed

@@ -11,10 +11,10 @@ import dagster as dg
 import pytest
 from workspace_support import HASHED, Configure
 
-from nornweave.errors import ConfigError
-from nornweave.settings import Settings
-from nornweave.sync.invariants import INVARIANTS
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+from nornweave.ingest.invariants import INVARIANTS
 from orchestration.assets.domain import STEPS, asset_key, code_versions
 from orchestration.assets.evaluation import ANSWERS_KEY
 from orchestration.assets.ledger import LEDGER_KEY

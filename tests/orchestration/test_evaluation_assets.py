@@ -18,18 +18,19 @@ from workspace_support import HASHED, Configure, write_workspace
 
 from nornweave.cli.main import app
 from nornweave.cli.report import sync_failed
-from nornweave.errors import ConfigError
-from nornweave.quality.records import Evaluation, Verdict
-from nornweave.settings import Settings, load_settings
-from nornweave.store.lock import WriterLock
-from nornweave.sync.confirmations import Subject
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions, SyncReport, no_progress
-from nornweave.sync.run_status import read_status
-from nornweave.sync.wiring import confirmations_of, domain_parts
-from nornweave.text.terminal import Terminal
-from nornweave.types import Domain
-from nornweave.wiring import domain_folder, history_of, store_of
+from nornweave.config import Settings, load_settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.lock import WriterLock
+from nornweave.core.text.terminal import Terminal
+from nornweave.core.types import Domain
+from nornweave.improve.opening import history_of
+from nornweave.improve.records import Evaluation, Verdict
+from nornweave.index.wiring import domain_folder, store_of
+from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
+from nornweave.ingest.run_status import read_status
+from nornweave.ingest.wiring import confirmations_of, domain_parts
 from orchestration.assets.domain import STEPS, asset_key
 from orchestration.assets.evaluation import ANSWERS_KEY, EVALUATION_JOB, domain_evaluation
 from orchestration.automation import EVALUATION_CRON, SYNC_JOB

@@ -14,10 +14,10 @@ import psutil
 import pytest
 import yaml
 
-from nornweave.errors import ConfigError
-from nornweave.settings import Settings
-from nornweave.sync.records import SyncOptions, SyncReport, no_progress
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
 from orchestration.instance import (
     KEEP_RUNS_DAYS,
     POSTGRES_VARIABLE,
@@ -154,8 +154,8 @@ def test_a_run_can_be_followed_while_it_writes(settings: Settings, instance: dg.
 def test_two_processes_share_the_history(settings: Settings, instance: dg.DagsterInstance) -> None:
     materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
     script = (
-        "import sys; from pathlib import Path; from nornweave.settings import load_settings\n"
-        "from nornweave.sync.records import SyncOptions, no_progress; from nornweave.types import Domain\n"
+        "import sys; from pathlib import Path; from nornweave.config import load_settings\n"
+        "from nornweave.ingest.records import SyncOptions, no_progress; from nornweave.core.types import Domain\n"
         "from orchestration.instance import open_instance; from orchestration.runs import materialize\n"
         "settings = load_settings(Path(sys.argv[1]), {})\n"
         "with open_instance(settings) as instance:\n"

@@ -15,21 +15,21 @@ import pytest
 import yaml
 from workspace_support import HASHED
 
-from evals.apis import site
-from evals.apis.confluence import SITE as WIKI
-from evals.apis.confluence import ConfluenceServer
-from evals.apis.github import REPOSITORY, TOKEN, GithubServer
-from evals.apis.jira import SITE, USER, JiraServer
-from evals.apis.server import Api, Reply, serving
-from evals.apis.slack import SlackServer
-from evals.apis.stackexchange import StackExchangeServer
-from nornweave.access.viewer import OPERATOR
-from nornweave.engine import Engine
-from nornweave.retrieval.question import Question
-from nornweave.settings import Settings, load_settings
-from nornweave.types import present
-from nornweave.views import answer_document
-from nornweave.views.status import status_document
+from lab.apis import site
+from lab.apis.confluence import SITE as WIKI
+from lab.apis.confluence import ConfluenceServer
+from lab.apis.github import REPOSITORY, TOKEN, GithubServer
+from lab.apis.jira import SITE, USER, JiraServer
+from lab.apis.server import Api, Reply, serving
+from lab.apis.slack import SlackServer
+from lab.apis.stackexchange import StackExchangeServer
+from nornweave.ask.engine import Engine
+from nornweave.ask.search.question import Question
+from nornweave.ask.views import answer_document
+from nornweave.ask.views.status import status_document
+from nornweave.config import Settings, load_settings
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.types import present
 from orchestration.automation import SYNC_JOB
 from orchestration.definitions import build_definitions
 from orchestration.instance import open_instance

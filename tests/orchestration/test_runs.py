@@ -13,15 +13,15 @@ import dagster as dg
 import pytest
 from workspace_support import Configure, write_workspace
 
-from nornweave.ledger.file import ledger_file
-from nornweave.settings import Settings
-from nornweave.store.connection import connect_writer
-from nornweave.store.lock import WriterLock
-from nornweave.sync.invariants import INVARIANTS
-from nornweave.sync.records import Progress, SyncOptions, SyncReport, no_progress
-from nornweave.sync.run_status import read_status
-from nornweave.types import Domain
-from nornweave.wiring import domain_folder, store_of
+from nornweave.config import Settings
+from nornweave.core.files.lock import WriterLock
+from nornweave.core.types import Domain
+from nornweave.index.connection import connect_writer
+from nornweave.index.ledger_file import ledger_file
+from nornweave.index.wiring import domain_folder, store_of
+from nornweave.ingest.invariants import INVARIANTS
+from nornweave.ingest.records import Progress, SyncOptions, SyncReport, no_progress
+from nornweave.ingest.run_status import read_status
 from orchestration.assets.domain import STEPS, asset_key, domain_keys
 from orchestration.automation import SYNC_JOB
 from orchestration.checks import QUALITY
@@ -281,8 +281,8 @@ INTERRUPTED = """
 import os, signal, sys, threading
 from pathlib import Path
 import duckdb
-from nornweave.settings import load_settings
-from nornweave.sync.records import SyncOptions
+from nornweave.config import load_settings
+from nornweave.ingest.records import SyncOptions
 from orchestration.instance import open_instance
 from orchestration.runs import materialize
 

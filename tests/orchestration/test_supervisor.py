@@ -14,8 +14,8 @@ import psutil
 import pytest
 from waiting import until
 
-from nornweave.settings import Settings
-from nornweave.supervisor import Child, PortInUseError, children_of, supervise
+from nornweave.config import Settings
+from nornweave.share.supervisor import Child, PortInUseError, children_of, supervise
 
 # Generous: CI machines are slow. What matters is that it ends by itself.
 STOP_S = 90.0
@@ -29,7 +29,7 @@ STUBBORN = "import signal\nfor s in (signal.SIGINT, signal.SIGTERM): signal.sign
 SUPERVISOR = """
 import sys
 from nornweave import supervisor
-from nornweave.supervisor import Child, supervise
+from nornweave.share.supervisor import Child, supervise
 program, port, *patience = sys.argv[1:]
 supervisor.STOP_WITHIN_S = float(patience[0]) if patience else supervisor.STOP_WITHIN_S
 child = Child(name="server", command=(sys.executable, "-c", program, port), host="127.0.0.1", port=int(port))
@@ -38,8 +38,8 @@ sys.exit(supervise([child], lambda line: print(line, flush=True)))
 UP = """
 import sys
 from pathlib import Path
-from nornweave.settings import load_settings
-from nornweave.supervisor import up
+from nornweave.config import load_settings
+from nornweave.share.supervisor import up
 ports = map(int, sys.argv[2:])
 sys.exit(up(load_settings(Path(sys.argv[1]), {}), dagster_port=next(ports), port=next(ports)))
 """
@@ -179,7 +179,7 @@ def test_the_dagster_ui_listens_on_this_machine_only(settings: Settings) -> None
 
 
 def test_the_supervisor_does_not_load_dagster() -> None:
-    script = "import sys, nornweave.supervisor; sys.exit('dagster' in sys.modules)"
+    script = "import sys, nornweave.share.supervisor; sys.exit('dagster' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
 
 

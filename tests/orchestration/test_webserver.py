@@ -22,11 +22,11 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from workspace_support import HASHED
 
-from nornweave.settings import Settings, load_settings
-from nornweave.sync.records import SyncOptions, no_progress
-from nornweave.sync.run_status import read_status
-from nornweave.types import Domain
-from nornweave.wiring import domain_folder
+from nornweave.config import Settings, load_settings
+from nornweave.core.types import Domain
+from nornweave.index.wiring import domain_folder
+from nornweave.ingest.records import SyncOptions, no_progress
+from nornweave.ingest.run_status import read_status
 from orchestration.instance import open_instance
 from orchestration.runs import materialize
 

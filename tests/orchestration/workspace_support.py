@@ -7,7 +7,7 @@ from typing import Protocol
 
 import yaml
 
-from nornweave.settings import Settings, load_settings
+from nornweave.config import Settings, load_settings
 
 HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
 CODE = {

@@ -13,8 +13,8 @@ from page_server import HOSTILE, HOSTILE_NAME, HOSTILE_PAPER, WAIT_S, Opened, is
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from recall_workspace import publish, write_workspace
 
-from nornweave.settings import Settings
-from nornweave.settings.fusion import FusionSettings
+from nornweave.config import Settings
+from nornweave.config.fusion import FusionSettings
 
 expect.set_options(timeout=WAIT_S * 1000)
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")

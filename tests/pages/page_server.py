@@ -12,7 +12,7 @@ from playwright.sync_api import Page
 from waiting import until
 
 from api.app import create_app
-from nornweave.settings import Settings
+from nornweave.config import Settings
 
 WAIT_S = 60.0
 # Documents that want something of whoever reads them.

@@ -13,7 +13,7 @@ from axe_playwright_python.sync_playwright import Axe
 from page_server import HOSTILE_NAME, Opened, serving
 from playwright.sync_api import Page, expect
 
-from nornweave.settings import Settings
+from nornweave.config import Settings
 
 TOKEN = "s3cret"
 QUESTION = "what is the webhook timeout"

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from api.pages.question_form import QuestionForm, read_form
-from nornweave.errors import QueryError
+from nornweave.core.errors import QueryError
 
 DECLARED = {
     "code": {"language": "string", "since": "datetime"},

@@ -11,8 +11,8 @@ from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
 from page_server import Opened, serving
 from playwright.sync_api import expect
 
-from nornweave.settings import Settings
-from nornweave.settings.fusion import FusionSettings
+from nornweave.config import Settings
+from nornweave.config.fusion import FusionSettings
 
 pytestmark = LITELLM_WARNINGS
 ASKED = "/?q=what+is+the+webhook+timeout"

@@ -9,11 +9,11 @@ import pymupdf
 import pytest
 from support import published_texts
 
-from nornweave.settings import Settings, load_settings
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions, SyncReport
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
+from nornweave.config import Settings, load_settings
+from nornweave.core.types import Domain
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions, SyncReport
+from nornweave.ingest.wiring import domain_parts
 
 HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evals.fuzz.__main__ import mixed
-from evals.fuzz.targets import TARGETS, read
+from lab.fuzz.__main__ import mixed
+from lab.fuzz.targets import TARGETS, read
 
 BY_PATH = {target.path: target for target in reversed(TARGETS)}
 

@@ -8,11 +8,11 @@ import struct
 import pytest
 from test_office_formats import presentation, read, word_document, workbook
 
-from evals.fuzz.packed import archive, docx, epub, word_file
-from evals.fuzz.targets import TARGETS
-from evals.fuzz.targets import read as outcome_of
-from nornweave.errors import DocumentError
-from nornweave.parsing.formats import archive as archives
+from lab.fuzz.packed import archive, docx, epub, word_file
+from lab.fuzz.targets import TARGETS
+from lab.fuzz.targets import read as outcome_of
+from nornweave.core.errors import DocumentError
+from nornweave.read.formats import archive as archives
 
 BY_PATH = {target.path: target for target in TARGETS}
 ENTITIES = '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'

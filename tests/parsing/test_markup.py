@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.parsing.front_matter import FORMATS, MarkupFacts, describe
-from nornweave.types import JsonValue, Metadata
+from nornweave.core.types import JsonValue, Metadata
+from nornweave.read.front_matter import FORMATS, MarkupFacts, describe
 
 PAGES = Path(__file__).parents[1] / "golden" / "sections"
 

@@ -20,15 +20,15 @@ from pptx.chart.data import CategoryChartData
 from pptx.enum.chart import XL_CHART_TYPE
 from pptx.util import Inches
 
-from evals.fuzz.packed import archive, epub, word_file
-from nornweave.chunking.chunker import Chunker
-from nornweave.chunking.sections import CONVERTED as CUT_AS_MARKDOWN
-from nornweave.chunking.spans import KnownStarts, TokenIndex
+from lab.fuzz.packed import archive, epub, word_file
+from nornweave.core.text.spans import KnownStarts, TokenIndex
+from nornweave.core.types import Chunk, Document, Domain, Entry, SourceId
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.parsing.file import read_document
-from nornweave.parsing.formats import xlsx
-from nornweave.parsing.formats.reader import CONVERTED
-from nornweave.types import Chunk, Document, Domain, Entry, SourceId
+from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.chunking.sections import CONVERTED as CUT_AS_MARKDOWN
+from nornweave.read.file import read_document
+from nornweave.read.formats import xlsx
+from nornweave.read.formats.reader import CONVERTED
 
 ENCODER = HashEncoder(dimensions=16)
 

@@ -13,17 +13,17 @@ from growth import assert_subquadratic
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nornweave.chunking.chunker import Chunker
-from nornweave.chunking.spans import KnownStarts, TokenIndex
-from nornweave.errors import DocumentError
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.spans import KnownStarts, TokenIndex
+from nornweave.core.types import Domain, Entry, SourceId
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.parsing.file import read_document
-from nornweave.parsing.parsed import Parsed
-from nornweave.parsing.pdf import ocr
-from nornweave.parsing.pdf.document import parse_pdf
-from nornweave.parsing.pdf.glyphs import read_page
-from nornweave.parsing.pdf.hyphens import Hyphens
-from nornweave.types import Domain, Entry, SourceId
+from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.file import read_document
+from nornweave.read.parsed import Parsed
+from nornweave.read.pdf import ocr
+from nornweave.read.pdf.document import parse_pdf
+from nornweave.read.pdf.glyphs import read_page
+from nornweave.read.pdf.hyphens import Hyphens
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
 
@@ -273,7 +273,7 @@ def test_no_pages_and_no_pdf() -> None:
 
 
 def test_too_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nornweave.parsing.pdf.document.MAX_PAGES", 2)
+    monkeypatch.setattr("nornweave.read.pdf.document.MAX_PAGES", 2)
     assert _error(paper().tobytes()).startswith("too long: 3 pages, at most 2")
 
 
@@ -286,9 +286,9 @@ def test_without_pymupdf_only_pdf_files_fail() -> None:
     code = """
 import sys
 sys.modules["pymupdf"] = None  # as if it was not installed
-from nornweave.errors import DocumentError
-from nornweave.parsing.file import read_document
-from nornweave.types import Domain, Entry, SourceId
+from nornweave.core.errors import DocumentError
+from nornweave.read.file import read_document
+from nornweave.core.types import Domain, Entry, SourceId
 read = lambda path, raw: read_document(SourceId("s"), Entry(path=path, gate=""), raw, domain=Domain.RESEARCH)
 print(read("a.md", b"# Title").text)
 try:

@@ -7,9 +7,9 @@ import re
 import pytest
 from growth import assert_subquadratic
 
-from nornweave.chunking.outlines.html import read_html
-from nornweave.errors import DocumentError
-from nornweave.parsing.web_page import WebPage, read_web_page
+from nornweave.core.errors import DocumentError
+from nornweave.read.chunking.outlines.html import read_html
+from nornweave.read.web_page import WebPage, read_web_page
 
 SPHINX = """<html><body><div class="related" role="navigation"><a href="x">previous</a></div>
 <div class="document"><div class="body" role="main"><section id="usage"><span id="alias"></span>

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nornweave.errors import StoreError
-from nornweave.plans.active import (
+from nornweave.config import FieldWeights, PlanSettings, Settings, SourceWeights, load_settings
+from nornweave.config.fusion import CALIBRATED_WEIGHTS, FusionSettings, RankWeights
+from nornweave.config.plans.active import (
     plan_digest,
     plan_files,
     plan_in_force,
@@ -26,10 +27,9 @@ from nornweave.plans.active import (
     read_plan,
     read_ranking,
 )
-from nornweave.plans.versioned_files import CONFIGURED, PlanFiles
-from nornweave.settings import FieldWeights, PlanSettings, Settings, SourceWeights, load_settings
-from nornweave.settings.fusion import CALIBRATED_WEIGHTS, FusionSettings, RankWeights
-from nornweave.types import Domain
+from nornweave.config.plans.versioned_files import CONFIGURED, PlanFiles
+from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain
 
 TUNED = PlanSettings(weights=SourceWeights(dense=0.6, sparse=0.4, fulltext=0, structured=0), function_words=0.6)
 WEIGHTS = RankWeights(score=0.9, corroboration=0.05, recency=0.02, domain=0.02, length=0.01)

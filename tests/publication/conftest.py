@@ -10,7 +10,7 @@ import pytest
 from publishers import Publisher
 from s3_proxy import Proxy, proxy_to
 
-from evals.s3_server import BUCKET, s3_server
+from lab.s3_server import BUCKET, s3_server
 
 
 @pytest.fixture(scope="session")

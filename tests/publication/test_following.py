@@ -11,11 +11,11 @@ import pytest
 from publishers import DOCUMENTATION, Publisher, Replica
 from s3_proxy import Call, Proxy
 
-from nornweave.access.viewer import OPERATOR, Viewer
-from nornweave.engine import Engine
-from nornweave.errors import PublicationError, SourceUnavailableError
-from nornweave.plans.active import plan_digest, plan_files, plan_in_force
-from nornweave.settings import load_settings
+from nornweave.ask.engine import Engine
+from nornweave.config import load_settings
+from nornweave.config.plans.active import plan_digest, plan_files, plan_in_force
+from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.errors import PublicationError, SourceUnavailableError
 
 To = dict[str, object]
 NOBODY = Viewer(name="somebody")

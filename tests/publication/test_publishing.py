@@ -11,9 +11,9 @@ import pytest
 from publishers import DOCUMENTATION, Publisher, Replica
 from s3_proxy import Call, Proxy
 
-from nornweave.errors import ConfigError, PublicationError
-from nornweave.publication.publishing import publish_after_sync, publish_domains
-from nornweave.views.status import status_document
+from nornweave.ask.views.status import status_document
+from nornweave.core.errors import ConfigError, PublicationError
+from nornweave.share.publishing import publish_after_sync, publish_domains
 
 To = dict[str, object]
 

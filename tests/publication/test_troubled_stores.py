@@ -13,13 +13,13 @@ from publishers import Publisher, Replica
 from s3_proxy import Call, Proxy
 from waiting import SOON_S, until
 
-from nornweave import object_store
-from nornweave.errors import MissingObjectError, PublicationError
-from nornweave.object_store import ObjectStore
-from nornweave.publication import progress
-from nornweave.publication.manifest import object_key
-from nornweave.publication.records import DomainStanding
-from nornweave.settings import PublishSettings
+from nornweave.config import PublishSettings
+from nornweave.core.errors import MissingObjectError, PublicationError
+from nornweave.index import object_store
+from nornweave.index.object_store import ObjectStore
+from nornweave.share import progress
+from nornweave.share.manifest import object_key
+from nornweave.share.records import DomainStanding
 
 To = dict[str, object]
 

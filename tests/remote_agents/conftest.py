@@ -17,8 +17,8 @@ from remote_hub import ForeignServer, Hub
 from waiting import until
 
 from api.app import create_app
-from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
 
 SERVER = Path(__file__).parent / "foreign_server.py"
 

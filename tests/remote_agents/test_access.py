@@ -13,7 +13,7 @@ from recall_workspace import configure, publish, write_workspace
 from remote_hub import ForeignServer, Hub
 
 from api.app import create_app
-from nornweave.access.tokens import line_of
+from nornweave.core.access.tokens import line_of
 
 Start = Callable[..., ForeignServer]
 Serve = Callable[..., Hub]
@@ -120,6 +120,6 @@ def test_a_nornweave_agent_narrows_what_it_shows_to_the_groups_it_is_told(
 
 def type_of_access() -> Any:
     """Return the class of ``access:``."""
-    from nornweave.settings.access import AccessSettings
+    from nornweave.config.access import AccessSettings
 
     return AccessSettings

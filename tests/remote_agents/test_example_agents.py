@@ -16,8 +16,8 @@ import pytest
 from recall_workspace import FILES, SOURCES, publish
 from remote_hub import Hub
 
-from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.types import Domain
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"
 TOKEN = "opens-the-examples"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from nornweave.fusion.collect import collect
-from nornweave.fusion.normalize import normalize
-from nornweave.remote_agents.exchange import read_answer
-from nornweave.retrieval.records import RecallResponse
-from nornweave.types import Domain
+from nornweave.ask.agents.exchange import read_answer
+from nornweave.ask.fuse.collect import collect
+from nornweave.ask.fuse.normalize import normalize
+from nornweave.ask.search.records import RecallResponse
+from nornweave.core.types import Domain
 
 
 def answered(agent_id: str, calibrated: str, scores: list[float]) -> RecallResponse:

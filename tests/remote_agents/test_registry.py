@@ -10,11 +10,11 @@ import pytest
 from remote_hub import ForeignServer, Hub
 from waiting import until
 
-from nornweave.errors import ConfigError, ConflictingAgentError, StoreError
-from nornweave.remote_agents.records import RemoteState
-from nornweave.remote_agents.registry import FILE, MOST_REGISTRATIONS, REMEMBERED_S, Registry
-from nornweave.settings.addresses import checked_pattern, checked_server, is_allowed
-from nornweave.types import Domain
+from nornweave.ask.agents.records import RemoteState
+from nornweave.ask.agents.registry import FILE, MOST_REGISTRATIONS, REMEMBERED_S, Registry
+from nornweave.config.addresses import checked_pattern, checked_server, is_allowed
+from nornweave.core.errors import ConfigError, ConflictingAgentError, StoreError
+from nornweave.core.types import Domain
 
 Start = Callable[..., ForeignServer]
 Serve = Callable[..., Hub]

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from nornweave.remote_agents.breaker import FAILURES
-from nornweave.remote_agents.replicas import ENOUGH, Latencies, Replica, choose
+from nornweave.ask.agents.breaker import FAILURES
+from nornweave.ask.agents.replicas import ENOUGH, Latencies, Replica, choose
 
 
 class Clock:

@@ -19,8 +19,8 @@ from remote_hub import Hub
 from waiting import until
 
 from api.app import create_app
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.config import Settings
+from nornweave.core.types import Domain
 
 Serve = Callable[..., Hub]
 Agents = Callable[..., tuple[subprocess.Popen[bytes], str]]

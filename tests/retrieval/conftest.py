@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from recall_workspace import publish, write_workspace
 
-from nornweave.settings import Settings
+from nornweave.config import Settings
 
 
 @pytest.fixture(scope="session")

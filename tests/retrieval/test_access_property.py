@@ -9,10 +9,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from evals.access.comparing import indexes
-from evals.access.corpora import GROUPS, NAMES, PLANS, SOURCES, STATEMENTS, WORDS, Written, path_of
-from nornweave.access.viewer import Viewer
-from nornweave.settings import StorageSettings
+from lab.access.comparing import indexes
+from lab.access.corpora import GROUPS, NAMES, PLANS, SOURCES, STATEMENTS, WORDS, Written, path_of
+from nornweave.config import StorageSettings
+from nornweave.core.access.viewer import Viewer
 
 TEXTS = st.lists(st.sampled_from(WORDS), min_size=1, max_size=40).map(" ".join)
 DOCUMENTS = st.lists(

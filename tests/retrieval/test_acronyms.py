@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from questions import question_of
 from recall_workspace import NO_MODELS, agent_of, publish
 
-from nornweave.access.viewer import OPERATOR
-from nornweave.retrieval.agent import Agent
-from nornweave.retrieval.expand import acronym_variants
-from nornweave.retrieval.initials import capitalised_names
-from nornweave.retrieval.records import Switch
-from nornweave.retrieval.retrievers import is_said
-from nornweave.settings import Settings, load_settings
-from nornweave.types import Domain
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.expand import acronym_variants
+from nornweave.ask.search.initials import capitalised_names
+from nornweave.ask.search.records import Switch
+from nornweave.ask.search.retrievers import is_said
+from nornweave.config import Settings, load_settings
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.types import Domain
 
 PAGES = {
     "slos.md": "# Goals\n\nThe SLOs for search and checkout are read out on Tuesdays.",

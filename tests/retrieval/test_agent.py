@@ -20,18 +20,18 @@ from questions import question_of
 from recall_workspace import agent_of, change_generation, configure, current_file, opened, publish, write_workspace
 from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
-from nornweave.access.viewer import OPERATOR
-from nornweave.errors import EncoderError, NoGenerationError, QueryError, StoreError
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import AgentState, Filters
+from nornweave.config import PlanSettings, Settings, SourceWeights
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import EncoderError, NoGenerationError, QueryError, StoreError
+from nornweave.core.types import NO_METADATA, Domain
+from nornweave.index.serving import ServedGeneration
+from nornweave.index.wiring import store_of
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.memo import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
-from nornweave.retrieval.agent import Agent
-from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import AgentState, Filters
-from nornweave.settings import PlanSettings, Settings, SourceWeights
-from nornweave.store.serving import ServedGeneration
-from nornweave.types import NO_METADATA, Domain
-from nornweave.wiring import store_of
 
 ALL_OK = {"dense", "sparse", "fulltext", "structured"}
 

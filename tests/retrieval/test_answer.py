@@ -20,20 +20,20 @@ from questions import question_of
 from recall_workspace import agent_of, current_file, publish, write_workspace
 from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
-from nornweave.answer import fan_out
-from nornweave.answer import pipeline as recipe
-from nornweave.answer.fan_out import choose_agents, merge_items
-from nornweave.answer.text_renderer import render_answer
-from nornweave.errors import EncoderError, QueryError
+from nornweave.ask.answer import fan_out
+from nornweave.ask.answer import pipeline as recipe
+from nornweave.ask.answer.fan_out import choose_agents, merge_items
+from nornweave.ask.answer.text_renderer import render_answer
+from nornweave.ask.route.router import split_clauses
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
+from nornweave.ask.views import FusionResult, answer_document
+from nornweave.config import Settings
+from nornweave.config.fusion import FusionSettings
+from nornweave.core.errors import EncoderError, QueryError
+from nornweave.core.types import ChunkId, Domain, JsonValue, present
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.retrieval.agent import Agent
-from nornweave.retrieval.question import Question
-from nornweave.retrieval.records import Citation, RecallItem, RecallResponse
-from nornweave.routing.router import split_clauses
-from nornweave.settings import Settings
-from nornweave.settings.fusion import FusionSettings
-from nornweave.types import ChunkId, Domain, JsonValue, present
-from nornweave.views import FusionResult, answer_document
 
 COMPOUND = "what is the retry limit of payments and who owns the ledger service?"
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from questions import question_of
 from recall_workspace import HANDLERS, OPS, RUNBOOK, current_file, publish, write_workspace
 
-from nornweave.engine import Engine
-from nornweave.errors import NornWeaveError, QueryError
-from nornweave.settings import Settings
-from nornweave.types import Domain
+from nornweave.ask.engine import Engine
+from nornweave.config import Settings
+from nornweave.core.errors import NornWeaveError, QueryError
+from nornweave.core.types import Domain
 
 SOURCES = {"dense", "sparse", "fulltext", "structured"}
 

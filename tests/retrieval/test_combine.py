@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.retrieval.combine import Leg, Ranking, convex_combination, merge, on_one_scale, reciprocal_rank_fusion
-from nornweave.store.ranked_chunks import best, found
+from nornweave.ask.search.combine import Leg, Ranking, convex_combination, merge, on_one_scale, reciprocal_rank_fusion
+from nornweave.index.ranked_chunks import best, found
 
 
 def numbers_of(values: Sequence[int]) -> np.ndarray:

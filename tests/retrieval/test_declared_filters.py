@@ -17,19 +17,19 @@ from hypothesis import strategies as st
 from postgres_server import PostgresServer, postgres_server
 from recall_workspace import NO_MODELS, agent_of, opened, publish
 
-from nornweave.access.viewer import OPERATOR
-from nornweave.errors import QueryError
-from nornweave.retrieval.filter_options import parse_filter_options
-from nornweave.retrieval.filters import read_filters
-from nornweave.retrieval.question import Question
-from nornweave.settings import Settings, load_settings
-from nornweave.store.index import Index
-from nornweave.store.postgresql.server import close_servers
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions, SyncReport
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain, present
-from nornweave.wiring import store_of
+from nornweave.ask.search.filter_options import parse_filter_options
+from nornweave.ask.search.filters import read_filters
+from nornweave.ask.search.question import Question
+from nornweave.config import Settings, load_settings
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import QueryError
+from nornweave.core.types import Domain, present
+from nornweave.index.index import Index
+from nornweave.index.postgresql.server import close_servers
+from nornweave.index.wiring import store_of
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions, SyncReport
+from nornweave.ingest.wiring import domain_parts
 
 DOCS = Domain.DOCUMENTATION
 FILTERS: list[dict[str, Any]] = [

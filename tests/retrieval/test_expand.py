@@ -8,15 +8,15 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.retrieval import expand
-from nornweave.retrieval.expand import (
+from nornweave.ask.search import expand
+from nornweave.ask.search.expand import (
     MAX_CHARACTERS,
     acronym_variants,
     should_expand,
     stated_category,
     variants,
 )
-from nornweave.types import JsonValue
+from nornweave.core.types import JsonValue
 
 ANY_QUERY = st.one_of(
     st.text(max_size=300),

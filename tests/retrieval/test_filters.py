@@ -13,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import sync
 
-from nornweave.errors import QueryError
+from nornweave.ask.search.filter_options import parse_filter_options
+from nornweave.ask.search.filters import read_filters
+from nornweave.config import Settings, load_settings
+from nornweave.connect.opening import open_source
+from nornweave.core.errors import QueryError
+from nornweave.core.types import Domain, JsonValue
+from nornweave.index.conditions import AnyName, AnyOf, Between, PathGlob, Under
+from nornweave.index.connection import connect_reader
+from nornweave.index.corpus import DuckDBStore
+from nornweave.ingest.records import DomainParts
+from nornweave.ingest.wiring import chunker_of
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.retrieval.filter_options import parse_filter_options
-from nornweave.retrieval.filters import read_filters
-from nornweave.settings import Settings, load_settings
-from nornweave.sources.opening import open_source
-from nornweave.store.conditions import AnyName, AnyOf, Between, PathGlob, Under
-from nornweave.store.connection import connect_reader
-from nornweave.store.corpus import DuckDBStore
-from nornweave.sync.records import DomainParts
-from nornweave.sync.wiring import chunker_of
-from nornweave.types import Domain, JsonValue
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "payments"
 PAPERS = EXAMPLES / "research"

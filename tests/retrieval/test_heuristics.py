@@ -12,11 +12,11 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.errors import ConfigError
-from nornweave.retrieval.heuristics import HEURISTICS, Candidate, all_bonuses, dated
-from nornweave.retrieval.query_features import cues_of
-from nornweave.settings import HeuristicSettings, RerankingSettings, load_settings
-from nornweave.types import ChunkId, Domain, JsonValue
+from nornweave.ask.search.heuristics import HEURISTICS, Candidate, all_bonuses, dated
+from nornweave.ask.search.query_features import cues_of
+from nornweave.config import HeuristicSettings, RerankingSettings, load_settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import ChunkId, Domain, JsonValue
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CODE = HeuristicSettings(symbol_match_bonus=0.15, path_match_bonus=0.10)

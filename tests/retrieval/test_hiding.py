@@ -16,19 +16,19 @@ from hypothesis import strategies as st
 from recall_workspace import opened, publish, write_workspace
 from support import MemorySource, memory_parts, sync
 
-from nornweave.errors import EncoderError
+from nornweave.ask.search.masked_document import without
+from nornweave.ask.search.query import read_query
+from nornweave.ask.search.quotations import Quoted
+from nornweave.ask.search.search import search
+from nornweave.config import Bm25Settings, FieldWeights, PlanSettings, StorageSettings
+from nornweave.core.errors import EncoderError
+from nornweave.core.text import analyzer
+from nornweave.core.text.index_fields import asked_keys
+from nornweave.core.types import Domain, Span
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.generation import Generation
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors
-from nornweave.retrieval.masked_document import without
-from nornweave.retrieval.query import read_query
-from nornweave.retrieval.quotations import Quoted
-from nornweave.retrieval.search import search
-from nornweave.settings import Bm25Settings, FieldWeights, PlanSettings, StorageSettings
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.generation import Generation
-from nornweave.text import analyzer
-from nornweave.text.index_fields import asked_keys
-from nornweave.types import Domain, Span
 
 TEXTS = {
     "a": "cat cat dog, under the big tree",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nornweave.retrieval.passage_url import passage_url
+from nornweave.ask.search.passage_url import passage_url
 
 COMMIT = "0123456789" * 4
 

@@ -7,9 +7,9 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.errors import QueryError
-from nornweave.retrieval.query import MAX_CHARACTERS, check_query, read_query
-from nornweave.text import analyzer
+from nornweave.ask.search.query import MAX_CHARACTERS, check_query, read_query
+from nornweave.core.errors import QueryError
+from nornweave.core.text import analyzer
 
 
 def test_a_question_in_words() -> None:

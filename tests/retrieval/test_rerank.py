@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.retrieval.heuristics import Candidate
-from nornweave.retrieval.rerank import Ranked, final_score, rerank
-from nornweave.settings import HeuristicSettings, RerankingSettings, RerankingWeights, load_settings
-from nornweave.types import ChunkId, Domain, JsonValue
+from nornweave.ask.search.heuristics import Candidate
+from nornweave.ask.search.rerank import Ranked, final_score, rerank
+from nornweave.config import HeuristicSettings, RerankingSettings, RerankingWeights, load_settings
+from nornweave.core.types import ChunkId, Domain, JsonValue
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 

@@ -15,10 +15,8 @@ from hypothesis import strategies as st
 from recall_workspace import opened, paths_of
 from support import MemorySource, memory_parts, sync
 
-from nornweave.errors import EncoderError
-from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.retrieval.query import read_query
-from nornweave.retrieval.retrievers import (
+from nornweave.ask.search.query import read_query
+from nornweave.ask.search.retrievers import (
     Finding,
     search_dense,
     search_fulltext,
@@ -26,10 +24,12 @@ from nornweave.retrieval.retrievers import (
     search_structured,
     term_weights,
 )
-from nornweave.retrieval.search import Found, search
-from nornweave.settings import PlanSettings, Settings, SourceWeights
-from nornweave.store.generation import Generation
-from nornweave.types import Domain
+from nornweave.ask.search.search import Found, search
+from nornweave.config import PlanSettings, Settings, SourceWeights
+from nornweave.core.errors import EncoderError
+from nornweave.core.types import Domain
+from nornweave.index.generation import Generation
+from nornweave.models.encoders.hashing import HashEncoder
 
 PLAIN = PlanSettings(document_share=0, function_words=1)
 TRACEBACK = "ERROR [worker 4] connection reset by peer: errno=104"

@@ -10,7 +10,7 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.routing.router import (
+from nornweave.ask.route.router import (
     CLEAR_LEAD,
     QueryType,
     authority_order,
@@ -20,7 +20,7 @@ from nornweave.routing.router import (
     query_type,
     split_clauses,
 )
-from nornweave.types import Domain
+from nornweave.core.types import Domain
 
 CODE, DOCS, TALK, PAPERS = Domain
 NEUTRAL = dict.fromkeys(Domain, 0.5)

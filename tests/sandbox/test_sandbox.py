@@ -13,11 +13,11 @@ import psutil
 import pytest
 from support import memory_parts, published_texts, sync
 
-from nornweave.errors import DocumentError, DocumentSkipped, ReaderLostError
-from nornweave.sandbox.limits import RETIRE_BYTES
-from nornweave.sandbox.pool import Pool
-from nornweave.sources.files import FilesSource
-from nornweave.types import Domain, Entry, SourceId
+from nornweave.connect.files.source import FilesSource
+from nornweave.core.errors import DocumentError, DocumentSkipped, ReaderLostError
+from nornweave.core.sandbox.limits import RETIRE_BYTES
+from nornweave.core.sandbox.pool import Pool
+from nornweave.core.types import Domain, Entry, SourceId
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.errors import ConfigError
-from nornweave.settings import load_settings
-from nornweave.types import Domain
+from nornweave.config import load_settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
 
 GOOD = """
 data_dir: ./data

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.errors import ConfigError
-from nornweave.settings import load_settings
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.postgresql.server import Server
-from nornweave.types import Domain
-from nornweave.wiring import storage_schemas, store_of
+from nornweave.config import load_settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.postgresql.server import Server
+from nornweave.index.wiring import storage_schemas, store_of
 
 
 def written(folder: Path, storage: str) -> Path:
@@ -53,7 +53,7 @@ def test_a_schema_has_a_plain_name(tmp_path: Path, prefix: str) -> None:
 
 def test_missing_packages_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = load_settings(written(tmp_path, "storage: {url: 'postgresql://db/x'}"))
-    for module in [name for name in sys.modules if name.startswith("nornweave.store.postgresql.")]:
+    for module in [name for name in sys.modules if name.startswith("nornweave.index.postgresql.")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(ConfigError, match=r"pip install 'nornweave\[postgresql\]'"):

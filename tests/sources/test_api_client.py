@@ -10,9 +10,9 @@ from email.utils import format_datetime
 import pytest
 from waiting import HANGS_S, SOON_S
 
-from evals.apis.server import HANG_UP, Api, Reply, Request, serving
-from nornweave.errors import ConfigError, SourceUnavailableError
-from nornweave.sources.remote.api_client import AnswerError, ApiClient, Limits, OtherHostError
+from lab.apis.server import HANG_UP, Api, Reply, Request, serving
+from nornweave.connect.mirror.api_client import AnswerError, ApiClient, Limits, OtherHostError
+from nornweave.core.errors import ConfigError, SourceUnavailableError
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 TOKEN = "secret-123"

@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruptions import list_interrupted
 
-from evals.apis.confluence import SITE, TOKEN, USER, ConfluenceServer, large
-from evals.apis.server import HANG_UP, Reply, serving
-from nornweave.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.parsing.confluence import confluence_document
-from nornweave.sources.remote.api_client import Limits
-from nornweave.sources.remote.confluence import ConfluenceFeed
-from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.types import Document, Domain, SourceId
+from lab.apis.confluence import SITE, TOKEN, USER, ConfluenceServer, large
+from lab.apis.server import HANG_UP, Reply, serving
+from nornweave.connect.confluence.feed import ConfluenceFeed
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.core.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import Document, Domain, SourceId
+from nornweave.read.products.confluence import confluence_document
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 

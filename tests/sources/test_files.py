@@ -15,16 +15,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.errors import (
+from nornweave.connect.files.source import FilesSource, StackExchangeSource
+from nornweave.core.errors import (
     ConfigError,
     DocumentError,
     DocumentSkipped,
     SourceUnavailableError,
     TransientDocumentError,
 )
-from nornweave.sources.files import FilesSource, StackExchangeSource
-from nornweave.text.decode import MAX_BYTES
-from nornweave.types import Domain, Entry, Listing, SourceId, digest, document_id
+from nornweave.core.text.decode import MAX_BYTES
+from nornweave.core.types import Domain, Entry, Listing, SourceId, digest, document_id
 
 ID = SourceId("payments")
 

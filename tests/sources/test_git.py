@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
-from nornweave.sources.git.source import GitSource
-from nornweave.types import Domain, Entry, Listing, SourceId, document_id
+from nornweave.connect.git.source import GitSource
+from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
+from nornweave.core.types import Domain, Entry, Listing, SourceId, document_id
 
 ID = SourceId("repo")
 START = 1_700_000_000

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.errors import ConfigError
-from nornweave.sources.git.address import parse_address
-from nornweave.sources.git.failures import reason_of
-from nornweave.sources.git.network import Network, ssh_command
-from nornweave.sources.git.remote_refs import RemoteRef, choose, unknown_ref
-from nornweave.sources.git.source import GitSource
-from nornweave.sources.git.web_links import file_url, template_of
-from nornweave.types import Domain, SourceId
+from nornweave.connect.git.address import parse_address
+from nornweave.connect.git.failures import reason_of
+from nornweave.connect.git.network import Network, ssh_command
+from nornweave.connect.git.remote_refs import RemoteRef, choose, unknown_ref
+from nornweave.connect.git.source import GitSource
+from nornweave.connect.git.web_links import file_url, template_of
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain, SourceId
 from tests.git_repository import Repository
 
 COMMIT = "a" * 40

@@ -14,21 +14,21 @@ from pathlib import Path
 
 import pytest
 
-from evals.campaigns.cloning import published_pages
-from evals.campaigns.upstream import Upstream
-from evals.campaigns.workspace import NO_MODELS
-from nornweave.errors import SourceUnavailableError, TransientDocumentError
-from nornweave.settings import Settings, SourceSettings, load_settings
-from nornweave.sources.git import clone as clones
-from nornweave.sources.git import open_clone
-from nornweave.sources.git.clone import remove_unused
-from nornweave.sources.git.open_clone import remove_leftovers
-from nornweave.sources.git.remote import RemoteGitSource
-from nornweave.sources.opening import open_source
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
+from lab.campaigns.cloning import published_pages
+from lab.campaigns.upstream import Upstream
+from lab.campaigns.workspace import NO_MODELS
+from nornweave.config import Settings, SourceSettings, load_settings
+from nornweave.connect.git import clone as clones
+from nornweave.connect.git import open_clone
+from nornweave.connect.git.clone import remove_unused
+from nornweave.connect.git.open_clone import remove_leftovers
+from nornweave.connect.git.remote import RemoteGitSource
+from nornweave.connect.opening import open_source
+from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
+from nornweave.core.types import Domain
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
 from tests.git_server import serve_git
 from tests.waiting import until
 

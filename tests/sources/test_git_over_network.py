@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from nornweave.errors import ConfigError, SourceUnavailableError, TransientDocumentError
-from nornweave.settings import SourceSettings
-from nornweave.sources.git import network
-from nornweave.sources.git.remote import RemoteGitSource
-from nornweave.sources.opening import open_source
-from nornweave.types import Domain, Listing
+from nornweave.config import SourceSettings
+from nornweave.connect.git import network
+from nornweave.connect.git.remote import RemoteGitSource
+from nornweave.connect.opening import open_source
+from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.types import Domain, Listing
 from tests.git_repository import Repository
 from tests.git_server import GitServer, serve_git
 
@@ -299,7 +299,7 @@ def test_a_server_that_drips_is_given_up(tmp_path: Path, server: GitServer, monk
 def test_a_fetch_that_takes_too_long_is_ended(
     tmp_path: Path, server: GitServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nornweave.sources.git.open_clone.FETCH_S", 0.5)
+    monkeypatch.setattr("nornweave.connect.git.open_clone.FETCH_S", 0.5)
     server.drip = threading.Event()
     assert "no end within 0.5 s" in refused(source(tmp_path, server.url("team/api.git")))
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.errors import (
+from nornweave.connect.github.export import GithubDumpSource
+from nornweave.core.errors import (
     DocumentError,
     DocumentSkipped,
     SourceUnavailableError,
 )
-from nornweave.sources.github import GithubDumpSource
-from nornweave.types import Document, Domain, SourceId
+from nornweave.core.types import Document, Domain, SourceId
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "github"
 TOKEN = "ghp_secret123"

@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruptions import list_interrupted
 
-from evals.apis.github import REPOSITORY, TOKEN, GithubServer, large
-from evals.apis.server import Reply, serving
-from nornweave.errors import ConfigError, SourceUnavailableError
-from nornweave.sources.github import github_document
-from nornweave.sources.remote.api_client import Limits
-from nornweave.sources.remote.github import GithubFeed
-from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.types import Document, SourceId
+from lab.apis.github import REPOSITORY, TOKEN, GithubServer, large
+from lab.apis.server import Reply, serving
+from nornweave.connect.github.export import github_document
+from nornweave.connect.github.feed import GithubFeed
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.types import Document, SourceId
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 

@@ -17,14 +17,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from nornweave.errors import DocumentError, QueryError, SourceUnavailableError, TransientDocumentError
-from nornweave.inbox import receipts
-from nornweave.inbox.deposits import InboxDocument, Receipt, Status, deposit, withdraw
-from nornweave.inbox.file import content_of, is_binary, loads, read_header
-from nornweave.inbox.receipts import ReceiptBook
-from nornweave.sources.inbox import InboxSource
-from nornweave.text.decode import MAX_BYTES
-from nornweave.types import Document, Domain, SourceId, digest, document_id, freeze
+from nornweave.connect.inbox import receipts
+from nornweave.connect.inbox.deposits import InboxDocument, Receipt, Status, deposit, withdraw
+from nornweave.connect.inbox.file import content_of, is_binary, loads, read_header
+from nornweave.connect.inbox.receipts import ReceiptBook
+from nornweave.connect.inbox.source import InboxSource
+from nornweave.core.errors import DocumentError, QueryError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.text.decode import MAX_BYTES
+from nornweave.core.types import Document, Domain, SourceId, digest, document_id, freeze
 
 ID = SourceId("inbox")
 ACCEPTED, REJECTED = Status.ACCEPTED, Status.REJECTED
@@ -294,7 +294,7 @@ def test_the_same_document_from_many_hands_is_taken_once(tmp_path: Path) -> None
 WRITER = """
 import sys
 from pathlib import Path
-from nornweave.inbox.deposits import InboxDocument, deposit
+from nornweave.connect.inbox.deposits import InboxDocument, deposit
 number = 0
 while True:
     number += 1

@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruptions import list_interrupted
 
-from evals.apis.jira import SITE, TOKEN, USER, JiraServer, adf, large
-from evals.apis.server import Reply, serving
-from nornweave.errors import ConfigError, DocumentError, SourceUnavailableError
-from nornweave.parsing.jira import jira_document
-from nornweave.retrieval.passage_url import passage_url
-from nornweave.sources.remote.api_client import Limits
-from nornweave.sources.remote.jira import JiraFeed
-from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.types import Document, Domain, SourceId
+from lab.apis.jira import SITE, TOKEN, USER, JiraServer, adf, large
+from lab.apis.server import Reply, serving
+from nornweave.ask.search.passage_url import passage_url
+from nornweave.connect.jira.feed import JiraFeed
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
+from nornweave.core.types import Document, Domain, SourceId
+from nornweave.read.products.jira import jira_document
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 

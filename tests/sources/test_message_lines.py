@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.errors import DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.parsing.conversation import parse_time
-from nornweave.sources.messages import MessagesSource
-from nornweave.types import Document, Domain, Entry, SourceId
+from nornweave.connect.exports.messages import MessagesSource
+from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.read.conversation import parse_time
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "messages"
 

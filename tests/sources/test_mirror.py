@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.errors import SourceUnavailableError, TransientDocumentError
-from nornweave.sources.remote.feed import LEFT_OUT, Body, Known, Page, Pass, PositionLostError, Record
-from nornweave.sources.remote.mirror import Mirror
-from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.types import Document, Domain, Entry, SourceId
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.connect.mirror.mirror import Mirror
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
+from nornweave.core.types import Document, Domain, Entry, SourceId
 
 
 class Letters:

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.errors import (
+from nornweave.connect.slack.export import SlackSource
+from nornweave.core.errors import (
     ConfigError,
     DocumentError,
     DocumentSkipped,
     SourceUnavailableError,
     TransientDocumentError,
 )
-from nornweave.parsing.slack_text import Directory, body_of, plain
-from nornweave.sources.slack import SlackSource
-from nornweave.types import Document, Domain, Entry, SourceId
+from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.read.products.slack_text import Directory, body_of, plain
 
 EXPORT = Path(__file__).parents[1] / "golden" / "conversations" / "slack"
 

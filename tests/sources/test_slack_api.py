@@ -12,15 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruptions import list_interrupted
 
-from evals.apis.server import HANG_UP, Reply, serving
-from evals.apis.slack import TOKEN, SlackServer, large, small
-from nornweave.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.sources.remote.api_client import Limits
-from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.sources.remote.slack import SlackFeed
-from nornweave.sources.remote.slack_channel import TURNS
-from nornweave.sources.slack import SlackSource, slack_document
-from nornweave.types import Document, Entry, SourceId
+from lab.apis.server import HANG_UP, Reply, serving
+from lab.apis.slack import TOKEN, SlackServer, large, small
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.connect.slack.channel import TURNS
+from nornweave.connect.slack.export import SlackSource, slack_document
+from nornweave.connect.slack.feed import SlackFeed
+from nornweave.core.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import Document, Entry, SourceId
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 DAY = 86_400

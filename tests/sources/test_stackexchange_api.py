@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruptions import list_interrupted
 
-from evals.apis.server import HANG_UP, Reply, serving
-from evals.apis.stackexchange import BASE, KEY, SITE, StackExchangeServer, large, small
-from nornweave.errors import ConfigError, DocumentError, SourceUnavailableError
-from nornweave.sources.files import stackexchange_document
-from nornweave.sources.remote.api_client import Limits
-from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.sources.remote.stackexchange import StackExchangeFeed
-from nornweave.types import Document, Domain, SourceId
+from lab.apis.server import HANG_UP, Reply, serving
+from lab.apis.stackexchange import BASE, KEY, SITE, StackExchangeServer, large, small
+from nornweave.connect.files.source import stackexchange_document
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.connect.stackexchange.feed import StackExchangeFeed
+from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
+from nornweave.core.types import Document, Domain, SourceId
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=3.0)
 DAY = 86_400

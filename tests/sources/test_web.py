@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruptions import list_interrupted
 
-from evals.apis.server import HANG_UP, Reply, serving
-from evals.apis.site import SiteServer, large, small
-from nornweave.chunking.chunker import Chunker
-from nornweave.chunking.spans import KnownStarts, TokenIndex
-from nornweave.errors import ConfigError, DocumentError, SourceUnavailableError
-from nornweave.settings import SourceSettings
-from nornweave.sources.opening import open_source
-from nornweave.sources.remote.api_client import Limits
-from nornweave.sources.remote.mirrored import MirroredSource
-from nornweave.sources.remote.web import WebFeed
-from nornweave.types import Document, Domain, Listing, SourceId
+from lab.apis.server import HANG_UP, Reply, serving
+from lab.apis.site import SiteServer, large, small
+from nornweave.config import SourceSettings
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.connect.opening import open_source
+from nornweave.connect.web.feed import WebFeed
+from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
+from nornweave.core.text.spans import KnownStarts, TokenIndex
+from nornweave.core.types import Document, Domain, Listing, SourceId
+from nornweave.read.chunking.chunker import Chunker
 
 LIMITS = Limits(attempts=1, backoff_s=0.0, max_wait_s=1.0, read_s=10.0)
 HOUR = 3_600.0

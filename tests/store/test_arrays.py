@@ -18,18 +18,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.store.arrays import Arrays, ArrayWriter, arrays_file, open_arrays, remove_arrays
-from nornweave.store.connection import connect_reader
-from nornweave.store.inverted import write_terms
-from nornweave.store.vectors import VectorMatrix
-from nornweave.types import FIELDS
+from nornweave.core.types import FIELDS
+from nornweave.index.arrays import Arrays, ArrayWriter, arrays_file, open_arrays, remove_arrays
+from nornweave.index.connection import connect_reader
+from nornweave.index.inverted import write_terms
+from nornweave.index.vectors import VectorMatrix
 
 VALUES = np.arange(5000, dtype=np.float32)
 CHILD = """
 import sys, time
 from pathlib import Path
 import numpy as np
-from nornweave.store.arrays import open_arrays
+from nornweave.index.arrays import open_arrays
 
 def make(writer):
     array = writer.reserve("values", np.float32, (5000,))
@@ -188,7 +188,7 @@ def test_terms_are_written_with_little_memory(tmp_path: Path, monkeypatch: pytes
             create table lengths as select 0 as chunk_no, {fields};
             """
         )
-    monkeypatch.setattr("nornweave.store.connection.READER_MEMORY", "12MB")
+    monkeypatch.setattr("nornweave.index.connection.READER_MEMORY", "12MB")
     with connect_reader(file) as connection:
         with pytest.raises(duckdb.OutOfMemoryException):
             connection.execute("select term from terms order by term_id").to_arrow_table()

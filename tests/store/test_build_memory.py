@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.settings import StorageSettings
-from nornweave.store import build, connection
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.port import Batch, StoredDocument
-from nornweave.types import ContentHash, Document, Domain, SourceId, document_id
+from nornweave.config import StorageSettings
+from nornweave.core.types import ContentHash, Document, Domain, SourceId, document_id
+from nornweave.index import build, connection
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.port import Batch, StoredDocument
 
 LITTLE = "64MB"
 

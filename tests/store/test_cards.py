@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.store.arrays import open_arrays
-from nornweave.store.cards import Cards, write_cards
+from nornweave.index.arrays import open_arrays
+from nornweave.index.cards import Cards, write_cards
 
 
 def connection_with(cards: Sequence[tuple[int, str]]) -> duckdb.DuckDBPyConnection:
@@ -62,9 +62,9 @@ import threading
 import time
 from pathlib import Path
 import duckdb
-from nornweave.store.arrays import open_arrays
-from nornweave.store.cards import write_cards
-from nornweave.store.connection import connect_reader
+from nornweave.index.arrays import open_arrays
+from nornweave.index.cards import write_cards
+from nornweave.index.connection import connect_reader
 
 def held():
     return int(Path("/proc/self/status").read_text().partition("RssAnon:")[2].split()[0]) / 1024

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from support import MemorySource, memory_parts, published_texts, sync
 
-from nornweave.access.viewer import OPERATOR
-from nornweave.errors import StoreError
-from nornweave.store import checksums
-from nornweave.store.checksums import check, checksum_file
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.fact_pairs import read_fact_pairs
-from nornweave.store.generation import Generation
-from nornweave.store.serving import ServedGeneration
-from nornweave.sync.records import DomainParts
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import StoreError
+from nornweave.index import checksums
+from nornweave.index.checksums import check, checksum_file
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.generation import Generation
+from nornweave.index.serving import ServedGeneration
+from nornweave.ingest.records import DomainParts
 
 
 @pytest.fixture

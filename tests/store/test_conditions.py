@@ -18,14 +18,25 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from support import MemorySource, sync
 
-from nornweave.chunking.chunker import Chunker
+from nornweave.config import StorageSettings
+from nornweave.core.types import (
+    ContentHash,
+    Document,
+    Domain,
+    Entry,
+    Section,
+    SourceId,
+    Span,
+    digest,
+    document_id,
+    freeze,
+)
+from nornweave.index.conditions import AnyName, AnyOf, Between, Condition, PathGlob, Under
+from nornweave.index.connection import Connection, connect_reader
+from nornweave.index.corpus import DuckDBStore
+from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.settings import StorageSettings
-from nornweave.store.conditions import AnyName, AnyOf, Between, Condition, PathGlob, Under
-from nornweave.store.connection import Connection, connect_reader
-from nornweave.store.corpus import DuckDBStore
-from nornweave.sync.records import DomainParts
-from nornweave.types import ContentHash, Document, Domain, Entry, Section, SourceId, Span, digest, document_id, freeze
+from nornweave.read.chunking.chunker import Chunker
 
 DAY = timedelta(days=1)
 NOW = datetime(2026, 2, 1, 12, 0, tzinfo=UTC)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.store.connection import WRITER_MEMORY, connect_memory
+from nornweave.index.connection import WRITER_MEMORY, connect_memory
 
 
 @pytest.mark.skipif(find_spec("pandas") is not None, reason="what is installed is loaded once")

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from recall_workspace import publish, write_workspace
 
-from nornweave.access.viewer import OPERATOR
-from nornweave.engine import Engine
-from nornweave.settings import Settings
-from nornweave.store.former_chunks import former_place
-from nornweave.store.publish import GenerationFiles
-from nornweave.types import Domain
-from nornweave.wiring import store_of
+from nornweave.ask.engine import Engine
+from nornweave.config import Settings
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.types import Domain
+from nornweave.index.former_chunks import former_place
+from nornweave.index.publish import GenerationFiles
+from nornweave.index.wiring import store_of
 
 DOCS = Domain.DOCUMENTATION
 

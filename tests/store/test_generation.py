@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from support import MemorySource, memory_parts, sync
 
-from nornweave.errors import NoGenerationError, StoreError
-from nornweave.settings import Bm25Settings, FieldWeights, StorageSettings
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.generation import Generation
-from nornweave.store.inverted import FrequentTerms
-from nornweave.sync.records import DomainParts
+from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
+from nornweave.core.errors import NoGenerationError, StoreError
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.generation import Generation
+from nornweave.index.inverted import FrequentTerms
+from nornweave.ingest.records import DomainParts
 
 
 def small_corpus(folder: Path, storage: StorageSettings | None = None) -> DomainParts:
@@ -57,7 +57,7 @@ def test_frequent_terms_count_as_rare_ones_do(
     scores = []
     with opened(small_corpus(tmp_path)) as generation:
         for share in (0.0, 0.5, 1.0):  # all terms are frequent, some, none
-            monkeypatch.setattr("nornweave.store.inverted._FREQUENT_SHARE", share)
+            monkeypatch.setattr("nornweave.index.inverted._FREQUENT_SHARE", share)
             scores += [generation.sparse(weights, document_share) for _ in range(2)]
     for one in scores[1:]:
         np.testing.assert_allclose(one, scores[0], rtol=1e-6)

@@ -21,13 +21,13 @@ import pytest
 from postgres_server import PostgresServer, postgres_server
 from waiting import HANGS_S, SOON_S
 
-from nornweave.errors import StoreError
-from nornweave.quality.history import KEEP_VALUES, EvaluationHistory
-from nornweave.quality.records import Evaluation, QueryValue, StageMetric, Verdict
-from nornweave.store import history as history_module
-from nornweave.store.history import HistoryFile
-from nornweave.store.postgresql.history import PostgresHistory
-from nornweave.store.postgresql.server import close_servers, server_of
+from nornweave.core.errors import StoreError
+from nornweave.improve import history_file as history_module
+from nornweave.improve.history import KEEP_VALUES, EvaluationHistory
+from nornweave.improve.history_file import HistoryFile
+from nornweave.improve.postgresql_history import PostgresHistory
+from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
+from nornweave.index.postgresql.server import close_servers, server_of
 
 NUMBERS = itertools.count()
 ROOT = Path(__file__).parents[2]
@@ -44,7 +44,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from test_history import evaluation, values_of
-from nornweave.store.history import HistoryFile
+from nornweave.improve.history_file import HistoryFile
 history = HistoryFile(Path(sys.argv[1]))
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):

@@ -16,11 +16,11 @@ import pytest
 from support import MemorySource, memory_parts, sync
 from waiting import until
 
-from nornweave.access.viewer import OPERATOR
-from nornweave.errors import NoGenerationError, StoreError
-from nornweave.store.publish import GenerationFiles
-from nornweave.store.serving import FIRST_RETRY_S, LONGEST_RETRY_S, ServedGeneration
-from nornweave.types import GenerationId
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.errors import NoGenerationError, StoreError
+from nornweave.core.types import GenerationId
+from nornweave.index.publish import GenerationFiles
+from nornweave.index.serving import FIRST_RETRY_S, LONGEST_RETRY_S, ServedGeneration
 
 PUBLICATIONS = 30
 READERS = 3

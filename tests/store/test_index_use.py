@@ -6,11 +6,11 @@ from pathlib import Path
 
 from support import MemorySource, memory_parts, sync
 
-from nornweave.settings import StorageSettings
-from nornweave.store.connection import connect_reader, load_vss
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.vectors import nearest_statement
-from nornweave.sync.records import DomainParts
+from nornweave.config import StorageSettings
+from nornweave.index.connection import connect_reader, load_vss
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.vectors import nearest_statement
+from nornweave.ingest.records import DomainParts
 
 
 def test_the_index_answers(tmp_path: Path) -> None:

@@ -11,17 +11,17 @@ from questions import question_of
 from shown_answers import document
 from test_history import evaluation, values_of
 
-from evals.access.corpora import DIMENSIONS, Written, publish_into
-from nornweave.access.viewer import ANYONE, OPERATOR
-from nornweave.errors import StoreError
-from nornweave.feedback.book import FeedbackBook
-from nornweave.feedback.postgresql import FeedbackTables
-from nornweave.ledger.postgresql import LedgerRow
-from nornweave.settings import StorageSettings
-from nornweave.store.postgresql.history import PostgresHistory
-from nornweave.store.postgresql.roles import role_statements
-from nornweave.store.postgresql.server import close_servers, server_of
-from nornweave.store.postgresql.store import PostgresStore
+from lab.access.corpora import DIMENSIONS, Written, publish_into
+from nornweave.ask.feedback.book import FeedbackBook
+from nornweave.ask.feedback.postgresql import FeedbackTables
+from nornweave.config import StorageSettings
+from nornweave.core.access.viewer import ANYONE, OPERATOR
+from nornweave.core.errors import StoreError
+from nornweave.improve.postgresql_history import PostgresHistory
+from nornweave.index.postgresql.ledger import LedgerRow
+from nornweave.index.postgresql.roles import role_statements
+from nornweave.index.postgresql.server import close_servers, server_of
+from nornweave.index.postgresql.store import PostgresStore
 
 SCHEMA = "nornweave_documentation"
 WORKSPACE = "nornweave_workspace"

@@ -17,17 +17,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from evals.campaigns.processes import Child
-from nornweave.access.viewer import OPERATOR, Viewer
-from nornweave.errors import StoreError
-from nornweave.retrieval.question import Question
-from nornweave.store import partition
-from nornweave.store.arrays import arrays_file
-from nornweave.store.index import Index
-from nornweave.store.partition import working_files
-from nornweave.store.serving import ServedGeneration
-from nornweave.sync.records import DomainParts
-from nornweave.types import Domain, Span
+from lab.campaigns.processes import Child
+from nornweave.ask.search.question import Question
+from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain, Span
+from nornweave.index import partition
+from nornweave.index.arrays import arrays_file
+from nornweave.index.index import Index
+from nornweave.index.partition import working_files
+from nornweave.index.serving import ServedGeneration
+from nornweave.ingest.records import DomainParts
 from tests.recall_workspace import agent_of, configure, write_workspace
 from tests.recall_workspace import publish as publish_workspace
 from tests.support import MemorySource, found_by_words, memory_parts, published_texts, sync
@@ -309,7 +309,7 @@ def killed_sync(folder: Path, version: int, shards: int, place: str, calls: int)
     """Sync a version and be killed at a function, when it has been called so many times."""
     module, _, path = place.partition(":")
     *owners, name = path.split(".")
-    owner = reduce(getattr, owners, importlib.import_module(f"nornweave.store.{module}"))
+    owner = reduce(getattr, owners, importlib.import_module(f"nornweave.index.{module}"))
     step, left = getattr(owner, name), [calls]
 
     def doomed(*arguments: object, **options: object) -> object:

@@ -20,20 +20,20 @@ from postgres_server import PostgresServer, postgres_server
 from support import MemorySource, memory_parts, sync
 from waiting import until
 
-from evals.access.corpora import DIMENSIONS, Written, publish_into
-from nornweave.access.viewer import ANYONE, OPERATOR, Viewer
-from nornweave.errors import DomainBusyError, NoGenerationError, StoreError
+from lab.access.corpora import DIMENSIONS, Written, publish_into
+from nornweave.ask.search.masked_document import without
+from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
+from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.core.errors import DomainBusyError, NoGenerationError, StoreError
+from nornweave.core.types import Entry, Span
+from nornweave.index.conditions import AnyName, AnyOf, Between, PathGlob, Under
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.postgresql.server import close_servers, server_of
+from nornweave.index.postgresql.store import PostgresStore
+from nornweave.index.serving import ServedGeneration
+from nornweave.ingest.records import DomainParts
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.retrieval.masked_document import without
-from nornweave.settings import Bm25Settings, FieldWeights, StorageSettings
-from nornweave.store.conditions import AnyName, AnyOf, Between, PathGlob, Under
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.fact_pairs import read_fact_pairs
-from nornweave.store.postgresql.server import close_servers, server_of
-from nornweave.store.postgresql.store import PostgresStore
-from nornweave.store.serving import ServedGeneration
-from nornweave.sync.records import DomainParts
-from nornweave.types import Entry, Span
 
 KINDS = ("duckdb", "postgresql")
 Make = Callable[..., Any]
@@ -175,11 +175,11 @@ import sys
 from pathlib import Path
 sys.path[:0] = [sys.argv[1]]
 from support import MemorySource
-from nornweave.settings import StorageSettings
-from nornweave.store.corpus import DuckDBStore
-from nornweave.store.port import Batch
-from nornweave.store.postgresql.server import close_servers, server_of
-from nornweave.store.postgresql.store import PostgresStore
+from nornweave.config import StorageSettings
+from nornweave.index.corpus import DuckDBStore
+from nornweave.index.port import Batch
+from nornweave.index.postgresql.server import close_servers, server_of
+from nornweave.index.postgresql.store import PostgresStore
 folder, url, schema = Path(sys.argv[2]), sys.argv[3], sys.argv[4]
 if url:
     store = PostgresStore(server_of(url, schema), folder, StorageSettings(), dimensions=16)
@@ -366,8 +366,8 @@ def with_index(make: Make) -> Iterator[tuple[Any, Any]]:
 def test_the_index_of_pgvector_finds_what_is_nearest(
     with_index: tuple[Any, Any], monkeypatch: pytest.MonkeyPatch, share: float
 ) -> None:
-    monkeypatch.setattr("nornweave.store.postgresql.dense._FEW", 0)
-    monkeypatch.setattr("nornweave.store.postgresql.dense._FEW_SHARE", 0)
+    monkeypatch.setattr("nornweave.index.postgresql.dense._FEW", 0)
+    monkeypatch.setattr("nornweave.index.postgresql.dense._FEW_SHARE", 0)
     exact, indexed = with_index
     searches = searches_of_the_index(indexed)
     chance = np.random.default_rng(1)
@@ -403,9 +403,9 @@ def test_under_a_filter_the_index_leaves_none_out(
     mask = np.zeros(exact.size, np.bool_)
     mask[every.numbers[-15:]] = True
     if passing == "none near":  # what passes is farthest; the search of the index gives up before
-        monkeypatch.setattr("nornweave.store.postgresql.dense._FEW", 0)
-        monkeypatch.setattr("nornweave.store.postgresql.dense._FEW_SHARE", 0)
-        monkeypatch.setattr("nornweave.store.postgresql.dense._MOST_SCANNED", 1)
+        monkeypatch.setattr("nornweave.index.postgresql.dense._FEW", 0)
+        monkeypatch.setattr("nornweave.index.postgresql.dense._FEW_SHARE", 0)
+        monkeypatch.setattr("nornweave.index.postgresql.dense._MOST_SCANNED", 1)
     for k, count in ((10, 10), (50, 15)):
         wanted, got = exact.dense(query, k, mask), indexed.dense(query, k, mask)
         assert (len(got), list(got.numbers)) == (count, list(wanted.numbers))

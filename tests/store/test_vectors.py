@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.settings import StorageSettings
-from nornweave.store.arrays import open_arrays
-from nornweave.store.build import index_vectors
-from nornweave.store.connection import attach, connect_memory, connect_reader, load_vss
-from nornweave.store.vectors import HnswVectors, VectorIndex, VectorMatrix, load_hnsw, load_matrix, write_vectors
+from nornweave.config import StorageSettings
+from nornweave.index.arrays import open_arrays
+from nornweave.index.build import index_vectors
+from nornweave.index.connection import attach, connect_memory, connect_reader, load_vss
+from nornweave.index.vectors import HnswVectors, VectorIndex, VectorMatrix, load_hnsw, load_matrix, write_vectors
 
 COUNT, DIMENSIONS = 4000, 48
 TIES = 20

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evals.access.corpora import SOURCES, Written, published
-from nornweave.access.viewer import ANYONE, OPERATOR, Viewer
-from nornweave.errors import StoreError
-from nornweave.store.generation import Generation
-from nornweave.store.serving import ServedGeneration
-from nornweave.store.visibility import MOST_VISIBILITIES
+from lab.access.corpora import SOURCES, Written, published
+from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
+from nornweave.core.errors import StoreError
+from nornweave.index.generation import Generation
+from nornweave.index.serving import ServedGeneration
+from nornweave.index.visibility import MOST_VISIBILITIES
 
 WRITTEN = (
     Written("open", "a.md", "alpha alpha beta"),
@@ -134,7 +134,7 @@ def test_the_configuration_restricts_at_once_what_the_generation_does_not(tmp_pa
 def test_a_generation_without_rules_is_not_served(tmp_path: Path) -> None:
     import duckdb
 
-    from nornweave.store.checksums import checksum_file
+    from nornweave.index.checksums import checksum_file
 
     store = published(tmp_path, WRITTEN)
     file = store.files.path(store.current())

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from support import MemorySource, memory_parts, sync
 
-from nornweave.settings import Bm25Settings, FieldWeights
-from nornweave.store.generation import Generation
-from nornweave.store.working_file import MIGRATIONS, SCHEMA
-from nornweave.sync.records import DomainParts
+from nornweave.config import Bm25Settings, FieldWeights
+from nornweave.index.generation import Generation
+from nornweave.index.working_file import MIGRATIONS, SCHEMA
+from nornweave.ingest.records import DomainParts
 
 # What made the newest schema of the one before, undone.
 BACK = {

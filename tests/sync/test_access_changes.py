@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from nornweave.access.viewer import OPERATOR, Viewer
-from nornweave.inbox.deposits import deposit
-from nornweave.parsing.front_matter import describe
-from nornweave.settings import Settings, load_settings
-from nornweave.store.serving import ServedGeneration
-from nornweave.sync.pipeline import run
-from nornweave.sync.records import SyncOptions, SyncReport
-from nornweave.sync.wiring import domain_parts
-from nornweave.types import Domain
-from nornweave.views import Deposit
-from nornweave.wiring import store_of
+from nornweave.ask.views import Deposit
+from nornweave.config import Settings, load_settings
+from nornweave.connect.inbox.deposits import deposit
+from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.types import Domain
+from nornweave.index.serving import ServedGeneration
+from nornweave.index.wiring import store_of
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions, SyncReport
+from nornweave.ingest.wiring import domain_parts
+from nornweave.read.front_matter import describe
 
 DOCS = Domain.DOCUMENTATION
 HASHED = {"embedding": {"model": "hash:16", "dimensions": 16}, "reranking": {"model": None}}

@@ -13,8 +13,8 @@ from command_line import HASHED, nornweave
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.sync.alarms import MAX_ITEMS, OF_A_SYNC, Alarm, AlarmBook, AlarmKind
-from nornweave.types import Domain
+from nornweave.core.types import Domain
+from nornweave.ingest.alarms import MAX_ITEMS, OF_A_SYNC, Alarm, AlarmBook, AlarmKind
 
 NOW = datetime(2026, 1, 20, tzinfo=UTC)
 

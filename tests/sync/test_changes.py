@@ -6,9 +6,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from nornweave.store.port import Stored
-from nornweave.sync.diff import BRAKE_DOCUMENTS, Changes, Unavailable, diff
-from nornweave.types import Entry, Listing, document_id
+from nornweave.core.types import Entry, Listing, document_id
+from nornweave.index.port import Stored
+from nornweave.ingest.diff import BRAKE_DOCUMENTS, Changes, Unavailable, diff
 
 PATHS = st.sets(st.text("abcdef/", min_size=1, max_size=4), max_size=60)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.errors import ConfirmationError
-from nornweave.sync.confirmations import VALID_FOR_S, Confirmations, Subject
-from nornweave.types import Domain
+from nornweave.core.errors import ConfirmationError
+from nornweave.core.types import Domain
+from nornweave.ingest.confirmations import VALID_FOR_S, Confirmations, Subject
 
 STATE = "digest of what is held"
 REMOVALS = (Domain.CODE, Subject.REMOVALS)

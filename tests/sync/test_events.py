@@ -21,13 +21,13 @@ from command_line import HASHED, nornweave
 from confluent_kafka import Consumer, Producer
 from waiting import until
 
-from nornweave.errors import ConfigError
-from nornweave.settings import load_settings
-from nornweave.store.port import Publication
-from nornweave.sync.kafka import TOPIC, KafkaTopic
-from nornweave.sync.outbox import MAX_WAITING, Outbox, publication_event
-from nornweave.sync.webhook import Webhook, signature_headers
-from nornweave.types import Domain, GenerationId
+from nornweave.config import load_settings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain, GenerationId
+from nornweave.index.port import Publication
+from nornweave.ingest.kafka import TOPIC, KafkaTopic
+from nornweave.ingest.outbox import MAX_WAITING, Outbox, publication_event
+from nornweave.ingest.webhook import Webhook, signature_headers
 
 EVENT = publication_event(
     Domain.CODE,

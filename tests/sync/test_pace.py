@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from nornweave.sync.pace import Pace, describe
+from nornweave.ingest.pace import Pace, describe
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from support import BROKEN, MemorySource, memory_parts, sync
 
-from nornweave.chunking.chunker import Chunker
+from nornweave.core.types import Document, Entry
+from nornweave.ingest import process_documents
+from nornweave.ingest.diff import Look
+from nornweave.ingest.process_documents import AHEAD, BATCH_DOCUMENTS, DOCUMENTS_A_READER, DocumentOutcome, Intake
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.sync import process_documents
-from nornweave.sync.diff import Look
-from nornweave.sync.process_documents import AHEAD, BATCH_DOCUMENTS, DOCUMENTS_A_READER, DocumentOutcome, Intake
-from nornweave.types import Document, Entry
+from nornweave.read.chunking.chunker import Chunker
 
 WAIT_S = 30.0
 

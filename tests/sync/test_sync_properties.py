@@ -15,12 +15,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from support import BROKEN, DEFECT, LOCKED, SKIPPED, MemorySource, found_by_words, memory_parts, published_texts, sync
 
-from nornweave.errors import QualityError, ReconciliationError
+from nornweave.core.errors import QualityError, ReconciliationError
+from nornweave.index.connection import connect_writer
+from nornweave.index.port import Candidate
+from nornweave.ingest.pipeline import DomainSync, run
+from nornweave.ingest.records import Progress, SyncOptions
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.store.connection import connect_writer
-from nornweave.store.port import Candidate
-from nornweave.sync.pipeline import DomainSync, run
-from nornweave.sync.records import Progress, SyncOptions
 
 PATHS = st.sampled_from([f"{letter}.txt" for letter in "abcdef"])
 WORDS = st.sampled_from(["alpha", "beta", "gamma", "delta", "größe", "日本"])
@@ -238,7 +238,7 @@ def test_touching_a_document_publishes_nothing(tmp_path: Path, source: MemorySou
 def test_a_failed_document_keeps_answering_marked_stale_until_it_is_mended(
     tmp_path: Path, source: MemorySource
 ) -> None:
-    from nornweave.store.generation import Generation
+    from nornweave.index.generation import Generation
 
     parts = memory_parts(tmp_path, source)
     sync(parts)

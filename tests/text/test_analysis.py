@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.text.analyzer import MAX_TERM_LENGTH, analyze, occurrences, query_terms
+from nornweave.core.text.analyzer import MAX_TERM_LENGTH, analyze, occurrences, query_terms
 
 
 @pytest.mark.parametrize(

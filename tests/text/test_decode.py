@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.errors import DocumentError
-from nornweave.text.decode import MAX_BYTES, check_size, decode
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.decode import MAX_BYTES, check_size, decode
 
 RUSSIAN = "Платёж отклонён банком. Повторите попытку через тридцать секунд или обратитесь в поддержку.\n" * 5
 FRENCH = "Le paiement a été refusé par la banque ; réessayez dans trente secondes, s'il vous plaît.\n" * 5

@@ -7,8 +7,8 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.settings import FieldWeights
-from nornweave.text.index_fields import (
+from nornweave.config import FieldWeights
+from nornweave.core.text.index_fields import (
     MAX_NAME_WORDS,
     MAX_VALUE_CHARACTERS,
     asked_keys,
@@ -16,7 +16,18 @@ from nornweave.text.index_fields import (
     lookup_keys,
     terms_by_field,
 )
-from nornweave.types import FIELDS, Chunk, ContentHash, Document, Domain, JsonValue, SourceId, Span, document_id, freeze
+from nornweave.core.types import (
+    FIELDS,
+    Chunk,
+    ContentHash,
+    Document,
+    Domain,
+    JsonValue,
+    SourceId,
+    Span,
+    document_id,
+    freeze,
+)
 
 
 def keys_of(path: str = "a.md", **known: JsonValue) -> set[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tokenizers_of_models import most_tokens
 
-from nornweave.text.token_bound import bound_tokens
+from nornweave.core.text.token_bound import bound_tokens
 
 ROOT = Path(__file__).parents[2]
 RANDOM = random.Random(1)
@@ -23,7 +23,7 @@ def characters(first: int, last: int, count: int) -> str:
 
 TEXTS = {
     "prose": (ROOT / "docs/recall.md").read_text("utf-8"),
-    "code": (ROOT / "nornweave/engine.py").read_text("utf-8"),
+    "code": (ROOT / "nornweave/ask/engine.py").read_text("utf-8"),
     "json": (ROOT / "api/worked.json").read_text("utf-8")[:40_000],
     "base64": base64.b64encode(BYTES).decode(),
     "base32": base64.b32encode(BYTES).decode().lower(),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nornweave.models.encoders.port import Encoder, Progress, Vectors
 
 if TYPE_CHECKING:
-    from nornweave.chunking.spans import Tokenizer
+    from nornweave.core.text.spans import Tokenizer
 
 MOST_TOGETHER = 8
 """Queries of a batch: int8 takes 6 ms for one alone; for each of 2, 4 and 8 together 3.7, 2.9 and 2.6."""

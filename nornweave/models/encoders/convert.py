@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, FastPathRefusedError, Manifest
 from nornweave.models.encoders.bert import TOKENIZER_FILE, WEIGHTS_FILE, BertFolder, bert_graph, read_bert
 from nornweave.models.encoders.openvino import OpenVinoEncoder

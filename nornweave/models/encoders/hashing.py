@@ -14,7 +14,7 @@ from nornweave.models.encoders.port import Progress, Vectors, encodable
 from nornweave.models.encoders.tokenizer import WORDS
 
 if TYPE_CHECKING:
-    from nornweave.chunking.spans import Tokenizer
+    from nornweave.core.text.spans import Tokenizer
 
 WORD = re.compile(r"\w+|[^\w\s]")
 TRIGRAM_WEIGHT = 0.3

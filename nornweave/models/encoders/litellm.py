@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.tokenizer import WORD_PIECES
 from nornweave.models.runtimes import import_litellm
 
 if TYPE_CHECKING:
-    from nornweave.chunking.spans import Tokenizer
+    from nornweave.core.text.spans import Tokenizer
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.conversion import FastPathRefusedError, converted
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import INT8, Encoder

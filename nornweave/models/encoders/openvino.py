@@ -19,7 +19,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, Manifest
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.precision import Precision

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 
 if TYPE_CHECKING:
-    from nornweave.chunking.spans import Tokenizer
+    from nornweave.core.text.spans import Tokenizer
 
 Vectors: TypeAlias = NDArray[np.float32]
 Progress: TypeAlias = Callable[[int], None]

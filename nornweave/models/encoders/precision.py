@@ -15,10 +15,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from nornweave.files.atomic_write import write_whole
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.types import digest
 from nornweave.models.encoders.port import Encoder, Vectors
 from nornweave.models.runtimes import import_openvino
-from nornweave.types import digest
 
 log = logging.getLogger(__name__)
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nornweave.errors import EncoderError
+from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.tokenizer import WORD_PIECES, ModelTokenizer
 from nornweave.models.folders import ModelFolder
 from nornweave.models.torch_models import ENCODER, load_with_torch
 
 if TYPE_CHECKING:
-    from nornweave.chunking.spans import Tokenizer
+    from nornweave.core.text.spans import Tokenizer
 
 WINDOW = 1_024
 """Texts between two reports of progress; sentence-transformers sorts them by length among themselves."""

@@ -7,8 +7,8 @@ from array import array
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from nornweave.core.types import digest
 from nornweave.models.encoders.port import encodable
-from nornweave.types import digest
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nornweave.errors import RerankerError
+from nornweave.core.errors import RerankerError
 from nornweave.models.conversion import FastPathRefusedError, Manifest
 from nornweave.models.encoders.convert import probes
 from nornweave.models.folders import ModelFolder

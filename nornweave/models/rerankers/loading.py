@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import Literal
 
-from nornweave.errors import EncoderError, RerankerError
+from nornweave.core.errors import EncoderError, RerankerError
 from nornweave.models.conversion import FastPathRefusedError, converted
 from nornweave.models.folders import ModelFolder
 from nornweave.models.rerankers.models import find

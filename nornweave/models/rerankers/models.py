@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nornweave.errors import EncoderError, RerankerError
+from nornweave.core.errors import EncoderError, RerankerError
 from nornweave.models.folders import ModelFolder, locate
 from nornweave.models.hub import fetch, has_weights
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.errors import RerankerError
+from nornweave.core.errors import RerankerError
 from nornweave.models.conversion import MODEL, TOKENIZER, Manifest
 from nornweave.models.encoders.port import encodable
 from nornweave.models.encoders.tokenizer import rust_tokenizer

@@ -10,7 +10,7 @@ from typing import Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.errors import RerankerError
+from nornweave.core.errors import RerankerError
 
 Scores: TypeAlias = NDArray[np.float32]
 

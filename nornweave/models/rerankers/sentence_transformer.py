@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from nornweave.errors import RerankerError
+from nornweave.core.errors import RerankerError
 from nornweave.models.encoders.port import encodable
 from nornweave.models.folders import ModelFolder
 from nornweave.models.rerankers.port import Batches, Scores

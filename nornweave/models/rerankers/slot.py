@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Literal
 
-from nornweave.errors import RerankerError
+from nornweave.core.errors import RerankerError
 from nornweave.models.rerankers.loading import load_reranker
 from nornweave.models.rerankers.port import Reranker
 

@@ -1,1 +1,0 @@
-"""Documents that nobody would write, through every parser: ``python -m evals.fuzz``."""

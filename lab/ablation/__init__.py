@@ -1,0 +1,1 @@
+"""What the labelled pairs lose without a part of the code, part by part: ``python -m lab.ablation``."""

@@ -1,0 +1,93 @@
+"""``make bench``: print the tables of ``docs/figures.md``, on whatever real documents are there."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lab.bench import (
+    access,
+    agents,
+    corpora,
+    encoding,
+    engines,
+    evaluating,
+    fetching,
+    fusing,
+    large,
+    pages,
+    precision,
+    ranking,
+    reading,
+    recalling,
+    stores,
+    streaming,
+    syncing,
+    travelling,
+    tuning,
+    workers,
+)
+from nornweave.models.conversion import machine_cache
+
+
+def main(
+    shared: Annotated[Path, typer.Option(help="Judged sets, if there are any.")] = Path("../shared/evals"),
+    documents: Annotated[int, typer.Option(help="Files of the installed packages to sync.")] = 600,
+    only: Annotated[
+        str,
+        typer.Option(
+            help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
+            "only if named: access, agents, engines, large, hnsw, pages, precision, remote, stores, travel, tuning, "
+            "workers."
+        ),
+    ] = "",
+    corpus: Annotated[
+        list[Path] | None, typer.Option(help="Folder or git directory that `large` reads; several may be given.")
+    ] = None,
+    url: Annotated[
+        str, typer.Option(help="Server over the example corpus that `pages` asks.")
+    ] = "http://127.0.0.1:8082",
+    keep: Annotated[Path | None, typer.Option(help="Folder for the indexes of recall and fusion, used again.")] = None,
+) -> None:
+    """Print the benchmark tables; takes about 30 minutes on two cores, a million chunks an hour more."""
+    with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as temporary:
+        folder = Path(temporary)
+        kept = keep or folder
+        usual: dict[str, Callable[[], None]] = {
+            "encoding": encoding.print_encoding,
+            "reading": lambda: reading.print_reading(shared),
+            "sync": lambda: syncing.print_syncs(shared, folder, documents),
+            "memory": lambda: syncing.print_memory(folder),
+            "fusion": lambda: fusing.print_fusion(shared, kept / "fusion"),
+            "streaming": lambda: streaming.print_streaming(kept / "streaming"),
+            "ranking": lambda: ranking.print_ranking(shared, kept / "fusion"),
+            "evaluation": lambda: evaluating.print_evaluating(shared, kept / "fusion"),
+            "recall": lambda: recalling.print_recall(kept / "recall"),
+        }
+        if_named: dict[str, Callable[[], None]] = {
+            "agents": lambda: agents.print_agents(kept / "agents"),
+            "engines": lambda: engines.print_engines(kept / "engines"),
+            "access": lambda: access.print_access(kept / "access"),
+            "precision": lambda: precision.print_precision(shared, machine_cache(folder)),
+            "tuning": lambda: tuning.print_tuning(shared, kept / "fusion"),
+            "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
+            "stores": lambda: stores.print_stores(kept / "stores"),
+            "pages": lambda: pages.print_pages(url),
+            "remote": fetching.print_fetching,
+            "travel": lambda: travelling.print_travelling(kept / "travel"),
+            "workers": workers.print_workers,
+            "large": lambda: large.print_large(kept / "large", corpus or [corpora.site_packages()]),
+        }
+        tables = {**usual, **if_named}
+        if only and only not in tables:
+            raise typer.BadParameter(f"{only!r} is not a part; parts: {', '.join(tables)}", param_hint="--only")
+        for name in [only] if only else usual:
+            tables[name]()
+
+
+if __name__ == "__main__":
+    typer.run(main)

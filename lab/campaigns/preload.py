@@ -1,0 +1,21 @@
+"""Everything that the processes of a campaign import."""
+
+# ruff: noqa: F401 - imported so that forked processes find it
+
+import dagster._core.storage.noop_compute_log_manager
+import dagster._core.storage.schedules
+import dagster._daemon.daemon
+
+import api.serving
+import evals.tuning.workspace
+import nornweave.ask.engine
+import nornweave.cli.main
+import nornweave.cli.progress
+import nornweave.cli.quality
+import nornweave.cli.report
+import nornweave.ingest.ledger
+import nornweave.ingest.wiring
+import orchestration.definitions
+import orchestration.instance
+import orchestration.runs
+import orchestration.storage

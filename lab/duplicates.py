@@ -1,0 +1,196 @@
+"""How well duplicates are merged: precision and recall on pairs that were labelled by reading.
+
+``python -m lab.duplicates`` sends the pairs of ``labelled/duplicates.jsonl`` through ``deduplicate``, two items at a
+time, and prints the table; ``--errors`` prints every pair that came out wrong as well.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from nornweave.ask.fuse.deduplication.merge import deduplicate
+from nornweave.ask.fuse.records import DedupedItems, NormalizedItems, TaggedItem
+from nornweave.ask.search.records import Citation, RecallItem
+from nornweave.core.types import ChunkId
+from nornweave.models.conversion import machine_cache
+from nornweave.models.encoders import Vectors, load_encoder
+from nornweave.models.encoders.precision import Wanted
+
+LABELLED = Path(__file__).with_name("labelled") / "duplicates.jsonl"
+MODEL = "sentence-transformers/all-MiniLM-L6-v2"
+
+Split: TypeAlias = Literal["dev", "test"]
+PairVectors: TypeAlias = "tuple[Vectors, Vectors] | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One text of a pair, and where it stands."""
+
+    text: str
+    domain: str
+    path: str
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """Two texts, and whether one reader wants to read only one of them.
+
+    Attributes:
+        note: why it is labelled as it is.
+        split: thresholds and rules are chosen on ``dev`` alone.
+    """
+
+    id: str
+    a: Side
+    b: Side
+    duplicate: bool
+    note: str
+    split: Split
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What became of a pair."""
+
+    pair: LabelledPair
+    outcome: DedupedItems
+
+    @property
+    def merged(self) -> bool:
+        """Tell whether one item is left."""
+        return len(self.outcome.items) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """How often merging was right: precision, recall and F1 in [0, 1], and the counts behind them."""
+
+    right: int
+    wrong: int
+    missed: int
+
+    @property
+    def precision(self) -> float:
+        """Of the merged pairs, those that are duplicates; 1 if nothing was merged."""
+        return self.right / (self.right + self.wrong) if self.right + self.wrong else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Of the duplicates, those that were merged; 1 if there are none."""
+        return self.right / (self.right + self.missed) if self.right + self.missed else 1.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of both."""
+        return 2 * self.right / (2 * self.right + self.wrong + self.missed) if self.right else 0.0
+
+
+def read_pairs(path: Path = LABELLED) -> tuple[LabelledPair, ...]:
+    """Read labelled pairs, in the order of the file."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return tuple(_pair(json.loads(line)) for line in lines if line.strip())
+
+
+def _pair(line: dict[str, object]) -> LabelledPair:
+    fields = {name: value for name, value in line.items() if name not in {"a", "b"}}
+    return LabelledPair(a=Side(**line["a"]), b=Side(**line["b"]), **fields)  # type: ignore[arg-type]
+
+
+def judge(pair: LabelledPair, vectors: PairVectors = None, threshold: float = 0.85) -> Judged:
+    """Send a pair through ``deduplicate``.
+
+    Args:
+        vectors: of ``a`` and ``b``; ``None`` leaves embeddings aside.
+    """
+    first, second = vectors if vectors is not None else (None, None)
+    items = (_tagged("a", pair.a, 0.9, first), _tagged("b", pair.b, 0.8, second))
+    return Judged(pair, deduplicate(NormalizedItems(items, "calibrated"), threshold))
+
+
+def measure(judged: Sequence[Judged]) -> Measured:
+    """Count what was merged rightly, wrongly and not."""
+    return Measured(
+        right=sum(one.merged and one.pair.duplicate for one in judged),
+        wrong=sum(one.merged and not one.pair.duplicate for one in judged),
+        missed=sum(one.pair.duplicate and not one.merged for one in judged),
+    )
+
+
+def embed(pairs: Sequence[LabelledPair], precision: Wanted = "auto") -> list[tuple[Vectors, Vectors]]:
+    """Embed both texts of each pair with the default model."""
+    encoder = load_encoder(MODEL, cache_dir=machine_cache(Path("var/models")), precision=precision)
+    vectors = encoder.encode([side.text for pair in pairs for side in (pair.a, pair.b)])
+    return [(vectors[place], vectors[place + 1]) for place in range(0, len(vectors), 2)]
+
+
+def _tagged(name: str, side: Side, score: float, vector: Vectors | None) -> TaggedItem:
+    citation = Citation(
+        domain_id=side.domain, source_id="labelled", source_path=side.path, timestamp=None, line_range=None,
+        char_range=(0, len(side.text)), page=None, section=None, message_ids=None, url=None, title=side.title,
+        revision=None, stale=False,
+    )  # fmt: skip
+    item = RecallItem(
+        chunk_id=ChunkId(name), content=side.text, score=score, citation=citation, sources={}, vector=vector
+    )
+    return TaggedItem(
+        item=item, source_agent=f"{side.domain}-memory", source_domain=side.domain, agent_latency_ms=1.0, score=score,
+        encoder=None if vector is None else MODEL,
+    )  # fmt: skip
+
+
+def main(
+    errors: Annotated[bool, typer.Option(help="Print the pairs that came out wrong.")] = False,
+    split: Annotated[str, typer.Option(help="Errors of this split only: dev or test.")] = "",
+) -> None:
+    """Print precision, recall and F1 of deduplication on the labelled pairs."""
+    pairs = read_pairs()
+    console = Console(width=120)
+    plain = [judge(pair) for pair in pairs]
+    embedded = [judge(pair, vectors) for pair, vectors in zip(pairs, embed(pairs), strict=True)]
+    console.print(_table({"words alone": plain, "words and vectors": embedded}))
+    if errors:
+        _print_errors(console, [one for one in embedded if split in {"", one.pair.split}])
+
+
+def _table(runs: dict[str, list[Judged]]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("")
+    for name in ("split", "pairs", "duplicates", "precision", "recall", "F1", "wrong", "missed"):
+        table.add_column(name, justify="right")
+    for name, judged in runs.items():
+        for split in ("dev", "test"):
+            part = [one for one in judged if one.pair.split == split]
+            found = measure(part)
+            figures = [f"{value:.3f}" for value in (found.precision, found.recall, found.f1)]
+            duplicates = sum(one.pair.duplicate for one in part)
+            table.add_row(name, split, f"{len(part)}", f"{duplicates}", *figures, f"{found.wrong}", f"{found.missed}")
+    return table
+
+
+def _print_errors(console: Console, judged: Sequence[Judged]) -> None:
+    for one in judged:
+        if one.merged == one.pair.duplicate:
+            continue
+        merge = (
+            f", merged as {one.outcome.merges[0].reason} {one.outcome.merges[0].similarity:.2f}" if one.merged else ""
+        )
+        wanted = "duplicate" if one.pair.duplicate else "no duplicate"
+        console.print(Text(f"\n{one.pair.id} ({one.pair.split}): {wanted}{merge}: {one.pair.note}", style="bold"))
+        console.print(Text(one.pair.a.text))
+        console.print(Text("— — —", style="dim"))
+        console.print(Text(one.pair.b.text))
+
+
+if __name__ == "__main__":
+    typer.run(main)

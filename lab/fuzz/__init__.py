@@ -1,0 +1,1 @@
+"""Documents that nobody would write, through every parser: ``python -m lab.fuzz``."""

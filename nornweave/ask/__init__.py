@@ -1,0 +1,1 @@
+"""The path of a question, in its order: route, search, fuse, answer, views."""

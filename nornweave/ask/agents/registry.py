@@ -1,0 +1,191 @@
+"""The registry: one SQLite file that all serving processes share, kept over restarts, of a bounded size."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from nornweave.ask.agents.records import Registration, RemoteState
+from nornweave.core.errors import ConflictingAgentError, StoreError
+from nornweave.core.types import Domain, JsonValue, freeze
+
+FILE = "agents.sqlite"
+PATIENCE_S = 5.0
+# An agent whose lease ran out is shown, and its silence is a coverage gap, for a day.
+REMEMBERED_S = 86_400.0
+MOST_REGISTRATIONS = 256
+_VERSION = 1
+_TABLE = """
+create table if not exists registrations (
+  agent_id text not null,
+  url text not null,
+  domain_id text not null,
+  capabilities text not null,
+  state text not null,
+  registered_at real not null,
+  seen_at real not null,
+  expires_at real not null,
+  primary key (agent_id, url)
+) without rowid
+"""
+_PUT = """
+insert into registrations (agent_id, url, domain_id, capabilities, state, registered_at, seen_at, expires_at)
+values (:agent_id, :url, :domain_id, :capabilities, :state, :now, :now, :expires_at)
+on conflict (agent_id, url) do update
+set domain_id = excluded.domain_id, capabilities = excluded.capabilities, state = excluded.state,
+    seen_at = excluded.seen_at, expires_at = excluded.expires_at
+"""
+_BEAT = """
+update registrations
+set seen_at = :now, expires_at = :expires_at, state = coalesce(:state, state)
+where agent_id = :agent_id and (:url is null or url = :url)
+"""
+_REMOVE = "delete from registrations where agent_id = :agent_id and (:url is null or url = :url)"
+_FORGET = "delete from registrations where expires_at < :before"
+_OTHER_DOMAIN = """
+select domain_id
+from registrations
+where agent_id = :agent_id and domain_id <> :domain_id and url <> :url and expires_at > :now
+"""
+_COUNT = "select count(*) from registrations where not (agent_id = :agent_id and url = :url)"
+_ALL = "select * from registrations order by domain_id, agent_id, url"
+
+
+class Registry:
+    """Who has joined; every method may be called from any thread, in any number of processes."""
+
+    def __init__(self, folder: Path, lease_s: float, now: Callable[[], float] = time.time) -> None:
+        """Store where it is kept; the file is made with the first registration.
+
+        Args:
+            folder: of the file.
+            lease_s: how long somebody is asked who says nothing.
+            now: the clock, seconds since 1970: processes share it, and a lease outlives them.
+        """
+        self._file = folder / FILE
+        self.lease_s = lease_s
+        self._now = now
+
+    def register(
+        self,
+        agent_id: str,
+        domain: Domain,
+        url: str,
+        capabilities: Mapping[str, JsonValue],
+        state: RemoteState = RemoteState.READY,
+    ) -> bool:
+        """Note that an agent is at an address; return whether it was not known there.
+
+        Raises:
+            ConflictingAgentError: the name is another domain's, or no more agents are taken.
+            StoreError: it cannot be stored now.
+        """
+        now = self._now()
+        values = {
+            "agent_id": agent_id,
+            "url": url,
+            "domain_id": domain.value,
+            "capabilities": json.dumps(dict(capabilities)),
+            "state": state.value,
+            "now": now,
+            "expires_at": now + self.lease_s,
+        }
+        with self._transaction() as connection:
+            connection.execute(_FORGET, {"before": now - REMEMBERED_S})
+            self._check_room(connection, values)
+            known = connection.execute(
+                "select 1 from registrations where agent_id = :agent_id and url = :url", values
+            ).fetchone()
+            connection.execute(_PUT, values)
+        return known is None
+
+    def beat(self, agent_id: str, url: str | None = None, state: RemoteState | None = None) -> int:
+        """Renew the lease of an agent, at one address or at all of them; return at how many it is known."""
+        now = self._now()
+        values = {"agent_id": agent_id, "url": url, "state": state.value if state else None}
+        with self._transaction() as connection:
+            return connection.execute(_BEAT, {**values, "now": now, "expires_at": now + self.lease_s}).rowcount
+
+    def remove(self, agent_id: str, url: str | None = None) -> int:
+        """Forget an agent, at one address or at all of them; return how many that were."""
+        with self._transaction() as connection:
+            return connection.execute(_REMOVE, {"agent_id": agent_id, "url": url}).rowcount
+
+    def registrations(self) -> tuple[Registration, ...]:
+        """Return who has joined, by domain, name and address; those that were silent for long are left out.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        if not self._file.exists():
+            return ()
+        oldest = self._now() - REMEMBERED_S
+        with self._opened() as connection:
+            rows = connection.execute(_ALL).fetchall()
+        try:
+            return tuple(_registration(row) for row in rows if row["expires_at"] > oldest)
+        except (ValueError, TypeError) as error:
+            message = f"{self._file}: is damaged ({error}); move it away: agents register again by themselves"
+            raise StoreError(message) from error
+
+    def _check_room(self, connection: sqlite3.Connection, values: Mapping[str, object]) -> None:
+        other = connection.execute(_OTHER_DOMAIN, values).fetchone()
+        if other:
+            found = f"agent {values['agent_id']!r} is registered for {other['domain_id']!r} at another address"
+            raise ConflictingAgentError(f"{found}; choose another agent_id, or remove it there first")
+        if connection.execute(_COUNT, values).fetchone()[0] >= MOST_REGISTRATIONS:
+            connection.execute("delete from registrations where expires_at < :now", values)
+        if connection.execute(_COUNT, values).fetchone()[0] >= MOST_REGISTRATIONS:
+            raise ConflictingAgentError(f"{MOST_REGISTRATIONS} addresses are registered; no more are taken")
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._opened() as connection:
+            connection.execute("begin immediate")
+            try:
+                yield connection
+                connection.execute("commit")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("rollback")
+                raise
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._file, timeout=PATIENCE_S, isolation_level=None)) as connection:
+                connection.row_factory = sqlite3.Row
+                self._make(connection)
+                yield connection
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{self._file}: the registry of agents cannot be used now: {error}") from error
+
+    def _make(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("pragma user_version").fetchone()[0]
+        if version == 0:
+            connection.execute(_TABLE)
+            connection.execute(f"pragma user_version = {_VERSION}")
+        elif version != _VERSION:
+            found = f"is of version {version}, this program writes version {_VERSION}"
+            raise StoreError(f"{self._file} {found}; move it away: agents register again by themselves")
+
+
+def _registration(row: sqlite3.Row) -> Registration:
+    capabilities = json.loads(row["capabilities"])
+    if not isinstance(capabilities, dict):
+        raise TypeError("capabilities are not a mapping")
+    return Registration(
+        agent_id=row["agent_id"],
+        domain=Domain(row["domain_id"]),
+        url=row["url"],
+        capabilities=freeze(capabilities),
+        state=RemoteState(row["state"]),
+        registered_at=row["registered_at"],
+        seen_at=row["seen_at"],
+        expires_at=row["expires_at"],
+    )

@@ -1,0 +1,197 @@
+"""The context budget: what of a ranking is handed over.
+
+``min_score → diversity → top_k → max_tokens``. Items leave in the order in which they were selected, which is the order
+of the ranking unless diversity moves another domain's item up. Tokens are those of the items' contents; citations and
+headers around them come on top.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from heapq import heapify, heappop, heappush
+
+from nornweave.ask.answer.snippet import MARK, fair_share, shorten
+from nornweave.ask.fuse.records import RankedItem
+from nornweave.core.text.analyzer import query_terms
+from nornweave.core.types import Domain
+
+# A common estimate for English text.
+CHARACTERS_PER_TOKEN = 4
+# A shorter part of an item is of no use to a reader.
+USEFUL_TOKENS = 40
+# A paragraph: rather fewer items than shares below this, as long as two items fit.
+SHARE_AT_LEAST = 160
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budgeted:
+    """What stays of a ranking.
+
+    Attributes:
+        items: in reading order, ``content`` set, ``shortened`` where it is not the whole.
+        below_min_score: items that were dropped for their score.
+        estimated_tokens: of all contents; at most ``max_tokens``.
+    """
+
+    items: tuple[RankedItem, ...]
+    below_min_score: int
+    estimated_tokens: int
+
+
+def estimate_tokens(text: str) -> int:
+    """Estimate the tokens of a text: a quarter of its characters, rounded up."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+def fit(
+    items: Sequence[RankedItem],
+    query: str,
+    *,
+    top_k: int,
+    max_tokens: int | None,
+    min_score: float | None,
+    diversity: float | None,
+) -> Budgeted:
+    """Cut a ranking to what was asked for.
+
+    Args:
+        items: ranked, best first; their order settles ties.
+        query: what long items are shortened towards.
+        top_k: at most so many items, ≥ 1. An item that only a lost conflict keeps out is among them, at its place.
+        max_tokens: never exceeded; long items are shortened to fair shares; what does not fit even so is passed over,
+            and later items may still fit. ``None``: everything whole.
+        min_score: items below it are dropped, in [0, 1].
+        diversity: see ``diversified``; with more than 0, two domains are among the items whenever two are among the
+            candidates, ``top_k`` is at least 2 and both fit ``max_tokens``.
+    """
+    good = [item for item in items if min_score is None or item.score >= min_score]
+    chosen = _with_demoted(diversified(good, top_k, diversity) if diversity else good[:top_k], good)
+    order = _two_domains_first(chosen) if diversity else list(range(len(chosen)))
+    contents = _within(chosen, order, query, max_tokens)
+    shown = tuple(_with_content(item, contents[place]) for place, item in enumerate(chosen) if place in contents)
+    return Budgeted(
+        items=shown,
+        below_min_score=len(items) - len(good),
+        estimated_tokens=sum(estimate_tokens(item.content) for item in shown),
+    )
+
+
+def diversified(items: Sequence[RankedItem], top_k: int, diversity: float) -> list[RankedItem]:
+    """Select items one by one so that more than one domain has its say.
+
+    The next is the item with the largest ``(1 − d) · score / best score + d / (1 + items of its domain so far)``, the
+    earlier one on a tie; the first is therefore the first of the ranking, and within a domain the order stays. If all
+    that are selected are of one domain, the last gives way to the best item of another.
+
+    Args:
+        items: ranked, best first.
+        top_k: how many to select.
+        diversity: ``d`` in [0, 1]: 0 asks for scores alone, 1 takes the domains in turn; 0.2 is a usual value.
+
+    Source: maximal marginal relevance (Carbonell & Goldstein, SIGIR 1998) with the domain as what items have in common.
+    """
+    best = max((item.score for item in items), default=0.0)
+    queues: dict[str, list[int]] = {}
+    for place in range(len(items) - 1, -1, -1):  # backwards: the next of a domain is the last of its queue
+        queues.setdefault(items[place].tagged.source_domain, []).append(place)
+
+    def offer(domain: str, taken: int) -> tuple[float, int, str, int]:
+        place = queues[domain].pop()
+        relative = items[place].score / best if best > 0 else 0.0
+        return -((1 - diversity) * relative + diversity / (1 + taken)), place, domain, taken
+
+    offers = [offer(domain, 0) for domain in queues]
+    heapify(offers)
+    selected: list[int] = []
+    while offers and len(selected) < top_k:
+        _, place, domain, taken = heappop(offers)
+        selected.append(place)
+        if queues[domain]:
+            heappush(offers, offer(domain, taken + 1))
+    domains = {items[place].tagged.source_domain for place in selected}
+    others = [place for _, place, domain, _ in offers if domain not in domains]
+    if len(selected) > 1 and len(domains) == 1 and others:
+        selected[-1] = min(others)
+    return [items[place] for place in selected]
+
+
+def _with_demoted(chosen: Sequence[RankedItem], items: Sequence[RankedItem]) -> Sequence[RankedItem]:
+    """Put items back that only their demotion keeps out, in place of the last that are in no conflict.
+
+    A demotion orders, it does not hide: the reader sees the conflict that it comes from.
+    """
+    here = {item.tagged.item.chunk_id for item in chosen}
+    undemoted = sorted(items, key=lambda item: -(item.score + item.penalty))[: len(chosen)]
+    missing = [item for item in undemoted if item.penalty and item.tagged.item.chunk_id not in here]
+    leaving = [place for place, item in enumerate(chosen) if item.conflict is None][-len(missing) :] if missing else []
+    staying = [item for place, item in enumerate(chosen) if place not in leaving]
+    return [*staying, *sorted(missing[: len(leaving)], key=lambda item: -item.score)]
+
+
+def _two_domains_first(items: Sequence[RankedItem]) -> list[int]:
+    """Return the places in the order in which tokens are given out: a second domain's best before the first's rest."""
+    second = next(
+        (place for place, item in enumerate(items) if item.tagged.source_domain != items[0].tagged.source_domain), 0
+    )
+    return sorted(range(len(items)), key=lambda place: (place not in {0, second}, place))
+
+
+def _within(items: Sequence[RankedItem], order: Sequence[int], query: str, max_tokens: int | None) -> dict[int, str]:
+    """Return the content of each item that stays, by its place."""
+    contents = {place: items[place].tagged.item.content for place in order}
+    sizes = {place: estimate_tokens(content) for place, content in contents.items()}
+    if max_tokens is None or sum(sizes.values()) <= max_tokens:
+        return contents
+    terms = query_terms(query)
+    fitting = _shared_out(items, order, sizes, terms, max_tokens)
+    left = max_tokens - sum(estimate_tokens(content) for content in fitting.values())
+    if fitting and len(fitting) < len(order) and left >= USEFUL_TOKENS:
+        # Some items could not use their shares: share out once more without those.
+        fitting = _shared_out(items, [place for place in order if place in fitting], sizes, terms, max_tokens)
+    return fitting
+
+
+def _shared_out(
+    items: Sequence[RankedItem], order: Sequence[int], sizes: Mapping[int, int], terms: Sequence[str], max_tokens: int
+) -> dict[int, str]:
+    fitting: dict[int, str] = {}
+    left = max_tokens
+    for number, place in enumerate(order):
+        share = _share([sizes[waiting] for waiting in order[number:]], left)
+        content = _part(items[place], terms, share, useful=USEFUL_TOKENS if fitting else 1)
+        if content is None and sizes[place] <= left:  # all or nothing: better the better one than those who wait
+            content = items[place].tagged.item.content
+        if content is not None:
+            fitting[place] = content
+            left -= estimate_tokens(content)
+    return fitting
+
+
+def _share(waiting: Sequence[int], left: int) -> int:
+    """Return how many tokens the first of those who wait may have.
+
+    What max-min fairness gives it, but a paragraph at least; so that a second item still fits, that paragraph is not
+    more than half of what is left, unless the half would be too little to be of use.
+    """
+    if len(waiting) == 1:
+        return left
+    paragraph = min(SHARE_AT_LEAST, max(left // 2, USEFUL_TOKENS))
+    return min(left, max(fair_share(waiting, left), paragraph))
+
+
+def _part(item: RankedItem, terms: Sequence[str], tokens: int, *, useful: int) -> str | None:
+    """Return what of an item fits, or ``None`` if that is of no use."""
+    content = item.tagged.item.content
+    if estimate_tokens(content) <= tokens:
+        return content
+    if tokens < useful:
+        return None
+    is_code = item.tagged.source_domain == Domain.CODE
+    part = shorten(content, terms, tokens * CHARACTERS_PER_TOKEN, is_code=is_code)
+    # Of encoded data or a table of figures hardly a word fits: that is no part worth a place.
+    return part if estimate_tokens(part.replace(MARK, "").strip()) > min(useful, tokens) // 2 else None
+
+
+def _with_content(item: RankedItem, content: str) -> RankedItem:
+    return replace(item, content=content, shortened=content != item.tagged.item.content)

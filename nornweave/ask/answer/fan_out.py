@@ -1,0 +1,160 @@
+"""Ask several domains at once, with one deadline: a slow or failing domain costs the others nothing."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Hashable, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from contextvars import copy_context
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from nornweave.ask.fuse.records import CoverageGap
+from nornweave.ask.route.router import choose_domains, domain_signals, split_clauses
+from nornweave.ask.search.query import MAX_TOP_K, read_query
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import Filters, RecallItem, RecallResponse
+from nornweave.core.errors import NornWeaveError, QueryError
+from nornweave.core.types import Domain
+from nornweave.index.conditions import Condition
+
+log = logging.getLogger(__name__)
+
+# Late answers are given this much beyond the deadline to hand over what they have.
+GRACE_S = 0.02
+# Each domain is asked for more items than are wanted: deduplication removes some and ranking moves others up. Up to ten
+# wanted items the candidates are the same ones, so that the first five are the first five of ten.
+SPARE_ITEMS = 5
+USUAL_TOP_K = 10
+
+
+class Recaller(Protocol):
+    """What can be asked: an agent of this process or of another machine."""
+
+    @property
+    def agent_id(self) -> str:
+        """The name that answers and coverage gaps carry."""
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that it answers for."""
+
+    def recall(self, question: Question) -> RecallResponse:
+        """Answer a question from this domain alone."""
+
+    def conditions(self, filters: Filters) -> tuple[Condition, ...]:
+        """Read filters of the domain; raises ``QueryError``."""
+
+
+A = TypeVar("A", bound=Recaller)
+K = TypeVar("K", bound=Hashable)
+
+
+def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: int = len(Domain)) -> dict[Domain, A]:
+    """Choose which agents to ask: those of the domains named, else of those that the words do not rule out.
+
+    Raises:
+        QueryError: a domain is not served, a filter is wrong, or one is set on a domain that is not asked and would be
+            lost.
+    """
+    for domain in question.domains or ():
+        if domain not in agents:
+            raise QueryError("domains", f"{domain.value!r} is not served; there are: {', '.join(agents)}")
+    allowed = question.domains or tuple(agents)
+    # A filter names its domain: whoever sets one wants that domain asked, whatever the words say.
+    chosen = question.domains or {
+        *choose_domains(domain_signals(question.text), allowed, max_sources),
+        *(set(question.filters) & set(allowed)),
+    }
+    for domain in question.filters:
+        if domain not in chosen:
+            names = ", ".join(agent for agent in agents if agent in chosen)
+            raise QueryError(f"filters.{domain.value}", f"the domain is not asked; asked are: {names}")
+        agents[domain].conditions(question.filters[domain])
+    return {domain: agent for domain, agent in agents.items() if domain in chosen}
+
+
+def recall_everywhere(
+    question: Question, agents: Mapping[K, Recaller], executors: Mapping[K, Executor]
+) -> tuple[dict[K, RecallResponse], tuple[CoverageGap, ...]]:
+    """Ask every agent at once.
+
+    Args:
+        question: what is asked.
+        agents: which are asked, by domain where each domain has one.
+        executors: where each agent works: one that hangs fills its own threads, not those of the others.
+
+    Returns:
+        The answers, in the order of the agents, and who gave none.
+
+    Raises:
+        QueryError: an agent refuses the query or its filters.
+    """
+    clauses = split_clauses(question.text)
+    read_query(question.text)  # remembered; otherwise every domain would read it, all at the same time
+    futures = {
+        # In a copy of the context: what is logged in another thread is still of this request.
+        key: executors[key].submit(copy_context().run, _recall, question, clauses, agent)
+        for key, agent in agents.items()
+    }
+    wait(futures.values(), question.deadline.left_s + GRACE_S if question.deadline else None)
+    responses: dict[K, RecallResponse] = {}
+    gaps: list[CoverageGap] = []
+    for key, future in futures.items():
+        outcome = _outcome(future, question)
+        if isinstance(outcome, RecallResponse):
+            responses[key] = outcome
+        else:
+            gaps.append(CoverageGap(agents[key].domain.value, agents[key].agent_id, outcome))
+    return responses, tuple(gaps)
+
+
+def merge_items(rankings: Sequence[Sequence[RecallItem]], top_k: int) -> tuple[RecallItem, ...]:
+    """Merge rankings by their calibrated scores; ties go by the order of the rankings; a chunk keeps its best score.
+
+    Every ranking keeps its own order, so that the first five are the first five of ten.
+    """
+    best: dict[str, RecallItem] = {}
+    for item in (item for ranking in rankings for item in ranking):
+        known = best.get(item.chunk_id)
+        if known is None or item.score > known.score:
+            best[item.chunk_id] = item
+    return tuple(sorted(best.values(), key=lambda item: -item.score)[:top_k])
+
+
+def _recall(question: Question, clauses: Sequence[str], agent: Recaller) -> RecallResponse:
+    """Ask one agent for the whole question, and for each of its clauses while there is time."""
+    widened = replace(question, top_k=min(max(question.top_k, USUAL_TOP_K) + SPARE_ITEMS, MAX_TOP_K))
+    whole = agent.recall(widened)
+    if len(clauses) < 2:
+        return whole
+    responses, late = [whole], []
+    for clause in clauses:
+        if question.deadline and not question.deadline.left_ms:  # what has arrived is worth more than one more clause
+            late.append(f"no time left to ask for {clause!r} alone")
+        else:
+            responses.append(agent.recall(replace(widened, text=clause)))
+    return replace(
+        whole,
+        items=merge_items([response.items for response in responses], widened.top_k),
+        notices=(*dict.fromkeys(notice for response in responses for notice in response.notices), *late),
+    )
+
+
+def _outcome(future: Future[RecallResponse], question: Question) -> RecallResponse | str:
+    """Return the answer, or why there is none."""
+    timeout = f"timeout after {question.deadline.timeout_ms}ms" if question.deadline else "no answer"
+    if not future.done():
+        future.cancel()
+        return timeout
+    error = future.exception()
+    if isinstance(error, QueryError):
+        raise error
+    if isinstance(error, NornWeaveError):
+        return str(error)
+    if error is not None:
+        log.error("an agent failed unexpectedly", exc_info=error)
+        return f"failed unexpectedly ({type(error).__name__}); the log says where"
+    response = future.result()
+    late = not response.items and set(response.retrieval.values()) == {"timeout"}
+    return timeout if late else response

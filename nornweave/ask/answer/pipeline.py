@@ -1,0 +1,170 @@
+"""The path of a question: choose agents → recall in every domain at once → fuse → fit the budget → synthesise.
+
+``answer`` is the recipe. ``answer_from`` is its second half, for answers that agents have given already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import replace
+
+from nornweave.ask.answer.context_budget import fit
+from nornweave.ask.answer.fan_out import K, Recaller, choose_agents, recall_everywhere
+from nornweave.ask.answer.joined import JoinedAgents
+from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
+from nornweave.ask.fuse.pipeline import Stopwatch, fuse
+from nornweave.ask.fuse.records import Answer, ConflictRecord, CoverageGap, RankedItem, Recalled, Synthesis
+from nornweave.ask.route.router import combine_signals, domain_signals
+from nornweave.ask.search.query import check_query
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import RecallResponse
+from nornweave.config.fusion import FusionSettings
+from nornweave.core.types import Domain
+from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins
+
+
+def answer(
+    question: Question,
+    agents: Mapping[Domain, Recaller],
+    executors: Mapping[Domain, Executor],
+    settings: FusionSettings,
+    synthesizer: Synthesizer | None = None,
+    origins: Origins = NO_ORIGINS,
+    joined: JoinedAgents | None = None,
+) -> Answer:
+    """Answer a question from everything that can be asked.
+
+    Args:
+        question: what is asked.
+        agents: those that can be asked.
+        executors: where each domain's agent works.
+        settings: of fusion.
+        synthesizer: writes the answer where one is asked for.
+        origins: who wrote lines that contradict each other.
+        joined: agents on other machines that may be asked for the viewer, and where they work.
+
+    Returns:
+        The answer; a domain that could not be searched is a coverage gap.
+
+    Raises:
+        QueryError: the question asks for something that cannot be; nothing is searched then.
+    """
+    clock = Stopwatch()
+    check_query(question.text, question.top_k)
+    if question.synthesize and synthesizer:
+        synthesizer.prepare()  # loading takes seconds the first time; the domains are asked meanwhile
+    chosen = choose_agents(question, joined.with_own(agents) if joined else agents, settings.fusion_max_sources)
+    asked, working = joined.beside(chosen, executors) if joined else (dict(chosen), dict(executors))
+    responses, gaps = clock.time("recall", lambda: recall_everywhere(question, asked, working))
+    recalled = to_recalled(question, asked, responses, gaps)
+    return answer_from(question, recalled, settings, synthesizer, origins, clock)
+
+
+def answer_from(
+    question: Question,
+    recalled: Recalled,
+    settings: FusionSettings,
+    synthesizer: Synthesizer | None = None,
+    origins: Origins = NO_ORIGINS,
+    clock: Stopwatch | None = None,
+) -> Answer:
+    """Make one answer out of what agents answered; nothing is searched.
+
+    Args:
+        question: that the agents answered.
+        recalled: their answers.
+        settings: of fusion.
+        synthesizer: writes the answer where one is asked for.
+        origins: who wrote lines that contradict each other.
+        clock: has run since the question came; a new one unless given.
+    """
+    clock = clock or Stopwatch()
+    fused = fuse(question, recalled, settings, origins=origins, clock=clock)
+    fitted = clock.time(
+        "budget",
+        lambda: fit(
+            fused.items,
+            question.text,
+            top_k=question.top_k,
+            max_tokens=question.max_tokens,
+            min_score=question.min_score,
+            diversity=question.diversity,
+        ),
+    )
+    items, conflicts = shown_conflicts(fitted.items, fused.conflicts)
+    synthesis = _synthesise(question, items, conflicts, recalled.coverage_gaps, synthesizer)
+    return Answer(
+        question=question,
+        recalled=recalled,
+        items=items,
+        conflicts=conflicts,
+        merges=fused.merges,
+        normalization=fused.normalization,
+        synthesis=synthesis,
+        total_items=fused.total_items,
+        deduplicated_items=fused.deduplicated_items,
+        estimated_tokens=fitted.estimated_tokens,
+        stage_latency_ms=clock.milliseconds,
+        total_latency_ms=clock.total_ms,
+    )
+
+
+def to_recalled(
+    question: Question,
+    agents: Mapping[K, Recaller],
+    responses: Mapping[K, RecallResponse],
+    gaps: tuple[CoverageGap, ...] = (),
+) -> Recalled:
+    """Put together what agents answered, with how strongly the question is about each domain.
+
+    The signal of a domain is what the question's words say of it and how well the domain answered, where its scores
+    say that: those of agents that are not calibrated compare with nobody's.
+    """
+    evidence: dict[Domain, float] = {}
+    for key, response in responses.items():
+        if response.items and (response.calibrated or isinstance(key, Domain)):
+            domain = Domain(response.domain_id)
+            score = min(max(response.items[0].score, 0.0), 1.0)
+            evidence[domain] = max(evidence.get(domain, 0.0), score)
+    asked: dict[str, str] = {}
+    for agent in agents.values():
+        asked.setdefault(agent.domain.value, agent.agent_id)
+    signals = combine_signals(domain_signals(question.text), evidence)
+    return Recalled(
+        asked=asked,
+        responses=tuple(responses.values()),
+        coverage_gaps=gaps,
+        domain_signals={domain.value: signal for domain, signal in signals.items()},
+    )
+
+
+def shown_conflicts(
+    items: Sequence[RankedItem], conflicts: Sequence[ConflictRecord]
+) -> tuple[tuple[RankedItem, ...], tuple[ConflictRecord, ...]]:
+    """Leave out conflicts of which no side is shown; return the items with the new places, and the conflicts left."""
+    chunks = {ranked.tagged.item.chunk_id for ranked in items}
+    shown = [place for place, conflict in enumerate(conflicts) if chunks.intersection(conflict.items)]
+    places = {before: after for after, before in enumerate(shown)}
+    placed = (
+        ranked if ranked.conflict is None else replace(ranked, conflict=places[ranked.conflict]) for ranked in items
+    )
+    return tuple(placed), tuple(conflicts[place] for place in shown)
+
+
+def _synthesise(
+    question: Question,
+    items: Sequence[RankedItem],
+    conflicts: Sequence[ConflictRecord],
+    gaps: Sequence[CoverageGap],
+    synthesizer: Synthesizer | None,
+) -> Synthesis | None:
+    """Let a model write an answer if the question asks for one; if there is none, say why."""
+    if not question.synthesize:
+        return None
+    if synthesizer is None:
+        return Synthesis(text=None, reason="no model is configured")
+    if not items:
+        return Synthesis(text=None, reason="nothing was found to write about")
+    timeout_ms = question.deadline.left_ms if question.deadline else None
+    return synthesizer.synthesize(question.text, items, conflicts, gaps, timeout_ms=timeout_ms)

@@ -1,0 +1,316 @@
+"""Long text → the part of it that answers, with every cut marked ``[…]``.
+
+Text is cut between *units*: sentences, list items and table rows of prose, lines of code. ``shorten`` keeps the units
+that the query is about, ``cut`` the first ones. A unit is divided only if it alone is longer than the room, and then
+between words.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from nornweave.core.text.analyzer import FUNCTION_TERMS, sequence
+
+MARK = "[…]"
+# A mark and the blanks or line breaks on both its sides.
+MARK_ROOM = len(MARK) + 2
+# What follows after this many characters is taken for cut: no chunk of ours is as long, a stranger's may be a book.
+CONSIDERED_CHARACTERS = 50_000
+# Pieces of a sentence (a transcript without full stops) or line (minified code) that is longer than the room.
+WINDOW_CHARACTERS = 240
+# What a unit gains from a relevant neighbour, and a line of code from a relevant line of its block: it makes that
+# readable.
+NEIGHBOUR_SHARE = 0.25
+BLOCK_SHARE = 0.5
+# The first sentence says what the rest is about, the first lines of code are its signature; more than this part of the
+# room they have to earn.
+OPENING_SHARE = {False: 0.34, True: 0.5}
+# A line that breaks before this column was not broken for want of room.
+WRAP_COLUMN = 40
+
+Unit = tuple[int, int]
+
+_SENTENCE_END = re.compile(r"[.!?…][\"')\]»”’*_`]{0,3}+\s++(?![a-z])|[。！？][\"')\]」』”’]{0,2}+\s*+")
+_NO_END = re.compile(
+    r"(?:\b(?:e\.g|i\.e|vs|cf|resp|approx|ca|Dr|Mr|Mrs|Ms|No|Nr|Fig|Eq|Sec|Vol|pp?|[A-Z])|^\s*\d+)$", re.M
+)
+_LINE_END = re.compile(r"\n(?:[^\S\n]*+\n)*+")
+_STRUCTURE = re.compile(
+    r"\s*+(?:[-*+•]\s|#{1,6}\s|\.\.\s|\d{1,3}[.)]\s|\[[\d\s]|[|><]|```|~~~|===|[^\W\d][\w.'-]*+(?: [\w.'-]++){0,2}:\s)"
+)
+_SPACE = re.compile(r"\s+")
+# Scripts that are written without blanks between words (Han, Kana).
+_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+# What may stand above a signature: decorators, attributes, comments.
+_ABOVE_SIGNATURE = re.compile(r"\s*+(?:@|#|//|/\*|\*|--|\[|$)")
+ABOVE_LINES = 60
+SIGNATURE_LINES = 8
+
+
+def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_code: bool) -> str:
+    """Keep the most relevant units of a text that is too long.
+
+    A unit counts ``Σ ln(1 + units / units with the term)`` over the query's terms in it, so that what is rare in this
+    text tells most; a quarter of its best neighbour's count comes on top, and for a line of code half of the best count
+    in the block that it opens. The first sentence (the signature of code) stays as context. What room is left goes to
+    units that touch those, the earliest first.
+
+    Args:
+        text: what is too long.
+        query_terms: as ``analysis.query_terms`` gives them; function words are passed over.
+        max_characters: never exceeded.
+        is_code: units are lines, and a mark stands on a line of its own.
+
+    Returns:
+        ``text`` itself if it fits; otherwise whole units in their order, each gap marked once. The mark alone, or
+        nothing, where not even one word fits.
+    """
+    if len(text) <= max_characters:
+        return text
+    units = _units(text[:CONSIDERED_CHARACTERS], max_characters - 2 * MARK_ROOM, is_code=is_code)
+    if len(text) > CONSIDERED_CHARACTERS:
+        units.pop()  # whatever it is, it may end anywhere
+    if not units:
+        return _only_mark(max_characters)
+    wanted, others = _by_relevance(text, units, query_terms, max_characters, is_code=is_code)
+    kept = _fitting(text, units, wanted, others, max_characters)
+    return _assembled(text, [units[place] for place in kept]) if kept else _only_mark(max_characters)
+
+
+def cut(text: str, max_characters: int, *, is_code: bool) -> str:
+    """Keep the beginning of a text that is too long, up to the end of a unit, and mark the cut.
+
+    Where the last whole units fill less than half of what there is room for, the next one is cut between words.
+
+    Returns:
+        ``text`` itself if it fits; never more than ``max_characters``. The mark alone, or nothing, where not even one
+        word fits.
+    """
+    if len(text) <= max_characters:
+        return text
+    room = max_characters - MARK_ROOM
+    # What is longer than half the room is divided: better an end between words than nearly nothing.
+    units = _units(text[: max_characters + WINDOW_CHARACTERS], room // 2, is_code=is_code)
+    end = max((end for start, end in units[:-1] if len(text[:end].rstrip()) <= room), default=0)
+    kept = text[:end].rstrip()
+    if kept.endswith(MARK):  # of an earlier cut, in the same place
+        return kept
+    return _assembled(text, [(0, end)]) if kept else _only_mark(max_characters)
+
+
+def fair_share(sizes: Sequence[int], total: int) -> int:
+    """Return the largest share with which everybody gets at most that and all together at most ``total``.
+
+    Who needs less than the share leaves the rest to the others (max-min fairness); with room for all it is the largest
+    size.
+    """
+    left = total
+    for place, size in enumerate(sorted(sizes)):
+        share = left // (len(sizes) - place)
+        if size > share:
+            return max(0, share)
+        left -= size
+    return max(sizes, default=0)
+
+
+def _only_mark(max_characters: int) -> str:
+    return MARK if max_characters >= len(MARK) else ""
+
+
+def _units(text: str, room: int, *, is_code: bool) -> list[Unit]:
+    """Tile a text with units; blank space belongs to the unit before it, indentation to the one after."""
+    ends = _line_ends(text) if is_code else _sentence_ends(text)
+    units = [unit for unit in pairwise([0, *ends, len(text)]) if unit[0] < unit[1]]
+    if all(end - start <= room for start, end in units):
+        return units
+    return [piece for start, end in units for piece in _divided(text, start, end, room)]
+
+
+def _line_ends(text: str) -> list[int]:
+    return [match.end() for match in _LINE_END.finditer(text)]
+
+
+def _sentence_ends(text: str) -> list[int]:
+    found = {match.end() for match in _LINE_END.finditer(text) if _line_ends_unit(text, match)}
+    for match in _SENTENCE_END.finditer(text):
+        if not _NO_END.search(text, max(0, match.start() - 8), match.start()):
+            found.add(text.rfind("\n", match.start(), match.end()) + 1 or match.end())
+    return sorted(found)
+
+
+def _line_ends_unit(text: str, line_end: re.Match[str]) -> bool:
+    """Tell the end of a paragraph, heading, list item, row or message from a sentence that runs on."""
+    at = line_end.start()
+    return (
+        line_end.end() - at > 1
+        or at - (text.rfind("\n", 0, at) + 1) < WRAP_COLUMN
+        or text[at - 1] in ":;|"
+        or _STRUCTURE.match(text, line_end.end()) is not None
+    )
+
+
+def _divided(text: str, start: int, end: int, room: int) -> Iterator[Unit]:
+    """Divide a unit that is longer than the room at its lines; what is still longer at sentences, at last at words."""
+    if end - start <= room:
+        yield start, end
+        return
+    unit = text[start:end]
+    for ends in (_line_ends(unit), _sentence_ends(unit)):
+        if any(one < len(unit) for one in ends):
+            for low, high in pairwise([0, *(one for one in ends if one < len(unit)), len(unit)]):
+                yield from _divided(text, start + low, start + high, room)
+            return
+    yield from _windows(text, start, end, max(1, min(WINDOW_CHARACTERS, room)))
+
+
+def _windows(text: str, start: int, end: int, size: int) -> Iterator[Unit]:
+    while end - start > size:
+        stop = _word_end(text, start, min(end, start + size))
+        if stop >= end:
+            break
+        yield start, stop
+        start = stop
+    yield start, end
+
+
+def _word_end(text: str, start: int, limit: int) -> int:
+    """Return where the first word starts that does not end before ``limit``; the very first word stays whole."""
+    piece = text[start:limit]
+    words = piece.split()
+    if not words or piece[-1].isspace() or text[limit].isspace():
+        following = _SPACE.match(text, limit)
+        return following.end() if following else limit
+    if len(words) > 1:
+        return limit - len(words[-1])
+    for stop in range(limit, start, -1):
+        if _UNSPACED.match(text, stop - 1) and _UNSPACED.match(text, stop):
+            return stop
+    following = _SPACE.search(text, limit)
+    return following.end() if following else len(text)
+
+
+def _by_relevance(
+    text: str, units: Sequence[Unit], query_terms: Sequence[str], room: int, *, is_code: bool
+) -> tuple[list[int], list[int]]:
+    """Return the places of the units to keep, the most important first, and of those that say nothing to the query."""
+    own = _relevance(text, units, frozenset(query_terms) - FUNCTION_TERMS)
+    around = [0.0, *own, 0.0]
+    worth = [one + NEIGHBOUR_SHARE * max(around[place], around[place + 2]) for place, one in enumerate(own)]
+    if is_code and any(own):
+        for opener, best in _best_in_block(text, units, own).items():
+            worth[opener] += BLOCK_SHARE * best
+    opening = _opening(text, units, int(room * OPENING_SHARE[is_code]), is_code=is_code)
+    order = sorted(range(len(units)), key=lambda place: (place not in opening, -worth[place], place))
+    wanted = [place for place in order if place in opening or worth[place] > 0]
+    return wanted, order[len(wanted) :]
+
+
+def _relevance(text: str, units: Sequence[Unit], wanted: frozenset[str]) -> list[float]:
+    if not wanted:
+        return [0.0] * len(units)
+    # A word begins like its stem but for two letters at most ("retri" of "retry", "die" of "dying"): to analyze only
+    # what has the letters before them is three times as fast.
+    heads = frozenset(term[: max(1, len(term) - 2)] for term in wanted)
+    found = [_terms_in(text[start:end], wanted, heads) for start, end in units]
+    spread = Counter(term for terms in found for term in terms)
+    weight = {term: math.log(1 + len(units) / count) for term, count in spread.items()}
+    return [math.fsum(weight[term] for term in terms) if terms else 0.0 for terms in found]
+
+
+def _terms_in(unit: str, wanted: frozenset[str], heads: frozenset[str]) -> frozenset[str]:
+    lowered = unit.lower()
+    for head in heads:
+        if head in lowered:
+            return wanted.intersection(sequence(unit))
+    return frozenset()
+
+
+def _best_in_block(text: str, units: Sequence[Unit], own: Sequence[float]) -> dict[int, float]:
+    """Return for every line that opens a block, by indentation, the best count of a line right inside it."""
+    best: dict[int, float] = {}
+    openers: list[tuple[int, int]] = []
+    for place, (start, end) in enumerate(units):
+        line = text[start:end]
+        indent = len(line) - len(line.lstrip())
+        while openers and openers[-1][0] >= indent:
+            openers.pop()
+        if openers and own[place] > 0:
+            opener = openers[-1][1]
+            best[opener] = max(best.get(opener, 0.0), own[place])
+        openers.append((indent, place))
+    return best
+
+
+def _opening(text: str, units: Sequence[Unit], room: int, *, is_code: bool) -> frozenset[int]:
+    """Return the units that stay whatever they say: the first sentence; of code the first line and the signature."""
+    if not is_code:
+        return frozenset({0} if units[0][1] <= room else ())
+    return frozenset({0, *_signature(text, units, room)})
+
+
+def _signature(text: str, units: Sequence[Unit], room: int) -> Iterator[int]:
+    """Yield the first line that is no comment and the lines up to where its brackets are closed again."""
+    lines = [text[start:end] for start, end in units[: ABOVE_LINES + SIGNATURE_LINES]]
+    first = next((place for place, line in enumerate(lines) if not _ABOVE_SIGNATURE.match(line)), 0)
+    opened = 0
+    for place, line in enumerate(lines[first : first + SIGNATURE_LINES], first):
+        room -= len(line)
+        if room < 0:
+            return
+        yield place
+        opened += sum(map(line.count, "([")) - sum(map(line.count, ")]"))
+        if opened <= 0:
+            return
+
+
+def _fitting(
+    text: str, units: Sequence[Unit], wanted: Sequence[int], others: Sequence[int], max_characters: int
+) -> list[int]:
+    """Keep what is wanted in this order while it fits, counting the marks of the gaps; fill up with what touches it.
+
+    Returns:
+        Places in reading order.
+    """
+    kept = [True, *[False] * len(units), units[-1][1] == len(text)]
+    used = MARK_ROOM  # at first everything is one gap
+    for number, place in enumerate((*wanted, *others)):
+        gaps = (not kept[place]) + (not kept[place + 2]) - 1
+        size = units[place][1] - units[place][0] + gaps * MARK_ROOM
+        if used + size <= max_characters and (gaps <= 0 or number < len(wanted)):
+            used += size
+            kept[place + 1] = True
+    return [place for place in range(len(units)) if kept[place + 1]]
+
+
+def _assembled(text: str, kept: Sequence[Unit]) -> str:
+    """Join units; where something between two of them is missing, and before and after them, stands a mark."""
+    runs: list[Unit] = []
+    for start, end in kept:
+        if runs and runs[-1][1] == start:
+            runs[-1] = (runs[-1][0], end)
+        else:
+            runs.append((start, end))
+    parts: list[str] = []
+    if text[: runs[0][0]].strip():
+        parts.append(MARK + _break(text[: runs[0][0]]))
+    for place, (start, end) in enumerate(runs):
+        following = runs[place + 1][0] if place + 1 < len(runs) else len(text)
+        run = text[start:end].rstrip()
+        parts.append(run)
+        if text[end:following].strip():
+            blank = _break(text[start + len(run) : end])
+            parts.append(f"{blank}{MARK}")
+            parts.append(_break(text[end:following]) if following < len(text) else "")
+        elif following < len(text):
+            parts.append(_break(text[start + len(run) : following]))
+    return "".join(parts)
+
+
+def _break(blank: str) -> str:
+    """Return what stands between a unit and a mark: a line break if the text has one there, else a blank."""
+    tail = blank[len(blank.rstrip()) :]
+    return "\n" if "\n" in tail else " "

@@ -1,0 +1,55 @@
+"""An answer in two parts: its items, and the text that a model writes about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
+from nornweave.ask.answer.text_renderer import render_answer
+from nornweave.ask.fuse.records import Answer, Synthesis
+from nornweave.ask.views import FusionResult, answer_document
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedAnswer:
+    """An answer whose items are there.
+
+    Attributes:
+        document: the answer without a text.
+    """
+
+    document: FusionResult
+    _answer: Answer
+    _synthesizer: Synthesizer
+    _max_chars_per_source: int
+
+    def write(self, on_text: Callable[[str], None], *, timeout_ms: int | None = None) -> Future[Synthesis]:
+        """Let a model begin to write the text, and return at once.
+
+        Args:
+            on_text: takes the pieces, as ``Synthesizer.start`` describes it.
+            timeout_ms: in which the text is needed; ``None`` if only the settings limit it.
+
+        Returns:
+            How it went; cancelling it ends the model's call.
+        """
+        answer = self._answer
+        return self._synthesizer.start(
+            answer.question.text,
+            answer.items,
+            answer.conflicts,
+            answer.recalled.coverage_gaps,
+            timeout_ms=timeout_ms,
+            on_text=on_text,
+        )
+
+    def rendered(self) -> str:
+        """Return the items as text, for who gets no other."""
+        return render_answer(self._answer, self._max_chars_per_source)
+
+
+def to_streamed(answer: Answer, synthesizer: Synthesizer, max_chars_per_source: int) -> StreamedAnswer:
+    """Return an answer whose text has yet to be written."""
+    return StreamedAnswer(answer_document(answer), answer, synthesizer, max_chars_per_source)

@@ -1,0 +1,309 @@
+"""An answer as text: sections of one source each, in the order in which the sources' best items come.
+
+::
+
+    [CODE — source code]
+    ↳ src/payments/handlers.py:42-67 (payments) · handle_payment_error · 2026-01-20
+    def handle_payment_error(…
+
+    ---
+
+    [DOCUMENTATION — guides and reference]
+    …
+
+Blocks follow one another between ``---`` lines: the model's answer if there is one, a section a source, the conflicts,
+what was not searched. A source is a domain and has one section, wherever in the ranking its items stand. Nothing that
+comes from outside can make such a line (``quoting``), and ``_header`` alone makes headers, for whole sections only:
+what arrives with headers of its own is quoted text in a section, never wrapped or taken apart.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nornweave.ask.answer.escaping import ANSWER, CITED, CONFLICTS, NO_ANSWER, NOT_SEARCHED, one_line, quoted
+from nornweave.ask.answer.snippet import cut, fair_share
+from nornweave.ask.answer.synthesis.citations import citation_key
+from nornweave.ask.fuse.records import (
+    Answer,
+    ConflictRecord,
+    ConflictSide,
+    CoverageGap,
+    RankedItem,
+    Synthesis,
+    TaggedItem,
+)
+from nornweave.ask.search.records import Citation
+from nornweave.core.types import Domain
+
+NOTHING_FOUND = "No results returned from any source in fusion query."
+SEPARATOR = "\n\n---\n\n"
+LABELS = {
+    Domain.CODE.value: "source code",
+    Domain.DOCUMENTATION.value: "guides and reference",
+    Domain.CONVERSATIONS.value: "messages and threads",
+    Domain.RESEARCH.value: "papers and articles",
+}
+# What a fusion engine calls itself when it is asked as an agent: no source of anything.
+FUSION = "FUSION"
+UNNAMED = "OTHER"
+# Characters of a section that its items' texts get at least each; what comes after the room is used up is only cited.
+TEXT_AT_LEAST = 400
+# Less of a text is not worth its citation.
+SHOWN_AT_LEAST = 80
+LINE_CHARACTERS = 240
+NAME_CHARACTERS = 40
+ALSO_IN_SHOWN = 3
+
+_NO_NAME = re.compile(r"[^\w .-]+|_{3,}|-{3,}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """One item: its citation, its text, and its place alone."""
+
+    citation: str
+    text: str
+    place: str
+    is_code: bool
+
+    def __len__(self) -> int:
+        return len(self.citation) + 1 + len(self.text)
+
+    def __str__(self) -> str:
+        return f"{self.citation}\n{self.text}" if self.text else self.citation
+
+
+def render_answer(answer: Answer, max_chars_per_source: int) -> str:
+    """Render an answer as text; see ``render_text``."""
+    return render_text(
+        answer.items,
+        conflicts=answer.conflicts,
+        coverage_gaps=answer.recalled.coverage_gaps,
+        synthesis=answer.synthesis,
+        max_chars_per_source=max_chars_per_source,
+    )
+
+
+def render_text(
+    items: Sequence[RankedItem],
+    *,
+    conflicts: Sequence[ConflictRecord] = (),
+    coverage_gaps: Sequence[CoverageGap] = (),
+    synthesis: Synthesis | None = None,
+    max_chars_per_source: int = 1500,
+) -> str:
+    """Render an answer as text.
+
+    Args:
+        items: in their final order; the same item found twice is shown once, where it stands first.
+        conflicts: what ``RankedItem.conflict`` points into; each is shown with both sides, why one holds, or that none
+            does.
+        coverage_gaps: who was not searched, and why.
+        synthesis: what a model wrote about the items; stands first.
+        max_chars_per_source: with two sources or more a section has at most so many characters below its header, ≥ 100;
+            what is cut is marked, and what is left out is still cited as far as there is room. A source that is alone
+            drowns out nobody: it comes whole, without a header.
+    """
+    sections = _sections(items)
+    cited = synthesis is not None and synthesis.text is not None
+    pieces = {
+        source: [_piece(item, len(conflicts), with_key=cited) for item in found] for source, found in sections.items()
+    }
+    blocks = [
+        _answer(synthesis),
+        *_rendered_sections(pieces, max_chars_per_source),
+        "" if items else NOTHING_FOUND,
+        _conflicts(conflicts, items),
+        _gaps(coverage_gaps, synthesis),
+    ]
+    return SEPARATOR.join(block for block in blocks if block)
+
+
+def _rendered_sections(pieces: dict[str, list[_Piece]], limit: int) -> Iterator[str]:
+    if len(pieces) == 1:
+        yield from ("\n\n".join(map(str, one)) for one in pieces.values())
+        return
+    for source, found in pieces.items():
+        yield f"{_header(source)}\n{_body(found, limit)}"
+
+
+def _header(source: str) -> str:
+    """Return the header of a source's section: the only place where one is made."""
+    label = LABELS.get(source.lower()) or re.sub(r"[\s_-]+", " ", source.lower()).strip()
+    return f"[{source} — {label}]"
+
+
+def _sections(items: Sequence[RankedItem]) -> dict[str, list[RankedItem]]:
+    """Group items by source: sources in the order of their first items, items in theirs, none twice."""
+    sections: dict[str, list[RankedItem]] = {}
+    for item in items:
+        section = sections.setdefault(_source(item.tagged), [])
+        if not any(_is_same(item, shown) for shown in section):
+            section.append(item)
+    return sections
+
+
+def _source(tagged: TaggedItem) -> str:
+    """Name the source of an item: its domain; of an item that came by way of a nested fusion, its own."""
+    for domain in (tagged.source_domain, tagged.item.citation.domain_id):
+        plain = _NO_NAME.sub(" ", unicodedata.normalize("NFKC", domain).upper())
+        name = " ".join(plain.split())[:NAME_CHARACTERS].strip()
+        if name and name != FUSION:
+            return name
+    return UNNAMED
+
+
+def _is_same(one: RankedItem, other: RankedItem) -> bool:
+    """Tell an item that two clauses found: the same chunk, or the same title line about the same part of a document."""
+    first, second = one.tagged.item, other.tagged.item
+    if first.chunk_id == second.chunk_id:
+        return True
+    return (
+        _document(first.citation) == _document(second.citation)
+        and _overlap(first.citation.char_range, second.citation.char_range)
+        and _title_line(first.content) == _title_line(second.content)
+    )
+
+
+def _document(citation: Citation) -> tuple[str, str, str | None]:
+    # The rest of the address says which lines.
+    return citation.source_id, citation.source_path, citation.url and citation.url.partition("#")[0]
+
+
+def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    unknown = one[0] >= one[1] or other[0] >= other[1]
+    return unknown or (one[0] < other[1] and other[0] < one[1])
+
+
+def _title_line(content: str) -> str:
+    return content.strip().partition("\n")[0].strip()
+
+
+def _piece(item: RankedItem, conflicts: int, *, with_key: bool) -> _Piece:
+    place = _place(item.tagged.item.citation, item.tagged.item.chunk_id)
+    details = [place, *_details(item, conflicts)]
+    if with_key:
+        details.append(f"[{citation_key(item.tagged.source_domain, item.tagged.item.chunk_id)}]")
+    return _Piece(
+        citation=f"{CITED} {' · '.join(details)}",
+        text=quoted(item.content or item.tagged.item.content),
+        place=place,
+        is_code=item.tagged.source_domain == Domain.CODE,
+    )
+
+
+def _place(citation: Citation, otherwise: str = "") -> str:
+    """Say where an item stands: ``path:lines``, ``path p. 4``, and the source that the path belongs to."""
+    path = one_line(citation.source_path or citation.url or citation.title or otherwise, LINE_CHARACTERS)
+    if citation.line_range:
+        path += f":{citation.line_range[0]}-{citation.line_range[1]}"
+    elif citation.page is not None:
+        path += f" p. {citation.page}"
+    return f"{path} ({one_line(citation.source_id, NAME_CHARACTERS)})" if citation.source_id else path
+
+
+def _details(item: RankedItem, conflicts: int) -> Iterator[str]:
+    citation, metadata = item.tagged.item.citation, item.tagged.item.metadata
+    channel = metadata.get("channel")
+    if isinstance(channel, str) and channel.strip():
+        yield f"#{one_line(channel, NAME_CHARACTERS).lstrip('#')}"
+    if citation.section or citation.title:
+        yield one_line(citation.section or citation.title or "", LINE_CHARACTERS // 2)
+    if citation.timestamp:
+        yield citation.timestamp.date().isoformat()
+    if citation.url and citation.source_path:
+        yield one_line(citation.url, LINE_CHARACTERS)
+    if citation.stale:
+        yield "stale: a newer version could not be read"
+    if item.conflict is not None and item.conflict < conflicts:
+        yield f"{'loses ' if item.tagged.demoted else ''}conflict {item.conflict + 1}"
+    if item.shortened:
+        yield "shortened"
+    also = dict.fromkeys(_place(one) for one in item.tagged.corroborated_by)
+    if also:
+        yield f"also in {', '.join([*also][:ALSO_IN_SHOWN])}{' …' if len(also) > ALSO_IN_SHOWN else ''}"
+
+
+def _body(pieces: Sequence[_Piece], limit: int) -> str:
+    """Render the items of one of several sections: long texts are cut to fair shares, the last items may be only cited.
+
+    Returns:
+        At most ``limit`` characters.
+    """
+    whole = "\n\n".join(map(str, pieces))
+    if len(whole) <= limit:
+        return whole
+    shown: list[str] = []
+    left = limit
+    for place, piece in enumerate(pieces):
+        rest = _also(pieces[place + 1 :], limit // 4)
+        share = max(fair_share([len(one) + 2 for one in pieces[place:]], left), TEXT_AT_LEAST)
+        part = _part(piece, min(share, left - len(rest) - (2 if rest else 0)), limit)
+        if part is None:
+            shown.append(_also(pieces[place:], left))
+            break
+        shown.append(part)
+        left -= len(part) + 2
+    return "\n\n".join(filter(None, shown))
+
+
+def _part(piece: _Piece, room: int, limit: int) -> str | None:
+    citation = one_line(piece.citation, max(limit // 3, NAME_CHARACTERS))
+    left = room - len(citation) - 1
+    if len(piece.text) > left and left < min(SHOWN_AT_LEAST, limit // 4):
+        return None
+    return f"{citation}\n{cut(piece.text, left, is_code=piece.is_code)}".rstrip()
+
+
+def _also(pieces: Sequence[_Piece], room: int) -> str:
+    """Name the places of items that are not shown on one line, and how many more there are."""
+    line, best = f"{CITED} also:", ""
+    for named, piece in enumerate(pieces):
+        counted = f"{line} {len(pieces) - named} more"
+        if len(counted) > room:
+            return best
+        best = counted
+        line += f" {piece.place};"
+    return line.removesuffix(";") if pieces and len(line) <= room + 1 else best
+
+
+def _answer(synthesis: Synthesis | None) -> str:
+    if synthesis is None or synthesis.text is None:
+        return ""
+    model = f"; {one_line(synthesis.model, NAME_CHARACTERS)}" if synthesis.model else ""
+    return f"{ANSWER} (written by a model from the items below{model}):\n{quoted(synthesis.text)}"
+
+
+def _conflicts(conflicts: Sequence[ConflictRecord], items: Sequence[RankedItem]) -> str:
+    if not conflicts:
+        return ""
+    contents = {item.tagged.item.chunk_id: item.tagged.item.content for item in items}
+    lines = [CONFLICTS]
+    for number, conflict in enumerate(conflicts, 1):
+        lines.append(f"{number}. {one_line(conflict.explanation, 2 * LINE_CHARACTERS)}")
+        lines += [f"   {_side(side, contents.get(side.chunk_id, ''))}" for side in conflict.sides]
+        resolved = "because" if conflict.resolved_to else "unresolved"
+        lines.append(f"   {resolved}: {one_line(conflict.reason, LINE_CHARACTERS)} ({conflict.resolution.value})")
+    return "\n".join(lines)
+
+
+def _side(side: ConflictSide, content: str) -> str:
+    dated = f", {side.citation.timestamp.date().isoformat()}" if side.citation.timestamp else ""
+    said = one_line(side.fact.statement if side.fact else content, LINE_CHARACTERS)
+    quote = f": “{said}”" if said else ""
+    domain = one_line(side.citation.domain_id, NAME_CHARACTERS)
+    return f"{side.role}: {domain}, {_place(side.citation)}{dated}{quote}"
+
+
+def _gaps(gaps: Sequence[CoverageGap], synthesis: Synthesis | None) -> str:
+    lines = [
+        f"{NOT_SEARCHED} {one_line(gap.domain_id, NAME_CHARACTERS)}: {one_line(gap.reason, LINE_CHARACTERS)}"
+        for gap in gaps
+    ]
+    if synthesis is not None and synthesis.text is None:
+        lines.append(f"{NO_ANSWER} {one_line(synthesis.reason or 'no reason is known', LINE_CHARACTERS)}")
+    return "\n".join(dict.fromkeys(lines))

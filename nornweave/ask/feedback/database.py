@@ -1,0 +1,248 @@
+"""The SQLite file of feedback: its tables and its queries.
+
+SQLite, not DuckDB: several serving processes write it at once, a row at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+from nornweave.ask.feedback.port import check_shown
+from nornweave.ask.feedback.records import StoredAnswer
+from nornweave.core.errors import DatabaseBusyError, StoreError
+
+FILE = "feedback.sqlite"
+
+# Deleted in one transaction, about 2 ms; what others have to write comes between two.
+BATCH, BETWEEN_S = 200, 0.01
+_VERSION = 2
+_RETRY_S = 0.005
+# Pages that are written before SQLite moves them from its log into the file, which takes long enough to be felt: 40 MB,
+# so that `FeedbackBook.tidy` does it and no query.
+_LOG_PAGES = 10_000
+
+_TABLES = (
+    """
+    create table if not exists shown (
+      number integer primary key,
+      query_id text not null unique,
+      at text not null,
+      text text not null,
+      filters text not null,
+      domains text not null,
+      items text not null,
+      asker text not null default '',
+      judged integer not null default 0
+    )
+    """,
+    "create index if not exists shown_unjudged on shown (at) where judged = 0",
+    """
+    create table if not exists feedback (
+      query_id text not null references shown (query_id),
+      chunk_id text not null,
+      useful integer not null check (useful in (0, 1)),
+      at text not null,
+      primary key (query_id, chunk_id)
+    ) without rowid
+    """,
+)
+_REMEMBER = """
+insert or ignore into shown (query_id, at, text, filters, domains, items, asker)
+values (:query_id, :at, :text, :filters, :domains, :items, :asker)
+"""
+_ITEMS = "select items from shown where query_id = :query_id and asker = :asker"
+_VOTE = "select useful from feedback where query_id = :query_id and chunk_id = :chunk_id"
+_JUDGE = """
+insert into feedback (query_id, chunk_id, useful, at)
+values (:query_id, :chunk_id, :useful, :at)
+on conflict (query_id, chunk_id) do update
+set useful = excluded.useful, at = excluded.at
+"""
+_KEEP = "update shown set judged = 1 where query_id = :query_id"
+_JUDGED = """
+select query_id, shown.at, text, filters, domains, items, chunk_id, useful
+from feedback
+join shown using (query_id)
+order by shown.number, chunk_id
+"""
+_FORGET_OLD = """
+delete from shown
+where number in (select number from shown where judged = 0 and at < :before order by at limit :batch)
+"""
+_FORGET_MANY = """
+delete from shown
+where number in (
+  select number
+  from shown
+  where judged = 0 and number <= (select max(number) from shown) - :most
+  order by number
+  limit :batch
+)
+"""
+
+
+class FeedbackFile:
+    """Feedback in a file that all processes of this machine share; implements ``FeedbackDatabase``.
+
+    The file is made when there is something to write.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Store where it is; nothing is opened."""
+        self._file = folder / FILE
+        self.name = str(self._file)
+        self._remembering: sqlite3.Connection | None = None
+
+    def exists(self) -> bool:
+        """Tell whether there is a file."""
+        return self._file.exists()
+
+    def remember(self, answers: Sequence[StoredAnswer], *, patience_s: float) -> None:
+        """Write answers, all or none; one that is there already stays as it is."""
+        with _translated():
+            connection = self._remembering = self._remembering or _open(self._file, patience_s)
+            connection.execute(f"pragma busy_timeout = {patience_s * 1000:.0f}")
+            with _transaction(connection):
+                connection.executemany(_REMEMBER, answers)
+
+    def judge(
+        self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str, patience_s: float
+    ) -> tuple[bool, bool | None]:
+        """Write what is said of an item of an answer."""
+        names = {"query_id": query_id, "chunk_id": chunk_id}
+        with self._opened(patience_s, synchronous=True) as connection, _transaction(connection):
+            found = connection.execute(_ITEMS, {"query_id": query_id, "asker": asker}).fetchone()
+            if found is None:
+                return False, None
+            check_shown(chunk_id, [str(item["chunk_id"]) for item in json.loads(found["items"])])
+            before = connection.execute(_VOTE, names).fetchone()
+            connection.execute(_JUDGE, {**names, "useful": int(useful), "at": at})
+            connection.execute(_KEEP, names)
+        return True, None if before is None else bool(before["useful"])
+
+    def votes(self, *, patience_s: float) -> list[Mapping[str, Any]]:
+        """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
+        with self._opened(patience_s) as connection:
+            return [dict(row) for row in connection.execute(_JUDGED)]
+
+    def forget(self, *, before: str, most: int, within_s: float, patience_s: float) -> bool:
+        """Delete what was not judged and is old, or one of too many; tell whether that was everything."""
+        with self._opened(patience_s) as connection:
+            is_done = _forget(connection, {"before": before, "most": most, "batch": BATCH}, within_s)
+            # Here, so that hardly a query has to.
+            connection.execute("pragma wal_checkpoint(passive)").fetchall()
+        return is_done
+
+    def close(self) -> None:
+        """Close the connection that answers are written with."""
+        if self._remembering:
+            self._remembering.close()
+            self._remembering = None
+
+    @contextmanager
+    def _opened(self, patience_s: float, *, synchronous: bool = False) -> Iterator[sqlite3.Connection]:
+        with _translated(), closing(_open(self._file, patience_s, synchronous=synchronous)) as connection:
+            yield connection
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        is_busy = getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_BUSY
+        raise (DatabaseBusyError if is_busy else StoreError)(str(error)) from error
+    except OSError as error:  # without the path
+        raise StoreError(str(error.strerror)) from error
+
+
+def _open(file: Path, patience_s: float, *, synchronous: bool = False) -> sqlite3.Connection:
+    """Open the file, making it where there is none.
+
+    Args:
+        file: in a folder that is made as well.
+        patience_s: how long to wait for other writers, here and later.
+        synchronous: what is committed survives a crash of the machine; otherwise one of the process.
+
+    Raises:
+        OSError, sqlite3.Error: it cannot be opened.
+        StoreError: another version wrote it.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    # Transactions are begun by hand; who shares a connection between threads sees to it that they take turns.
+    connection = sqlite3.connect(file, timeout=patience_s, isolation_level=None, check_same_thread=False)
+    try:
+        connection.row_factory = sqlite3.Row
+        connection.execute(f"pragma synchronous = {'full' if synchronous else 'normal'}")
+        connection.execute(f"pragma wal_autocheckpoint = {_LOG_PAGES}")
+        connection.execute("pragma secure_delete = on")  # what is forgotten is overwritten
+        _make_or_check(connection, file, patience_s)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _forget(connection: sqlite3.Connection, limits: Mapping[str, str | int], within_s: float) -> bool:
+    deadline = time.monotonic() + within_s
+    for statement in (_FORGET_OLD, _FORGET_MANY):
+        while connection.execute(statement, limits).rowcount == BATCH:
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(BETWEEN_S)
+    return True
+
+
+def _make_or_check(connection: sqlite3.Connection, file: Path, patience_s: float) -> None:
+    version = connection.execute("pragma user_version").fetchone()[0]
+    if version == 0:
+        _make(connection, patience_s)
+    elif version == 1:
+        _add_asker(connection)
+    elif version != _VERSION:
+        found = f"is of version {version}, this program writes version {_VERSION}"
+        raise StoreError(f"{file.name} {found}; use the program that wrote it, or move the file away")
+
+
+def _make(connection: sqlite3.Connection, patience_s: float) -> None:
+    """Make the tables; another process may do so at the same time."""
+    deadline = time.monotonic() + patience_s
+    while True:
+        try:
+            connection.execute("pragma journal_mode = wal").fetchone()
+            break
+        except sqlite3.OperationalError:  # whoever does the same at the same time is not waited for (SQLite 3.40)
+            if time.monotonic() >= deadline:
+                raise
+            time.sleep(_RETRY_S)
+    with _transaction(connection):
+        for table in _TABLES:
+            connection.execute(table)
+        connection.execute(f"pragma user_version = {_VERSION}")
+
+
+def _add_asker(connection: sqlite3.Connection) -> None:
+    """Bring a file of version 1 up to date; another process may do so at the same time."""
+    with _transaction(connection):
+        if connection.execute("pragma user_version").fetchone()[0] == 1:
+            connection.execute("alter table shown add column asker text not null default ''")
+            connection.execute(f"pragma user_version = {_VERSION}")
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Write, all or nothing; locked from the start, so that nothing that was read is outdated when it is written."""
+    connection.execute("begin immediate")
+    try:
+        yield
+        connection.execute("commit")
+    except BaseException:
+        if connection.in_transaction:  # SQLite ends it by itself when the disk is full
+            connection.execute("rollback")
+        raise

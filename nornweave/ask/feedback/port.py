@@ -1,0 +1,65 @@
+"""The port of what stores feedback: a file of this machine, or a server that several machines share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from nornweave.ask.feedback.records import StoredAnswer
+from nornweave.core.errors import QueryError
+
+
+class FeedbackDatabase(Protocol):
+    """Answers that were shown, and what was said of them.
+
+    ``remember`` is called by one thread at a time, everything else by any.
+
+    Raises:
+        DatabaseBusyError: from every method, when it takes longer than it may; it passes by itself.
+        StoreError: from every method, when it cannot be done; the reason, without a path of this machine.
+    """
+
+    name: str
+    """For the log."""
+
+    def exists(self) -> bool:
+        """Tell whether anything may have been written; asks nobody who is far away."""
+
+    def remember(self, answers: Sequence[StoredAnswer], *, patience_s: float) -> None:
+        """Write answers, all or none; one that is there already stays as it is."""
+
+    def judge(
+        self, query_id: str, chunk_id: str, *, useful: bool, at: str, asker: str, patience_s: float
+    ) -> tuple[bool, bool | None]:
+        """Write what is said of an item of an answer; it survives a crash of the machine.
+
+        Returns:
+            Whether the answer is remembered as one to ``asker``, and what was said of the item before.
+
+        Raises:
+            QueryError: the answer did not show the chunk.
+        """
+
+    def votes(self, *, patience_s: float) -> list[Mapping[str, Any]]:
+        """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
+
+    def forget(self, *, before: str, most: int, within_s: float, patience_s: float) -> bool:
+        """Delete what was not judged and was shown before a moment, or before the last ``most`` answers.
+
+        Returns:
+            Whether that was everything; after ``within_s`` the rest is left for the next time.
+        """
+
+    def close(self) -> None:
+        """Close what is open; the next call opens it again."""
+
+
+def check_shown(chunk_id: str, shown: Sequence[str]) -> None:
+    """Refuse a chunk that an answer did not show.
+
+    Raises:
+        QueryError: it did not.
+    """
+    if chunk_id not in shown:
+        named = repr(chunk_id) if len(chunk_id) <= 80 else f"a name of {len(chunk_id)} characters"
+        raise QueryError("chunk_id", f"{named} is not among the {len(shown)} items that this answer showed")

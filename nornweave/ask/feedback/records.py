@@ -1,0 +1,129 @@
+"""Records of feedback: what an answer showed, without its text, and what was said of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from nornweave.ask.search.question import Question
+from nornweave.ask.views import FusedItemDocument, FusionResult
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import Metadata, canonical_json, digest, freeze
+
+StoredAnswer: TypeAlias = Mapping[str, str]
+"""An answer as it is stored: ``query_id``, ``at``, ``asker``; as JSON ``text``, ``filters``, ``domains``, ``items``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownItem:
+    """One item as an answer showed it: its place in its document, not its text.
+
+    Attributes:
+        rank: from 1.
+        line_range: first and last line, from 1; ``None`` where lines are not what one cites.
+        message_ids: of the messages that the chunk itself holds; empty outside conversations.
+    """
+
+    chunk_id: str
+    rank: int
+    score: float
+    domain_id: str
+    source_id: str
+    source_path: str
+    line_range: tuple[int, int] | None
+    message_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedAnswer:
+    """An answer of which at least one item was judged.
+
+    Attributes:
+        filters: by domain.
+        domains: that were asked.
+        items: all that were shown, best first.
+        votes: chunk → whether it was useful; always of items that were shown.
+    """
+
+    query_id: str
+    at: datetime
+    text: str
+    filters: Mapping[str, Metadata]
+    domains: tuple[str, ...]
+    items: tuple[ShownItem, ...]
+    votes: Mapping[str, bool]
+
+
+def stored_answer(question: Question, document: FusionResult, now: datetime) -> StoredAnswer:
+    """Return what is remembered of an answer."""
+    filters = {domain.value: json.loads(canonical_json(one)) for domain, one in question.filters.items() if one}
+    items = [_shown_item(item, rank) for rank, item in enumerate(document["items"], 1)]
+    return {
+        "query_id": document["query_id"],
+        "at": written(now),
+        # JSON in ASCII takes halves of characters, too, which a database need not.
+        "text": json.dumps(question.text),
+        "filters": json.dumps(filters, sort_keys=True),
+        "domains": json.dumps(document["domains_queried"]),
+        "items": json.dumps(items),
+        "asker": asker_of(question.viewer.name),
+    }
+
+
+def asker_of(name: str) -> str:
+    """Return what tells an asker from others, without naming them; empty where nobody is told apart."""
+    return digest(name) if name else ""
+
+
+def judged_answers(votes: Iterable[Mapping[str, Any]]) -> tuple[JudgedAnswer, ...]:
+    """Put answers together, of votes that each come with their answer, those of one answer in a row.
+
+    Raises:
+        ValueError, KeyError, TypeError: something else was stored.
+    """
+    return tuple(_answer(list(of_one)) for _, of_one in groupby(votes, key=lambda vote: str(vote["query_id"])))
+
+
+def _shown_item(item: FusedItemDocument, rank: int) -> dict[str, Any]:
+    """Return the fields of a ``ShownItem``; every question pays for this."""
+    citation = item["citation"]
+    return {
+        "chunk_id": item["chunk_id"],
+        "rank": rank,
+        "score": item["score"]["value"],
+        "domain_id": citation["domain_id"],
+        "source_id": citation["source_id"],
+        "source_path": citation["source_path"],
+        "line_range": citation["line_range"],
+        "message_ids": citation["message_ids"] or (),
+    }
+
+
+def _answer(votes: Sequence[Mapping[str, Any]]) -> JudgedAnswer:
+    """Put one answer together, of its votes."""
+    first = votes[0]
+    filters: Mapping[str, Any] = json.loads(first["filters"])
+    return JudgedAnswer(
+        query_id=first["query_id"],
+        at=datetime.fromisoformat(first["at"]),
+        text=json.loads(first["text"]),
+        filters=MappingProxyType({domain: freeze(values) for domain, values in filters.items()}),
+        domains=tuple(json.loads(first["domains"])),
+        items=tuple(map(_read_item, json.loads(first["items"]))),
+        votes=MappingProxyType({vote["chunk_id"]: bool(vote["useful"]) for vote in votes}),
+    )
+
+
+def _read_item(stored: Mapping[str, Any]) -> ShownItem:
+    lines = tuple(stored["line_range"] or ()) or None
+    return ShownItem(**{**stored, "line_range": lines, "message_ids": tuple(stored["message_ids"])})
+
+
+def written(moment: datetime) -> str:
+    """Return a moment as text that sorts as time does."""
+    return utc_text(moment, "microseconds")

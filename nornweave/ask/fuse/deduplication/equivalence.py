@@ -1,0 +1,299 @@
+"""Decide whether two texts say the same, and if one says more, which.
+
+The texts are aligned by runs of three words that both contain. The words outside of these runs are unmatched:
+
+* No text has unmatched words: the texts say the same.
+* Only one text has unmatched words: that text says more, and only the other one may be dropped.
+* Both have unmatched words at the same place: the texts share a template but state different values (``404`` and
+  ``409``, ``create_user`` and ``delete_user``). They are not duplicates, however similar they look.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz
+from rapidfuzz.distance import LCSseq, Levenshtein
+
+from nornweave.ask.fuse.deduplication.normalized_text import Kind, Reading
+from nornweave.ask.fuse.deduplication.unmatched_words import Leftovers, cover, leave, saying
+from nornweave.ask.fuse.deduplication.words import CONTENT, NAME, TURN, VALUE
+from nornweave.ask.fuse.records import MergeReason
+
+# An item is dropped when this share of its sentences stands in a longer one ...
+CONTAINED_SENTENCES = 0.6
+# ... and, as asides count as sentences too, this share of its words; more of them stand for too few sentences.
+CONTAINED_WORDS = 0.5
+CONTAINED_WORDS_ALONE = 0.7
+# Below this many words a text is a remark: that it stands inside another one says nothing.
+REMARK_WORDS = 5
+# Texts of the same meaning have a cosine above this ...
+SAME_MEANING_COSINE = 0.85
+# ... and, so that it is not only about the same, shares so many of the content words of the shorter text.
+LEXICAL_SUPPORT = 0.75
+# One text with so many times the content words of the other says more, whatever their cosine.
+SAYS_MORE = 1.5
+# Of the places between the first and the last that differ, so many do when words have exchanged theirs.
+EXCHANGED_PLACES = 0.7
+# Texts of which this share comes in the same order go the same way.
+PARALLEL_SHARE = 0.75
+# Ordinary words that were exchanged, as a share of the shorter text, which an editor may have done.
+EDITED_SHARE = 0.03
+# From this length on one letter more or less is a spelling mistake.
+MISSPELT_LETTERS = 5
+# Texts with more pairs of words that differ have not been misspelt.
+MISSPELT_PAIRS = 2_500
+# Characters of two texts together from which words are compared as wholes.
+LONG_TEXTS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """The result of comparing two texts that say the same: reason, similarity in [0, 1], which may be dropped."""
+
+    reason: MergeReason
+    similarity: float
+    first_may_go: bool
+    second_may_go: bool
+
+
+def compare(first: Reading, second: Reading, *, threshold: float, cosine: float | None = None) -> Likeness | None:
+    """Tell whether two texts say the same.
+
+    Args:
+        threshold: of ``token_sort_ratio``, in [0, 1].
+        cosine: of their embeddings; ``None`` without.
+
+    Returns:
+        ``None`` unless they do. At least one of the two may go.
+    """
+    if not first.forms or not second.forms:
+        return None
+    ratio = _token_sort_ratio(first, second, threshold)
+    covered, covered_there = cover(first, second), cover(second, first)
+    share = max(covered.count(1) / len(first), covered_there.count(1) / len(second))
+    if not ratio and cosine is None and share < CONTAINED_WORDS:
+        return None
+    one, other = leave(first, covered), leave(second, covered_there)
+    if _other_code(one, other) or _other_labels(one, other):
+        return None
+    mine, theirs = _without_common(one.slots, other.slots)
+    if Counter(one.turns) != Counter(other.turns) or _in_each_others_places(first, second):
+        return None
+    if _other_bonds(first, second):
+        return None
+    found = None
+    if not _exchanged(mine, theirs, one, other, min(len(first), len(second))):
+        found = _same_text(first, second, one, other, ratio) if ratio >= threshold else None
+        found = found or _contained(first, second, one, other)
+    if found is None and cosine is not None and cosine > SAME_MEANING_COSINE and not one.inner ^ other.inner:
+        found = _same_meaning(first, second, cosine)
+    return found
+
+
+def _token_sort_ratio(first: Reading, second: Reading, threshold: float) -> float:
+    """Return ``token_sort_ratio`` in [0, 1]; 0 below the threshold."""
+    lengths = len(first.ordered) + len(second.ordered)
+    if lengths <= LONG_TEXTS:
+        return fuzz.ratio(first.ordered, second.ordered, score_cutoff=threshold * 100) / 100
+    # Megabytes would take minutes: whole words instead of letters, which gives the same where words are equal.
+    shared = (Counter(first.forms) & Counter(second.forms)).items()
+    ratio = 2 * sum((len(form) + 1) * count for form, count in shared) / (lengths + 2)
+    return ratio if ratio >= threshold else 0.0
+
+
+def _other_code(one: Leftovers, other: Leftovers) -> bool:
+    """Tell whether lines of code that match differ after all: in a word or in an operator."""
+    if one.code_differs or other.code_differs:
+        return True
+    if any(other.lines.get(line, operators) != operators for line, operators in one.lines.items()):
+        return True
+    return "async" in one.slots or "async" in other.slots
+
+
+def _other_labels(one: Leftovers, other: Leftovers) -> bool:
+    """Tell whether the headings name two things of a kind: another version or symbol, or partly the same words."""
+    said, said_there = {*one.headings, *one.leads}, {*other.headings, *other.leads}
+    more, more_there = said - said_there, said_there - said
+    if not more or not more_there:
+        return False
+    return (_weighty(more, one.sorts) and _weighty(more_there, other.sorts)) or bool(said & said_there)
+
+
+def _weighty(forms: Iterable[str], sorts: Mapping[str, int]) -> bool:
+    """Tell whether one of the words is a name or a value."""
+    return any(NAME <= sorts[form] <= VALUE for form in forms)
+
+
+def _without_common(mine: Iterable[str], theirs: Iterable[str]) -> tuple[list[str], list[str]]:
+    ours, others = Counter(mine), Counter(theirs)
+    return list((ours - others).elements()), list((others - ours).elements())
+
+
+def _exchanged(mine: Sequence[str], theirs: Sequence[str], one: Leftovers, other: Leftovers, shorter: int) -> bool:
+    """Tell whether words stand in place of others, more than an editor exchanges."""
+    left, right = _without_misspelt(mine, theirs, one.sorts, other.sorts)
+    if not left or not right:
+        return False
+    ordinary = all(one.sorts[form] == CONTENT for form in left) and all(other.sorts[form] == CONTENT for form in right)
+    return not ordinary or len(left) + len(right) > EDITED_SHARE * shorter
+
+
+def _without_misspelt(
+    mine: Sequence[str], theirs: Sequence[str], sorts: Mapping[str, int], sorts_there: Mapping[str, int]
+) -> tuple[list[str], list[str]]:
+    left, right = list(mine), list(theirs)
+    if len(left) * len(right) > MISSPELT_PAIRS:
+        return left, right
+    for form in mine:
+        for candidate in right:
+            if sorts[form] == sorts_there[candidate] == CONTENT and _misspelt(form, candidate):
+                left.remove(form)
+                right.remove(candidate)
+                break
+    return left, right
+
+
+def _misspelt(one: str, other: str) -> bool:
+    """Tell whether a letter was added, dropped, replaced, or exchanged with another, the first one aside."""
+    if one[0] != other[0] or max(len(one), len(other)) < MISSPELT_LETTERS:
+        return False
+    edits = Levenshtein.distance(one, other, score_cutoff=2)
+    return edits <= 1 or (edits == 2 and sorted(one) == sorted(other))
+
+
+def _in_each_others_places(first: Reading, second: Reading) -> bool:
+    """Tell whether the same words stand in each other's places (``on Linux a, on macOS b``)."""
+    if first.said == second.said:
+        return False
+    if _places_exchanged(first.said, second.said):
+        return True
+    others = {tuple(sorted(unit.said)): unit.said for unit in second.units}
+    return any(_places_exchanged(unit.said, others.get(tuple(sorted(unit.said)), ())) for unit in first.units)
+
+
+def _places_exchanged(mine: Sequence[str], theirs: Sequence[str]) -> bool:
+    """Tell whether two orders of the same words differ in places apart from each other.
+
+    Neighbours that change places (``b and a``) and clauses that do so say the same as before: there, all places from
+    the first to the last that differs differ.
+    """
+    if len(mine) != len(theirs) or mine == theirs:
+        return False
+    places = [place for place, (one, other) in enumerate(zip(mine, theirs, strict=True)) if one != other]
+    between = places[-1] - places[0] + 1
+    return len(places) <= EXCHANGED_PLACES * between and sorted(mine) == sorted(theirs)
+
+
+def _other_bonds(first: Reading, second: Reading) -> bool:
+    """Tell whether a word goes with one value here and with another there (``one tablet``, ``two tablets``)."""
+    before, after, ways = _bonds(first)
+    before_there, after_there, ways_there = _bonds(second)
+    for mine, theirs in ((before, before_there), (after, after_there)):
+        for form in mine.keys() & theirs.keys():
+            if mine[form] - theirs[form] and theirs[form] - mine[form]:
+                return True
+    return bool(ways["from"] & ways_there["to"] and ways["to"] & ways_there["from"])
+
+
+def _bonds(text: Reading) -> tuple[defaultdict[str, set[str]], ...]:
+    """Return word → the values right before it, → those right after it; ``from`` and ``to`` → what follows."""
+    before: defaultdict[str, set[str]] = defaultdict(set)
+    after: defaultdict[str, set[str]] = defaultdict(set)
+    ways: defaultdict[str, set[str]] = defaultdict(set)
+    for unit in text.units if VALUE in text.sorts.values() else ():
+        for one, other in zip(unit.said, unit.said[1:], strict=False):
+            is_value, is_value_there = text.sorts[one] == VALUE, text.sorts[other] == VALUE
+            if is_value and not is_value_there:
+                before[other].add(one)
+            elif is_value_there and not is_value:
+                after[one].add(other)
+    for way in {"from", "to"} & text.sorts.keys():
+        for place, form in enumerate(text.forms):
+            if form == way:
+                ways[way].update(saying(text, range(place + 1, min(place + 4, len(text))))[:1])
+    return before, after, ways
+
+
+def _same_text(first: Reading, second: Reading, one: Leftovers, other: Leftovers, ratio: float) -> Likeness | None:
+    if not all(one.code_matches) or not all(other.code_matches):
+        return None
+    mine, theirs = _without_common(_everything(one), _everything(other))
+    if any(one.sorts[form] == TURN for form in mine) or any(other.sorts[form] == TURN for form in theirs):
+        return None
+    if _exchanged(mine, theirs, one, other, min(len(first), len(second))):
+        return None
+    mine, theirs = _without_misspelt(mine, theirs, one.sorts, other.sorts)
+    if (not theirs and one.inner & {*mine}) or (not mine and other.inner & {*theirs}):
+        return None
+    first_may_go, second_may_go = not _matters(mine, first), not _matters(theirs, second)
+    if not first_may_go and not second_may_go:
+        return None
+    return Likeness("same_text", ratio, first_may_go, second_may_go)
+
+
+def _everything(rest: Leftovers) -> list[str]:
+    return [*rest.slots, *rest.alone, *rest.headings, *rest.leads]
+
+
+def _matters(forms: Collection[str], text: Reading) -> bool:
+    """Tell whether something would be lost with these words."""
+    return any(text.sorts[form] > CONTENT for form in forms) or len(forms) > EDITED_SHARE * len(text)
+
+
+def _contained(first: Reading, second: Reading, one: Leftovers, other: Leftovers) -> Likeness | None:
+    first_inside = len(first) <= len(second) and _inside(first, one, second, other)
+    second_inside = len(second) <= len(first) and _inside(second, other, first, one)
+    if not first_inside and not second_inside:
+        return None
+    shares = [rest.words_there / rest.words for rest, inside in ((one, first_inside), (other, second_inside)) if inside]
+    return Likeness("contained", max(shares), first_inside, second_inside)
+
+
+def _inside(text: Reading, rest: Leftovers, longer: Reading, longer_rest: Leftovers) -> bool:
+    """Tell whether a text says nothing of weight beside what stands in a longer one."""
+    if len(text) < REMARK_WORDS or not rest.sentences or longer_rest.inner - rest.inner or not all(rest.code_matches):
+        return False
+    sentences, words = rest.sentences_there / rest.sentences, rest.words_there / rest.words
+    enough = words >= CONTAINED_WORDS_ALONE or (words >= CONTAINED_WORDS and sentences >= CONTAINED_SENTENCES)
+    if not enough or _split(longer_rest.code_matches):
+        return False
+    # A lead may say where it is from and for what; everything else may name nothing that the longer text does not.
+    said = {*rest.slots, *rest.alone, *rest.headings}
+    return not _weighty(said - longer.sorts.keys(), text.sorts)
+
+
+def _split(matched: Sequence[bool]) -> bool:
+    """Tell whether lines that do not match stand between some that do."""
+    if True not in matched:
+        return False
+    first, last = matched.index(True), len(matched) - matched[::-1].index(True)
+    return not all(matched[first:last])
+
+
+def _same_meaning(first: Reading, second: Reading, cosine: float) -> Likeness | None:
+    if any(unit.kind is Kind.CODE for unit in (*first.units, *second.units)):
+        return None
+    mine, theirs = {*first.said}, {*second.said}
+    if not mine or not theirs or len(mine & theirs) < LEXICAL_SUPPORT * min(len(mine), len(theirs)):
+        return None
+    more, more_there = mine - theirs, theirs - mine
+    turned = any(first.sorts[form] == TURN for form in more) or any(second.sorts[form] == TURN for form in more_there)
+    if turned or _same_template(first, second):
+        return None
+    first_may_go = len(mine) < SAYS_MORE * len(theirs) and not _weighty(more, first.sorts)
+    second_may_go = len(theirs) < SAYS_MORE * len(mine) and not _weighty(more_there, second.sorts)
+    if not first_may_go and not second_may_go:
+        return None
+    return Likeness("same_meaning", cosine, first_may_go, second_may_go)
+
+
+def _same_template(first: Reading, second: Reading) -> bool:
+    """Tell whether the texts go the same way, with other words in some places: no paraphrase would."""
+    shorter = min(len(first.said), len(second.said))
+    if LCSseq.similarity(first.said, second.said) < PARALLEL_SHARE * shorter:
+        return False
+    mine, theirs = _without_common(first.said, second.said)
+    return all(_without_misspelt(mine, theirs, first.sorts, second.sorts))

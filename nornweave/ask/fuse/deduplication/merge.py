@@ -1,0 +1,296 @@
+"""Stage 3: merge items that say the same into one that cites all of them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.ask.fuse.deduplication import minhash
+from nornweave.ask.fuse.deduplication.equivalence import SAME_MEANING_COSINE, Likeness, compare
+from nornweave.ask.fuse.deduplication.minhash import Places, Shingled
+from nornweave.ask.fuse.deduplication.normalized_text import Reading, read
+from nornweave.ask.fuse.deduplication.words import figures, signs
+from nornweave.ask.fuse.records import DedupedItems, Merge, MergeReason, NormalizedItems, TaggedItem
+from nornweave.ask.search.records import Citation
+from nornweave.core.types import Fact
+
+# Up to this many items every pair is compared; above it, only the pairs that MinHash proposes.
+ALL_PAIRS = 200
+# Vectors of more items than this are not compared: 2,000 take 20 ms, 10,000 half a second and 400 MB.
+ALL_VECTORS = 2000
+VECTORS_AT_ONCE = 256
+# A pair of which the smaller text shares fewer of its words, or of its shingles, is not compared further.
+WORDS_SHARED = 0.5
+SHINGLES_SHARED = 0.5
+# What means the same in other words, and shares fewer of its words as they stand, is not read: ``equivalence`` asks for
+# .75 of the stems that say something, and of pairs that had those none shared fewer than .7.
+MEANING_WORDS_SHARED = 0.6
+# Longer texts, which are nobody's chunks, are merged only if they are equal: reading two hundred texts of 100,000
+# characters against each other would take minutes.
+LONGEST_READ = 20_000
+# In a text of fewer words a few words in other places leave fewer shingles as they were ...
+SHORT_WORDS, SHORT_SHINGLES_SHARED = 40, 0.25
+# ... or none.
+FEW_WORDS = 12
+# Texts are of about one length when the shorter has this share of the longer's.
+ONE_LENGTH = 0.8
+
+_CODE, _CONVERSATIONS = "code", "conversations"
+_SAME = Likeness("same_text", 1.0, first_may_go=True, second_may_go=True)
+
+
+def deduplicate(normalized: NormalizedItems, threshold: float = 0.85) -> DedupedItems:
+    """Merge items that say the same.
+
+    An item goes only in favour of one that says all that it says, compared with that one itself and not by way of a
+    third: of two equal ones the higher score stays, of a text and a longer one that holds it the longer.
+    What stays has the higher of both scores, its own citation and facts, and in ``corroborated_by`` the other
+    citations of all that went into it, the highest score first.
+
+    Args:
+        threshold: of ``token_sort_ratio``, in [0, 1].
+
+    Returns:
+        The items that stay, in the order in which the first version of each came. The same items merge whatever order
+        they come in, and merging again merges nothing.
+    """
+    items = normalized.items
+    merged: dict[int, _Into] = {}
+    alive = [place for place in _without_equal(items, merged) if len(items[place].item.content) <= LONGEST_READ]
+    pairs = _Pairs(items, alive, threshold)
+    count = len(items) + 1
+    # Which pairs are proposed among many depends on how many there are of a kind: again, until nothing merges.
+    while len(alive) < count:
+        count = len(alive)
+        alive = _without_alike(items, alive, pairs, merged)
+    return _result(items, merged)
+
+
+@dataclass(frozen=True, slots=True)
+class _Into:
+    """Where an item went: into which, why, and how alike they are."""
+
+    winner: int
+    reason: MergeReason
+    similarity: float
+
+
+class _Pairs:
+    """The pairs that are worth a comparison, and its outcome; each text is read once, each pair compared once."""
+
+    def __init__(self, items: Sequence[TaggedItem], alive: Sequence[int], threshold: float) -> None:
+        self._items = items
+        self._threshold = threshold
+        self._shingled = minhash.shingle([items[place].item.content for place in alive])
+        self._row = {place: row for row, place in enumerate(alive)}
+        self._cosines = dict(_cosines(items, alive))
+        self._readings: dict[int, Reading] = {}
+        self._figures: dict[int, frozenset[str]] = {}
+        self._outcomes: dict[tuple[int, int], Likeness | None] = {}
+        self._alike = [pair for pair in self._cosines if self._share_words(*pair)]
+
+    def partners(self, alive: Sequence[int]) -> dict[int, list[int]]:
+        """Return the possible duplicates of each item, in the order of ``alive``."""
+        rows = [self._row[place] for place in alive]
+        shingled = self._shingled if len(rows) == len(self._shingled) else self._shingled.take(rows)
+        still = set(alive)
+        close = {pair for pair in self._alike if still.issuperset(pair)}
+        if len(alive) <= ALL_PAIRS:
+            found = minhash.pairs_among_few(shingled, WORDS_SHARED)
+        else:
+            found = minhash.pairs_among_many(shingled)
+        close |= {_ordered(alive[one], alive[other]) for one, other in _sharing(shingled, found)}
+        partners: dict[int, list[int]] = defaultdict(list)
+        for one, other in close:
+            partners[one].append(other)
+            partners[other].append(one)
+        return {place: sorted(others, key=self._row.__getitem__) for place, others in partners.items()}
+
+    def compare(self, one: int, other: int) -> Likeness | None:
+        """Tell whether two items say the same; ``first`` is ``one``."""
+        pair = _ordered(one, other)
+        if pair not in self._outcomes:
+            self._outcomes[pair] = self._compared(*pair)
+        found = self._outcomes[pair]
+        if found is None or pair[0] == one:
+            return found
+        return replace(found, first_may_go=found.second_may_go, second_may_go=found.first_may_go)
+
+    def _share_words(self, one: int, other: int) -> bool:
+        """Tell whether two items that mean the same may say the same."""
+        mine, theirs = (self._shingled.distinct_words(self._row[place]) for place in (one, other))
+        return len(mine & theirs) >= MEANING_WORDS_SHARED * min(len(mine), len(theirs))
+
+    def _compared(self, first: int, second: int) -> Likeness | None:
+        mine, theirs = self._items[first], self._items[second]
+        if _facts_differ(mine.facts, theirs.facts):
+            return None
+        if self._shingled.same_words(self._row[first], self._row[second]) and _same_signs(mine, theirs):
+            return _SAME
+        if self._other_figures(first, second):
+            return None
+        cosine = self._cosines.get((first, second))
+        return compare(self._reading(first), self._reading(second), threshold=self._threshold, cosine=cosine)
+
+    def _other_figures(self, first: int, second: int) -> bool:
+        """Tell whether texts of about one length have each a figure of its own, long before they are read.
+
+        Neither could go. Of a text and a much longer one ``compare`` looks at where the figure stands.
+        """
+        sizes = sorted(len(self._items[place].item.content) for place in (first, second))
+        if sizes[0] < ONE_LENGTH * sizes[1]:
+            return False
+        for place in (first, second):
+            if place not in self._figures:
+                self._figures[place] = figures(self._items[place].item.content)
+        mine, theirs = self._figures[first], self._figures[second]
+        return not mine <= theirs and not theirs <= mine
+
+    def _reading(self, place: int) -> Reading:
+        if place not in self._readings:
+            tagged = self._items[place]
+            domain = tagged.source_domain
+            self._readings[place] = read(
+                tagged.item.content, code=domain == _CODE, conversation=domain == _CONVERSATIONS
+            )
+        return self._readings[place]
+
+
+def _ordered(one: int, other: int) -> tuple[int, int]:
+    return (one, other) if one < other else (other, one)
+
+
+def _sharing(shingled: Shingled, pairs: Places) -> list[tuple[int, int]]:
+    """Return the pairs that have more in common than words."""
+    counts = shingled.word_counts()[pairs]
+    least = np.where(counts.min(axis=1) >= SHORT_WORDS, SHINGLES_SHARED, SHORT_SHINGLES_SHARED)
+    kept = (counts.max(axis=1) < FEW_WORDS) | (shingled.shared(pairs) >= least)
+    return [(one, other) for one, other in pairs[kept].tolist()]
+
+
+def _same_signs(one: TaggedItem, other: TaggedItem) -> bool:
+    """Tell whether texts of the same words are the same: of code all but blank space counts, of prose hardly a sign."""
+    text, text_there = one.item.content, other.item.content
+    if _CODE in {one.source_domain, other.source_domain}:
+        return text.split() == text_there.split()
+    return "```" not in text and "```" not in text_there and signs(text) == signs(text_there)
+
+
+def _without_equal(items: Sequence[TaggedItem], merged: dict[int, _Into]) -> list[int]:
+    """Merge what is equal to the letter; return the others, the longest first."""
+    first_of: dict[str, int] = {}
+    alive = []
+    for place in sorted(range(len(items)), key=lambda place: _precedence(items[place])):
+        winner = first_of.setdefault(items[place].item.content, place)
+        if winner == place or _facts_differ(items[winner].facts, items[place].facts):
+            alive.append(place)
+        else:
+            same = _place_of(items[winner]) == _place_of(items[place])
+            merged[place] = _Into(winner, "same_chunk" if same else "same_text", 1.0)
+    return sorted(alive, key=lambda place: -len(items[place].item.content))
+
+
+def _place_of(tagged: TaggedItem) -> tuple[str, ...]:
+    citation = tagged.item.citation
+    return tagged.source_domain, tagged.item.chunk_id, citation.source_id, citation.source_path
+
+
+def _precedence(tagged: TaggedItem) -> tuple[float, tuple[str, ...], str]:
+    """Order items by what is kept: the higher score, then the name."""
+    return -tagged.score, _place_of(tagged), tagged.item.content
+
+
+def _without_alike(
+    items: Sequence[TaggedItem], alive: Sequence[int], pairs: _Pairs, merged: dict[int, _Into]
+) -> list[int]:
+    """Let each item, the longest first, take up those that say nothing beside it."""
+    partners = pairs.partners(alive)
+    for winner in alive:
+        for place in partners.get(winner, ()):
+            if winner in merged:
+                break
+            likeness = pairs.compare(winner, place) if place not in merged else None
+            if likeness is not None and _wins(items[winner], items[place], likeness):
+                merged[place] = _Into(winner, likeness.reason, likeness.similarity)
+    return [place for place in alive if place not in merged]
+
+
+def _wins(one: TaggedItem, other: TaggedItem, likeness: Likeness) -> bool:
+    if likeness.first_may_go and likeness.second_may_go:
+        return _precedence(one) <= _precedence(other)
+    return likeness.second_may_go
+
+
+def _cosines(items: Sequence[TaggedItem], alive: Iterable[int]) -> Iterator[tuple[tuple[int, int], float]]:
+    """Yield the pairs of items whose vectors, of one encoder, are close enough to mean the same.
+
+    Of code only the words count: functions that do nearly the same have nearly the same vector.
+    """
+    groups: dict[tuple[str, int], list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)
+    for place in alive:
+        tagged = items[place]
+        if tagged.encoder is not None and tagged.item.vector is not None and tagged.source_domain != _CODE:
+            groups[tagged.encoder, len(tagged.item.vector)].append((place, tagged.item.vector))
+    for group in groups.values():
+        if len(group) > ALL_VECTORS:
+            continue
+        vectors = np.stack([vector for _, vector in group])
+        for start in range(0, len(group), VECTORS_AT_ONCE):
+            close = vectors[start : start + VECTORS_AT_ONCE] @ vectors[start:].T
+            for code in np.flatnonzero(close > SAME_MEANING_COSINE).tolist():
+                row, column = divmod(code, close.shape[1])
+                if row < column:
+                    pair = _ordered(group[start + row][0], group[start + column][0])
+                    yield pair, min(float(close[row, column]), 1.0)
+
+
+def _facts_differ(mine: Iterable[Fact], theirs: Iterable[Fact]) -> bool:
+    """Tell whether each states a value that the other has another one for."""
+    if not mine or not theirs:
+        return False
+    said, said_there = _by_subject(mine), _by_subject(theirs)
+    return any(
+        said[subject] - said_there[subject] and said_there[subject] - said[subject]
+        for subject in said.keys() & said_there.keys()
+    )
+
+
+def _by_subject(facts: Iterable[Fact]) -> Mapping[tuple[str | None, ...], set[str]]:
+    """Group values by what they are of."""
+    values: dict[tuple[str | None, ...], set[str]] = defaultdict(set)
+    for fact in facts:
+        if not fact.qualifiers:
+            values[fact.name, fact.attribute, fact.unit].add(fact.value)
+    return values
+
+
+def _result(items: Sequence[TaggedItem], merged: Mapping[int, _Into]) -> DedupedItems:
+    members: dict[int, list[int]] = defaultdict(list)
+    merges = []
+    for place in range(len(items)):
+        last = place
+        while merged.get(last) is not None and merged[last].winner in merged:
+            last = merged[last].winner
+        into = merged.get(last)
+        members[place if into is None else into.winner].append(place)
+        if into is not None:
+            kept, dropped = items[into.winner].item.chunk_id, items[place].item.chunk_id
+            merges.append(Merge(kept, dropped, into.reason, into.similarity))
+    return DedupedItems(tuple(_joined(items, root, places) for root, places in members.items()), tuple(merges))
+
+
+def _joined(items: Sequence[TaggedItem], root: int, places: Sequence[int]) -> TaggedItem:
+    winner = items[root]
+    losers = sorted((items[place] for place in places if place != root), key=_precedence)
+    if not losers:
+        return winner
+    citations: dict[Citation, None] = dict.fromkeys(winner.corroborated_by)
+    for loser in losers:
+        citations |= dict.fromkeys((loser.item.citation, *loser.corroborated_by))
+    citations.pop(winner.item.citation, None)
+    score = max(winner.score, *(loser.score for loser in losers))
+    return replace(winner, score=score, corroborated_by=tuple(citations))

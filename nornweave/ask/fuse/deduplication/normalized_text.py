@@ -1,0 +1,231 @@
+"""Normalise a text for comparison: its words in order, in units of sentences and lines, without markup.
+
+Removed are Markdown and HTML, quote marks, list bullets, blank space, punctuation, case, inflection and speaker labels;
+numbers and contractions are written in one way. Code keeps its words unchanged, with the operators of each line.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import lru_cache
+
+from nornweave.ask.fuse.deduplication.words import CONTENT, FUNCTION, NAME, find_words, name, word
+
+# Where more of the words have a capital, capitals make no names.
+TITLE_SHARE = 0.6
+# A bracket that is never closed ends after so many lines.
+MAX_JOINED_LINES = 20
+# Of some 20 kB each.
+REMEMBERED = 1024
+
+
+class Kind(Enum):
+    """The kind of a unit; a lead is a line that introduces what follows (``from the runbook:``)."""
+
+    PROSE = "prose"
+    CODE = "code"
+    HEADING = "heading"
+    LEAD = "lead"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A sentence, heading, list entry, table row or line of code: ``forms[start:end]`` of its text.
+
+    Attributes:
+        said: its words that say something, in order.
+        operators: of a line of code.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    said: tuple[str, ...]
+    operators: str = ""
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text normalised for comparison.
+
+    Attributes:
+        forms: the words as they are compared, in order.
+        sorts: word → what it is for, see ``words``.
+        said: the words that say something, in order.
+        ordered: the words in alphabetical order, joined by blanks: what ``token_sort_ratio`` compares.
+        shingles: three words in a row, one for each word but the last two; shorter texts have one.
+        distinct: the shingles, for looking up.
+    """
+
+    forms: tuple[str, ...]
+    sorts: Mapping[str, int]
+    said: tuple[str, ...]
+    units: tuple[Unit, ...]
+    ordered: str
+    shingles: tuple[str, ...]
+    distinct: frozenset[str]
+
+    def __len__(self) -> int:
+        return len(self.forms)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def read(text: str, *, code: bool = False, conversation: bool = False) -> Reading:
+    """Normalise a text; recent results are cached, because many questions find the same chunks.
+
+    Args:
+        code: the text is of a program: lines are units unless they belong to a comment or a docstring.
+        conversation: lines may start with who speaks.
+    """
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)  # composed letters, no ligatures, no full-width figures
+    forms: list[str] = []
+    sorts: dict[str, int] = {}
+    units: list[Unit] = []
+    for part, kind in _code_units(text) if code else _mixed_units(_undressed(text, conversation=conversation)):
+        words = _code_words(part) if kind is Kind.CODE else _prose_words(part) if part else []
+        if words:
+            start = len(forms)
+            forms += [form for form, _ in words]
+            sorts.update(words)
+            operators = " ".join(_OPERATOR.findall(part)) if kind is Kind.CODE else ""
+            said = tuple([form for form, sort in words if sort > FUNCTION])
+            units.append(Unit(start, len(forms), kind, said, operators))
+    # Strings remember their hashes, tuples would not, and the garbage collector does not look at them.
+    shingles = tuple(map(" ".join, zip(forms, forms[1:], forms[2:], strict=False))) or (
+        (" ".join(forms),) if forms else ()
+    )
+    said = tuple(form for unit in units for form in unit.said)
+    return Reading(tuple(forms), sorts, said, tuple(units), " ".join(sorted(forms)), shingles, frozenset(shingles))
+
+
+_OPERATOR = re.compile(r"[-+*/%<>=!&|^~?]+")
+_TAG = re.compile(
+    r"</?(?:a|abbr|article|aside|b|blockquote|body|br|caption|center|code|dd|details|div|dl|dt|em|font|footer|h[1-6]|"
+    r"head|header|hr|html|i|img|kbd|li|main|mark|nav|ol|p|pre|s|section|small|span|strong|sub|summary|sup|table|tbody|"
+    r"td|th|thead|tr|u|ul)(?:\s[^<>]{0,500})?/?>",
+    re.IGNORECASE,
+)
+_BLOCK_TAG = re.compile(r"</?(?:p|li|h[1-6]|tr|div|br|pre|table|ul|ol|blockquote|dd|dt|section)\b", re.IGNORECASE)
+_LINK = re.compile(r"\[([^\[\]]{1,200})\]\([^()\s]{1,500}\)|<https?://[^<>|\s]{1,500}\|([^<>|]{1,200})>")
+_SPEAKER = re.compile(
+    r"^[ \t]*(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?[ \t]+)?@?\w[\w.-]{0,24}(?: \w[\w.-]{0,24}){0,2}:[ \t]+", re.MULTILINE
+)
+_QUOTE_MARK = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
+# Between sentences, paragraphs, list entries, headings and rows; lines that are only broken stay together.
+_BOUNDARY = re.compile(
+    r"(?<=[.!?;])[\"'”’)\]*_`]{0,3}\s+|(?<=[。！？])|(?<=:)[ \t]*\n|\n(?=[ \t]*(?:[-*+•#|=~^]|\d{1,3}[.)]\s|\n|$))"
+    r"|\n(?=[^|\n]{0,80}\|)"
+)
+_FENCE = re.compile(r"```|~~~")
+_UNDERLINE = re.compile(r"[ \t]*([=\-~^*+#])\1{2,}[ \t]*(?:\n|$)")
+_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,200}\*\*\s*$)")
+_TICKED = re.compile(r"`([^`\n]{1,100})`")
+_CAPITAL_INSIDE = re.compile(r"\s\W?[A-Z]|[^\x00-\x7f]")
+_COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|--\s|;;|%%|\"\"\"|''')")
+_REMARK = re.compile(r"\s(?:#|//)\s")
+_DOCSTRING = re.compile(r'"""|\'\'\'')
+
+
+def _undressed(text: str, *, conversation: bool) -> str:
+    if "<" in text:
+        text = _LINK.sub(r"\1\2", text)
+        text = _TAG.sub("", _BLOCK_TAG.sub(r"\n\n\g<0>", text))
+    elif "](" in text:
+        text = _LINK.sub(r"\1\2", text)
+    if "&" in text:
+        text = html.unescape(text)
+    if ">" in text:
+        text = _QUOTE_MARK.sub("", text)
+    return _SPEAKER.sub(_without_speaker, text) if conversation else text
+
+
+def _without_speaker(found: re.Match[str]) -> str:
+    """Take a name away, but leave ``ERROR:`` and what else is written in capitals, and start a unit."""
+    return f"\n\n{found[0]}" if found[0].strip(": \t").isupper() else "\n\n"
+
+
+def _mixed_units(text: str) -> Iterator[tuple[str, Kind]]:
+    """Cut prose with fenced code into units."""
+    for number, part in enumerate(_FENCE.split(text)):
+        if number % 2:
+            yield from ((line, Kind.CODE) for line in part.split("\n"))
+        else:
+            yield from _prose_units(part)
+
+
+def _prose_units(text: str) -> Iterator[tuple[str, Kind]]:
+    parts = _BOUNDARY.split(text)
+    for part, following in zip(parts, [*parts[1:], ""], strict=True):
+        heading, rest = "", part
+        if _HEADING.match(part) or _UNDERLINE.match(following):
+            heading, _, rest = part.partition("\n")
+        yield heading, Kind.HEADING
+        yield rest, Kind.LEAD if rest.endswith(":") else Kind.PROSE
+
+
+def _code_units(text: str) -> Iterator[tuple[str, Kind]]:
+    """Cut a program into lines, joined while a bracket is open, its comments and docstrings into sentences."""
+    prose: list[str] = []
+    lines: list[str] = []
+    inside = False
+    depth = 0
+    for line in text.split("\n"):
+        quotes = 0 if lines else len(_DOCSTRING.findall(line))
+        if inside or quotes or (not lines and _COMMENT.match(line)):
+            prose.append(line.strip(" \t#/*-;"))
+            inside ^= quotes % 2 == 1
+            continue
+        yield from _prose_units("\n".join(prose))
+        prose = []
+        code, remark = _remark_apart(line)
+        yield remark, Kind.PROSE
+        lines.append(code)
+        depth += sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
+        if depth <= 0 or len(lines) >= MAX_JOINED_LINES:
+            yield " ".join(lines), Kind.CODE
+            lines, depth = [], 0
+    yield " ".join(lines), Kind.CODE
+    yield from _prose_units("\n".join(prose))
+
+
+def _remark_apart(line: str) -> tuple[str, str]:
+    """Split a line of code before the remark at its end; a ``#`` or ``//`` inside quotes stays."""
+    found = _REMARK.search(line)
+    if found is None or line[: found.start()].count('"') % 2 or line[: found.start()].count("'") % 2:
+        return line, ""
+    return line[: found.start()], line[found.end() :]
+
+
+def _code_words(text: str) -> list[tuple[str, int]]:
+    return [name(found) for found in find_words(text)]
+
+
+def _prose_words(text: str) -> list[tuple[str, int]]:
+    found = find_words(text)
+    words = list(map(word, found))
+    if _CAPITAL_INSIDE.search(text):
+        for place in _names(found):
+            words[place] = _named(words[place])
+    if "`" in text:
+        ticked = {word(one)[0] for part in _TICKED.findall(text) for one in find_words(part)}
+        words = [_named(one) if one[0] in ticked else one for one in words]
+    return words
+
+
+def _names(found: Sequence[str]) -> list[int]:
+    """Return the places of words with a capital inside a sentence; the first word has its capital from its place."""
+    capitals = [place for place, one in enumerate(found) if one[0].isupper()]
+    return capitals[capitals[:1] == [0] :] if len(capitals) <= TITLE_SHARE * len(found) else []
+
+
+def _named(one: tuple[str, int]) -> tuple[str, int]:
+    return (one[0], NAME) if one[1] == CONTENT else one

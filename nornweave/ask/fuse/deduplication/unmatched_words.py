@@ -1,0 +1,119 @@
+"""Align two texts and return the words that only one of them has.
+
+A word is *covered* if it belongs to a run of three words that the other text contains as well. A unit *matches* if most
+of its words are covered; the stretches of uncovered words in it are its gaps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import groupby
+
+from nornweave.ask.fuse.deduplication.normalized_text import Kind, Reading, Unit
+from nornweave.ask.fuse.deduplication.words import FUNCTION, TURN
+
+# "In substance": so much of what a sentence says may be missing.
+MISSING_IN_SENTENCE = 0.2
+# A unit of which this share stands in the other text is the same unit, perhaps with other words in some places.
+MATCHED_SHARE = 0.5
+# So many words in a row are a place in a sentence where other words may stand; more are a statement of their own.
+SLOT_WORDS = 3
+# A word more inside a sentence of fewer words makes it another sentence ("lists buckets", "lists public buckets").
+SHORT_UNIT = 12
+
+
+@dataclass(slots=True)
+class Leftovers:
+    """The content words of one text that the other does not have.
+
+    Attributes:
+        sentences, words: how many there are; headings are no sentences, and leads count only where they match.
+        sentences_there, words_there: how many of them stand in the other text in substance.
+        slots: words of the short gaps of matching units of prose, and of the first lines of functions.
+        turns: words of any gap of a matching unit that turn its sense around.
+        inner: words of gaps of short units, those at either end of what they say aside.
+        alone: the other words of prose that do not match.
+        headings, leads: words of headings and leads that do not match.
+        code_differs: whether a line of code matches, but not every word of it.
+        code_matches: of each line of code, in order, whether it matches.
+        lines: the matching lines of code → their operators.
+    """
+
+    sorts: Mapping[str, int]
+    sentences: int = 0
+    words: int = 0
+    sentences_there: int = 0
+    words_there: int = 0
+    slots: list[str] = field(default_factory=list)
+    turns: list[str] = field(default_factory=list)
+    inner: set[str] = field(default_factory=set)
+    alone: list[str] = field(default_factory=list)
+    headings: list[str] = field(default_factory=list)
+    leads: list[str] = field(default_factory=list)
+    code_differs: bool = False
+    code_matches: list[bool] = field(default_factory=list)
+    lines: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+
+def leave(text: Reading, covered: bytes) -> Leftovers:
+    """Remove from a text what the other one contains."""
+    rest = Leftovers(text.sorts)
+    for unit in text.units:
+        there = covered.count(1, unit.start, unit.end)
+        matched = there >= MATCHED_SHARE * len(unit)
+        if unit.kind is Kind.CODE:
+            rest.code_matches.append(matched)
+            if matched:
+                rest.lines[text.forms[unit.start : unit.end]] = unit.operators
+        if matched or unit.kind is not Kind.LEAD:
+            rest.words += len(unit)
+            rest.sentences += unit.kind is not Kind.HEADING
+        if there == len(unit):
+            rest.sentences_there += unit.kind is not Kind.HEADING
+            rest.words_there += len(unit)
+        elif matched:
+            _add_gaps(rest, text, unit, covered)
+        elif unit.kind is not Kind.CODE:
+            unmatched = {Kind.HEADING: rest.headings, Kind.LEAD: rest.leads}.get(unit.kind, rest.alone)
+            unmatched += saying(text, (place for place in range(unit.start, unit.end) if not covered[place]))
+    return rest
+
+
+def cover(text: Reading, other: Reading) -> bytes:
+    """Return for each word 1 if it belongs to a shingle of ``other``, else 0."""
+    found = bytes(map(other.distinct.__contains__, text.shingles))
+    words = len(text.forms)
+    if words <= 3:
+        return found * words
+    # A shingle at a place covers that word and the next two: the same bytes, moved on by one and by two places.
+    number = int.from_bytes(found + b"\0\0", "big")
+    return (number | number >> 8 | number >> 16).to_bytes(words, "big")
+
+
+def saying(text: Reading, places: Iterable[int]) -> list[str]:
+    """Return the content words at these places."""
+    return [form for place in places if text.sorts[form := text.forms[place]] > FUNCTION]
+
+
+def _add_gaps(rest: Leftovers, text: Reading, unit: Unit, covered: bytes) -> None:
+    code = unit.kind is Kind.CODE
+    missing: list[str] = []
+    for is_covered, places in groupby(range(unit.start, unit.end), covered.__getitem__):
+        if is_covered:
+            continue
+        gap = list(places)
+        said = saying(text, gap)
+        missing += said
+        if code and text.forms[unit.start] != "def":
+            rest.code_differs = True
+        elif code or len(gap) <= SLOT_WORDS:
+            rest.slots += said
+        else:
+            rest.alone += said
+    rest.turns += [form for form in missing if text.sorts[form] == TURN]
+    if not code and len(unit) < SHORT_UNIT:
+        rest.inner |= {*missing} & {*unit.said[1:-1]}
+    if len(missing) <= MISSING_IN_SENTENCE * len(unit.said):
+        rest.sentences_there += unit.kind is not Kind.HEADING
+        rest.words_there += len(unit)

@@ -1,0 +1,183 @@
+"""Choose the domains of a query and its type, from cues in its words and evidence from the indexes.
+
+Signals are a soft prior. What a query looks like orders the domains and never leaves one out; only a query that names
+where to look (``in the docs``, ``#payments-oncall``, ``which paper``) may ask fewer domains than there are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from enum import StrEnum
+from functools import lru_cache
+from types import MappingProxyType
+
+from nornweave.ask.route.decomposition import split_clauses
+from nornweave.ask.route.signals import CUES, NAMED
+from nornweave.core.types import Domain
+
+__all__ = [
+    "QueryType",
+    "authority_order",
+    "choose_domains",
+    "combine_signals",
+    "domain_signals",
+    "query_type",
+    "split_clauses",
+]
+
+NEUTRAL = 0.5
+# The default of ``FUSION_MAX_SOURCES``.
+MAX_SOURCES = 4
+# What a query is about shows at its start; the rest of a long one is pasted.
+MAX_CUED_CHARACTERS = 1000
+# What a query looks like counts this much at most, in log-odds; a domain that it names counts 4 (``NAMED``).
+MOST_FROM_LOOKS = 3.0
+# A domain this far behind the first is left out: looks lead by 0.64 at most, a named domain leads one of which the
+# query shows no sign by 0.68 and more.
+CLEAR_LEAD = 0.65
+# How much evidence counts: a domain whose evidence is 0.25 above the mean has its odds multiplied by e.
+EVIDENCE_GAIN = 4.0
+
+
+@lru_cache(maxsize=256)
+def domain_signals(text: str) -> Mapping[Domain, float]:
+    """Return how strongly the words of a query indicate each domain.
+
+    ``signal(d) = σ(w(d) − mean(w))`` with ``w(d) = 4`` if the text names the domain, else the sum of the weights of the
+    domain's cues in the text, 3 at most. No cue at all: 0.5 for every domain.
+
+    Returns:
+        Every domain, in [0, 1].
+    """
+    weights = {domain: _weight(text, domain) for domain in Domain}
+    mean = math.fsum(weights.values()) / len(weights)
+    return MappingProxyType({domain: _sigmoid(weight - mean) for domain, weight in weights.items()})
+
+
+def combine_signals(cues: Mapping[Domain, float], evidence: Mapping[Domain, float]) -> Mapping[Domain, float]:
+    """Combine the signals of the words with the evidence of the indexes.
+
+    ``logit signal(d) = logit cue(d) + 4 · (evidence(d) − mean(evidence))``: odds multiply, as for independent hints.
+    Equal evidence changes nothing; a domain without evidence (not searched, timed out) keeps its cue.
+
+    Args:
+        cues: from ``domain_signals``; a domain that is missing counts as 0.5.
+        evidence: in [0, 1], comparable between domains: the calibrated score of a domain's best item.
+
+    Returns:
+        Every domain, in [0, 1].
+
+    Raises:
+        ValueError: a value is outside [0, 1].
+    """
+    for name, values in (("cues", cues), ("evidence", evidence)):
+        for domain, value in values.items():
+            if not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name}: {domain.value} is {value}, allowed are 0 to 1")
+    mean = math.fsum(evidence.values()) / len(evidence) if evidence else 0.0
+    return MappingProxyType(
+        {
+            domain: _sigmoid(_logit(cues.get(domain, NEUTRAL)) + EVIDENCE_GAIN * (evidence.get(domain, mean) - mean))
+            for domain in Domain
+        }
+    )
+
+
+def choose_domains(
+    signals: Mapping[Domain, float], allowed: Collection[Domain] | None = None, max_sources: int = MAX_SOURCES
+) -> tuple[Domain, ...]:
+    """Choose which domains to ask.
+
+    All that are allowed, strongest signal first, ties in the order of ``Domain``; at most ``max_sources``
+    (``FUSION_MAX_SOURCES``). Left out are domains that are 0.65 or more behind the first; among the signals of
+    ``domain_signals`` these are the ones of which a query that names another domain shows no sign.
+
+    Args:
+        signals: from ``domain_signals``, before anything is searched; a domain that is missing counts as 0.5.
+        allowed: ``None`` are all.
+        max_sources: 1 or more.
+
+    Raises:
+        ValueError: ``max_sources`` is below 1.
+    """
+    if max_sources < 1:
+        raise ValueError(f"max_sources: {max_sources}, allowed are 1 and above")
+    candidates = [domain for domain in Domain if allowed is None or domain in allowed]
+    ordered = sorted(candidates, key=lambda domain: -signals.get(domain, NEUTRAL))
+    if not ordered:
+        return ()
+    least = signals.get(ordered[0], NEUTRAL) - CLEAR_LEAD
+    return tuple(domain for domain in ordered if signals.get(domain, NEUTRAL) > least)[:max_sources]
+
+
+class QueryType(StrEnum):
+    """What a query wants to know; the strategy ``SOURCE_AUTHORITY`` ranks the domains by it."""
+
+    CURRENT_BEHAVIOUR = "current_behaviour"
+    INTENDED_DESIGN = "intended_design"
+    HISTORICAL_DECISION = "historical_decision"
+    AMBIGUOUS = "ambiguous"
+
+
+_TYPE_SIGNALS: tuple[tuple[QueryType, re.Pattern[str]], ...] = (
+    (
+        QueryType.HISTORICAL_DECISION,
+        re.compile(
+            r"\b(?:decided?|decisions?|agreed|agreements?|discuss(?:ed|ions?)?|chose|chosen|approved|rejected"
+            r"|did (?:we|the team|they|you all)|who (?:said|suggested|proposed|wanted))\b"
+        ),
+    ),
+    (
+        QueryType.INTENDED_DESIGN,
+        re.compile(r"\b(?:why|design(?:s|ed)?|intend(?:s|ed)?|intention|rationale|supposed to|meant to)\b"),
+    ),
+    (
+        QueryType.CURRENT_BEHAVIOUR,
+        re.compile(
+            r"\bhow (?:do|does|is|are)\b.{1,120}\b(?:works?|handled?|done|implemented|computed|behaves?|validated?)\b"
+            r"|\bwhat (?:do|does)\b.{1,120}\b(?:do|return|raise|happens?|send|accept|output)s?\b"
+            r"|\bwhat happens\b|\bcurrent(?:ly)?\b|\bactual(?:ly)?\b|\bright now\b"
+        ),
+    ),
+)
+_DEFAULT_ORDER = (Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS, Domain.RESEARCH)
+_AUTHORITY: Mapping[QueryType, tuple[Domain, ...]] = MappingProxyType(
+    {
+        QueryType.CURRENT_BEHAVIOUR: _DEFAULT_ORDER,
+        QueryType.INTENDED_DESIGN: (Domain.DOCUMENTATION, Domain.CODE, Domain.CONVERSATIONS, Domain.RESEARCH),
+        QueryType.HISTORICAL_DECISION: (Domain.CONVERSATIONS, Domain.DOCUMENTATION, Domain.CODE, Domain.RESEARCH),
+        QueryType.AMBIGUOUS: _DEFAULT_ORDER,
+    }
+)
+
+
+def query_type(text: str) -> QueryType:
+    """Infer what a query wants to know from its words.
+
+    Of several the rarer wins: a decision over a design over behaviour (``why did we decide …`` asks for the decision).
+    """
+    lowered = text.lower()
+    return next((kind for kind, pattern in _TYPE_SIGNALS if pattern.search(lowered)), QueryType.AMBIGUOUS)
+
+
+def authority_order(kind: QueryType) -> tuple[Domain, ...]:
+    """Return the domains by authority for a type of query, highest first."""
+    return _AUTHORITY[kind]
+
+
+def _weight(text: str, domain: Domain) -> float:
+    start = text[:MAX_CUED_CHARACTERS]
+    shown = [cue.weight for cue in CUES[domain] if cue.pattern.search(start)]
+    return NAMED if NAMED in shown else min(math.fsum(shown), MOST_FROM_LOOKS)
+
+
+def _sigmoid(log_odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-log_odds))
+
+
+def _logit(probability: float) -> float:
+    """Return the log-odds, of 0 and 1 as of 0.001 and 0.999: no cue is beyond doubt."""
+    certain = min(max(probability, 0.001), 0.999)
+    return math.log(certain / (1.0 - certain))

@@ -1,0 +1,158 @@
+"""Combine retrieval sources into one ranking."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.index.port import Numbers, Scores
+
+RRF_K = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Leg:
+    """What one retrieval source says of the candidates.
+
+    Attributes:
+        scores: one per candidate, in [0, 1] on the source's theoretical bounds, 0 where it found nothing.
+        ranked: the chunks that it found, best first.
+    """
+
+    name: str
+    scores: Scores
+    ranked: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking:
+    """Candidates in order.
+
+    Attributes:
+        numbers: chunk numbers, best first, ties by number.
+        scores: in [0, 1]; the order follows them.
+        contributions: leg → its part of each score; they add up to it.
+        places: what each place in the order is worth beside those of other domains, descending, in [0, 1].
+    """
+
+    numbers: Numbers
+    scores: NDArray[np.float64]
+    contributions: Mapping[str, NDArray[np.float64]]
+    places: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float]) -> Ranking:
+    """Combine retrieval sources by their scores.
+
+    ``score(c) = Σ weight[leg] · score[leg](c) / Σ weight[leg]``. Both bounds of a score are theoretical, nothing is
+    stretched to the best hit of the query: a domain whose best hit is weak stays weak beside the others.
+
+    Args:
+        candidates: distinct chunk numbers.
+        legs: one per retrieval source.
+        weights: per leg, ≥ 0; only their proportion matters.
+
+    Returns:
+        Every candidate once.
+
+    Raises:
+        KeyError: a leg has no weight.
+
+    Source: Bruch, Gai & Ingber, TOIS 2023, arXiv:2210.11934, with theoretical maxima as well as minima.
+    """
+    return _ranking(candidates, _parts(legs, weights))
+
+
+def on_one_scale(ranking: Ranking, legs: Sequence[Leg], common: Mapping[str, float]) -> Ranking:
+    """Give each rank of a domain the score that it has under the weights that all domains share.
+
+    A domain's own weights decide who comes first in it; they are no scale on which domains compare. Where words do not
+    match, a score is little more than the weight of dense retrieval times a cosine: a domain that weighs it twice as
+    much as the others would come before them with half their similarity.
+
+    Args:
+        ranking: by the domain's own weights.
+        legs: that it was made from.
+        common: the weights that all domains share.
+    """
+    scores = _summed(_parts(legs, common), len(ranking))
+    return replace(ranking, places=np.sort(scores)[::-1])
+
+
+def reciprocal_rank_fusion(
+    candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], *, k: int = RRF_K
+) -> Ranking:
+    """Combine retrieval sources by rank (Cormack, Clarke & Büttcher, SIGIR 2009).
+
+    ``score(c) = Σ weight[leg] / (k + rank[leg](c))``, ranks from 1, over ``Σ weight[leg] / (k + 1)`` so that a chunk
+    that is first everywhere has 1.
+
+    Returns:
+        Every candidate once.
+
+    Source: Cormack, Clarke & Büttcher, SIGIR 2009.
+    """
+    parts = {leg.name: weights[leg.name] * _reciprocal_ranks(candidates, leg.ranked, k) for leg in legs}
+    bound = math.fsum(weights.values()) / (k + 1)
+    return _ranking(candidates, {name: part / bound for name, part in parts.items()})
+
+
+def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
+    """Merge the results of variants: a candidate keeps its best score, with variants' scores times ``share``.
+
+    Args:
+        first: of the query as it was asked.
+        others: of its variants.
+        share: in [0, 1].
+    """
+    scored: dict[int, tuple[float, dict[str, float]]] = {}
+    for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
+        for at, number in enumerate(ranking.numbers.tolist()):
+            score = float(ranking.scores[at]) * factor
+            if number not in scored or score > scored[number][0]:
+                scored[number] = score, {name: float(part[at]) * factor for name, part in ranking.contributions.items()}
+    numbers = sorted(scored, key=lambda number: (-scored[number][0], number))
+    names = sorted({name for _, parts in scored.values() for name in parts})
+    worth: dict[int, float] = {}
+    for ranking, factor in [(first, 1.0), *((other, share) for other in others)]:
+        for number, place in zip(ranking.numbers.tolist(), (ranking.places * factor).tolist(), strict=True):
+            worth[number] = max(place, worth.get(number, 0.0))
+    return Ranking(
+        np.array(numbers, np.int32),
+        np.array([scored[number][0] for number in numbers], np.float64),
+        {name: np.array([scored[number][1].get(name, 0.0) for number in numbers]) for name in names},
+        np.sort(np.array(list(worth.values()), np.float64))[::-1],
+    )
+
+
+def _reciprocal_ranks(candidates: Numbers, ranked: Numbers, k: int) -> NDArray[np.float64]:
+    ranks = {int(number): rank for rank, number in enumerate(ranked, 1)}
+    return np.array([1 / (k + ranks[number]) if number in ranks else 0.0 for number in candidates.tolist()], np.float64)
+
+
+def _parts(legs: Sequence[Leg], weights: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
+    """Return what each leg adds to the score of each candidate; together 1 at most."""
+    bound = math.fsum(weights.values())
+    return {leg.name: weights[leg.name] * leg.scores.astype(np.float64) / bound for leg in legs}
+
+
+def _summed(parts: Mapping[str, NDArray[np.float64]], count: int) -> NDArray[np.float64]:
+    # In the order of their names, so that the order of the legs cannot change the last digit.
+    scores = np.zeros(count, np.float64)
+    for name in sorted(parts):
+        scores += parts[name]
+    return scores
+
+
+def _ranking(candidates: Numbers, parts: Mapping[str, NDArray[np.float64]]) -> Ranking:
+    scores = _summed(parts, len(candidates))
+    order = np.lexsort((candidates, -scores))
+    ordered = scores[order]
+    return Ranking(candidates[order], ordered, {name: part[order] for name, part in parts.items()}, ordered)

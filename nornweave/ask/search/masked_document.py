@@ -1,0 +1,225 @@
+"""Search a generation as if a stretch of one document was absent.
+
+Evaluations take queries out of the corpus (a docstring asks for its function, a heading for its section). Every index
+finds a text by its own words; what is to be measured is whether it finds the rest. So the chunks that hold the hidden
+text, or quote it in what they are indexed with (heading paths, titles, messages before), are scored as if they had been
+indexed without it, by every retrieval source, and shown without it. Everything else is as it was: the other chunks'
+scores, how rare each term is (a difference of at most one document per term), the average length.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.ask.search.masked_chunks import Remains, remains_of
+from nornweave.ask.search.quotations import Quoted
+from nornweave.config import Bm25Settings
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import EncoderError
+from nornweave.core.types import FIELDS, Frequencies, Span, digest
+from nornweave.index.bm25 import saturated, saturations
+from nornweave.index.index import Index, StoredChunk
+from nornweave.index.inverted import DEFAULT_BM25
+from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.ranked_chunks import Hits, best
+from nornweave.models.encoders import Encoder
+from nornweave.models.encoders.port import same_space
+
+log = logging.getLogger(__name__)
+
+NOWHERE: Frequencies = (0,) * len(FIELDS)
+
+
+def without(
+    generation: Index,
+    path: str,
+    hidden: Span,
+    encoder: Encoder | None,
+    *,
+    remembered: MutableMapping[str, Vectors] | None = None,
+) -> Index:
+    """Return a view of a generation without a stretch of text; the generation itself when nothing of it is hidden.
+
+    Args:
+        generation: open; it has to stay open as long as the view is used, which is not to be closed itself.
+        path: of the document; the text is hidden in the documents of all sources that have one there.
+        hidden: in characters of the document, as ``Citation.char_range`` counts them.
+        encoder: the one that the generation was built with; without it, or when it fails, what is left of a chunk means
+            the same as no query.
+        remembered: vectors of what was left before, and where those of this view are put; embedding takes most of the
+            time, and one set is run several times.
+
+    Raises:
+        StoreError: the generation cannot be read.
+    """
+    kept: dict[int, Remains] = {}
+    documents: list[Numbers] = []
+    for indexed in generation.indexed_documents(path):
+        quoted = Quoted(indexed.document.text[hidden.start : hidden.end])
+        left = dict(remains_of(indexed, hidden, quoted)) if quoted.words else {}
+        if left:
+            kept |= left
+            documents.append(np.array([number for number, _ in indexed.chunks], np.int32))
+    if not kept:
+        return generation
+    vectors = _embedded(generation, kept, encoder, {} if remembered is None else remembered)
+    # What the view does not answer itself, the generation does: a type checker does not see that.
+    return cast(Index, _Without(generation, kept, documents, vectors))
+
+
+def _embedded(
+    generation: Index,
+    kept: Mapping[int, Remains],
+    encoder: Encoder | None,
+    remembered: MutableMapping[str, Vectors],
+) -> dict[int, Vectors]:
+    """Embed what is left, where it is other text than before; zero where nothing is left, or nobody can embed it."""
+    vectors = {number: np.zeros(int(generation.meta["dimensions"]), np.float32) for number in kept}
+    same = np.array([number for number, one in kept.items() if one.embedded_before], np.int32)
+    vectors |= dict(zip(same.tolist(), generation.vectors(same), strict=True))
+    if encoder is None or not same_space(encoder.version, generation.meta.get("encoder")):
+        return vectors
+    other = {one: digest(encoder.version, kept[one].chunk.embedded_text) for one in kept if one not in same}
+    new = {key: kept[one].chunk.embedded_text for one, key in other.items() if key not in remembered}
+    try:
+        remembered.update(zip(new, encoder.encode(list(new.values())), strict=True))
+    except EncoderError as error:
+        log.warning("what is left of %d chunks is not embedded: %s", len(new), error)
+    return vectors | {one: remembered[key] for one, key in other.items() if key in remembered}
+
+
+class _Without:
+    """The view: it shares everything with the generation but what it answers about some chunks."""
+
+    def __init__(
+        self,
+        generation: Index,
+        kept: Mapping[int, Remains],
+        documents: Sequence[Numbers],
+        vectors: Mapping[int, Vectors],
+    ) -> None:
+        self._generation = generation
+        self._kept = kept
+        self._parts = documents
+        self._left = vectors
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # copies are made without ``__init__``
+            raise AttributeError(name)
+        return getattr(self._generation, name)
+
+    def seen_by(self, viewer: Viewer) -> _Without:
+        return _Without(self._generation.seen_by(viewer), self._kept, self._parts, self._left)
+
+    def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
+        hits = self._generation.dense(query, k + len(self._kept), within)
+        others = ~np.isin(hits.numbers, list(self._kept))
+        own = [one for one in self._kept if not self._kept[one].is_gone and (within is None or within[one])]
+        scores = np.array([float(self._left[one] @ query) for one in own], np.float32)
+        return best(
+            np.concatenate([hits.scores[others], scores]),
+            k,
+            np.concatenate([hits.numbers[others], np.array(own, np.int32)]),
+        )
+
+    def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
+        found = self._generation.similarities(query, numbers)
+        return self._replaced(found, numbers, {one: vector @ query for one, vector in self._left.items()})
+
+    def vectors(self, numbers: Numbers) -> Vectors:
+        return self._replaced(self._generation.vectors(numbers), numbers, self._left)
+
+    def sparse(
+        self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
+    ) -> Scores:
+        scores = self._generation.sparse(weights, document_share, bm25)
+        half = self._saturations(bm25)
+        for numbers in self._parts:
+            own = np.zeros(len(numbers))
+            for term, weight in weights.items():
+                counts = self._counts(term, numbers, bm25, half)
+                own += weight * ((1 - document_share) * counts + document_share * counts.max(initial=0))
+            scores[numbers] = own
+        scores[[number for number, one in self._kept.items() if one.is_gone]] = 0
+        return scores
+
+    def paired(self, weights: Mapping[int, float]) -> Scores:
+        scores = self._generation.paired(weights)
+        for number, one in self._kept.items():
+            scores[number] = math.fsum(weight for pair, weight in weights.items() if pair in one.pairs)
+        return scores
+
+    def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
+        found = {
+            key: self._still(chunks, partial(_is_called, key=key))
+            for key, chunks in self._generation.named(keys).items()
+        }
+        return {key: chunks for key, chunks in found.items() if len(chunks)}
+
+    def holding(self, terms: Iterable[str]) -> Numbers:
+        wanted = frozenset(terms)
+        return self._still(self._generation.holding(wanted), lambda one: wanted <= one.terms.keys())
+
+    def containing(self, text: str, k: int) -> Numbers:
+        found = self._generation.containing(text, k + len(self._kept))
+        return self._still(found, lambda one: text.lower() in one.chunk.content.lower())[:k]
+
+    def contents(self, numbers: Numbers) -> dict[int, str]:
+        found = self._generation.contents(numbers)
+        return {number: self._kept[number].chunk.content if number in self._kept else found[number] for number in found}
+
+    def chunks(self, numbers: Numbers) -> dict[int, StoredChunk]:
+        return {number: self._shown(number, chunk) for number, chunk in self._generation.chunks(numbers).items()}
+
+    def chunk(self, chunk_id: str) -> StoredChunk | None:
+        chunk = self._generation.chunk(chunk_id)
+        return None if chunk is None else self._shown(chunk.chunk_no, chunk)
+
+    def _shown(self, number: int, chunk: StoredChunk) -> StoredChunk:
+        one = self._kept.get(number)
+        if one is None:
+            return chunk
+        facts = tuple(
+            fact for fact in chunk.facts if fact.span.end <= one.hidden.start or one.hidden.end <= fact.span.start
+        )
+        return replace(chunk, content=one.chunk.content, title=one.title, section=one.chunk.section, facts=facts)
+
+    def _still(self, numbers: Numbers, has: Callable[[Remains], bool]) -> Numbers:
+        """Return the chunks that are still found; what is gone is not."""
+        lost = [number for number, one in self._kept.items() if one.is_gone or not has(one)]
+        return numbers[~np.isin(numbers, lost)] if lost else numbers
+
+    def _replaced(self, values: NDArray[np.float32], numbers: Numbers, own: Mapping[int, Any]) -> NDArray[np.float32]:
+        values = values.copy()
+        for place, number in enumerate(numbers.tolist()):
+            if number in own:
+                values[place] = own[number]
+        return values
+
+    def _counts(self, term: str, numbers: Numbers, bm25: Bm25Settings, half: Scores) -> NDArray[np.float64]:
+        """Return what a term counts for in the chunks of the document, before idf."""
+        counts = self._indexed(term, numbers, bm25)
+        own = {number: one.terms.get(term, NOWHERE) for number, one in self._kept.items() if not one.is_gone}
+        frequencies = np.dot(np.array([own.get(number, NOWHERE) for number in self._kept]), bm25.fields.values)
+        left = dict(zip(self._kept, saturated(frequencies, half, bm25).tolist(), strict=True))
+        return np.array([left.get(number, count) for number, count in zip(numbers.tolist(), counts, strict=True)])
+
+    def _indexed(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> NDArray[np.float64]:
+        return self._generation.term_weights(term, numbers, bm25).astype(np.float64)
+
+    def _saturations(self, bm25: Bm25Settings) -> Scores:
+        """Return the saturation of what is left of each chunk; the average length is that of the generation."""
+        lengths = [np.sum([NOWHERE, *one.terms.values()], axis=0) for one in self._kept.values()]
+        return saturations(np.array(lengths), self._generation.average_length(bm25), bm25)
+
+
+def _is_called(one: Remains, key: str) -> bool:
+    return key in one.keys

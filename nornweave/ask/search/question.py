@@ -1,0 +1,104 @@
+"""A question: the one record that goes from the edge to the last stage.
+
+The API and the command line make it, each stage reads what it needs, and nothing along the way fills anything in. What
+an edge alone can know is handed in with it: the ids, the clock and the deadline.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+
+from nornweave.ask.search.records import Filters, HiddenPlace, Switch
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.types import Domain
+
+NO_FILTERS: Mapping[Domain, Filters] = MappingProxyType({})
+NOTHING_HIDDEN: Mapping[Domain, HiddenPlace] = MappingProxyType({})
+
+
+class ConflictStrategy(StrEnum):
+    """How a conflict is resolved (``fusion/conflict_resolution.py``)."""
+
+    RECENCY = "RECENCY"
+    SOURCE_AUTHORITY = "SOURCE_AUTHORITY"
+    CONFIDENCE = "CONFIDENCE"
+    FLAG = "FLAG"
+    RECENCY_THEN_FLAG = "RECENCY_THEN_FLAG"
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """When an answer has to be there.
+
+    Attributes:
+        timeout_ms: as it was asked for.
+        started: when the request came in, of ``time.monotonic()``; waiting for anything counts from then.
+    """
+
+    timeout_ms: int
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def at(self) -> float:
+        """Return the moment, of ``time.monotonic()``."""
+        return self.started + self.timeout_ms / 1000
+
+    @property
+    def left_s(self) -> float:
+        """Return the seconds that are left, 0 when none are."""
+        return max(0.0, self.at - time.monotonic())
+
+    @property
+    def left_ms(self) -> int:
+        """Return the whole milliseconds that are left, 0 when none are."""
+        return int(self.left_s * 1000)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What is asked, of all domains or of one.
+
+    Attributes:
+        text: 1 to 4,096 characters, not blank.
+        now: what recency is counted from, in every domain and between them.
+        viewer: who asks: what they may not see is not searched.
+        query_id: names the answer, so that it can be judged; empty for questions whose answers nobody sees.
+        trace_id: of the request, in the log as well (W3C Trace Context); empty where there is no request.
+        domains: which to ask; ``None`` leaves it to routing.
+        top_k: items wanted, 1 to 100; a fusion of given answers may keep more.
+        filters: by domain, declared filter key → value; only chunks that pass all of them are searched.
+        expand: add variants of the query: by rule, always, never.
+        rerank: use the cross-encoder: as the plan says, always, never.
+        deadline: the answer is there by then, with what has arrived; ``None`` waits for everything.
+        explain: give every item its ``Explanation``, and the answer its merges.
+        trace: let the responses say what every stage found, for evaluations.
+        hidden: by domain a part of a document that is searched as if it was not there, for evaluations.
+        strategy: how conflicts are resolved; ``None`` takes the configured one.
+        max_tokens, min_score, diversity: the context budget (``answer/context_budget.py``).
+        synthesize: whether a model writes an answer, in what is left of the time.
+    """
+
+    text: str
+    now: datetime
+    viewer: Viewer
+    query_id: str = ""
+    trace_id: str = ""
+    domains: tuple[Domain, ...] | None = None
+    top_k: int = 10
+    filters: Mapping[Domain, Filters] = field(default_factory=lambda: NO_FILTERS)
+    expand: Switch = "auto"
+    rerank: Switch = "auto"
+    deadline: Deadline | None = None
+    explain: bool = False
+    trace: bool = False
+    hidden: Mapping[Domain, HiddenPlace] = field(default_factory=lambda: NOTHING_HIDDEN)
+    strategy: ConflictStrategy | None = None
+    max_tokens: int | None = None
+    min_score: float | None = None
+    diversity: float | None = None
+    synthesize: bool = False

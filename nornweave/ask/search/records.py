@@ -1,0 +1,153 @@
+"""The nouns of one domain's answer: its items, and where each of them comes from. ``question.py`` has what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from nornweave.core.types import NO_METADATA, ChunkId, Fact, JsonValue, Metadata, Span
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Switch: TypeAlias = Literal["auto", "on", "off"]
+SourceState: TypeAlias = Literal["ok", "empty", "timeout", "failed", "off"]
+Filters: TypeAlias = Mapping[str, JsonValue]
+
+
+class RetrievalSource(StrEnum):
+    """The four ways in which a domain is searched."""
+
+    DENSE = "dense"
+    SPARSE = "sparse"
+    FULLTEXT = "fulltext"
+    STRUCTURED = "structured"
+
+
+class AgentState(StrEnum):
+    """The lifecycle of an agent: ``STARTING → READY ⇄ DEGRADED → DRAINING → OFFLINE``."""
+
+    STARTING = "STARTING"
+    READY = "READY"
+    DEGRADED = "DEGRADED"
+    DRAINING = "DRAINING"
+    OFFLINE = "OFFLINE"
+
+
+HiddenPlace: TypeAlias = tuple[str, Span]
+"""Path of a document, and which of its characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Citation:
+    """Where an item stands."""
+
+    domain_id: str
+    source_id: str
+    source_path: str
+    timestamp: datetime | None
+    line_range: tuple[int, int] | None
+    char_range: tuple[int, int]
+    page: int | None
+    section: str | None
+    message_ids: tuple[str, ...] | None
+    url: str | None
+    title: str | None
+    revision: str | None
+    stale: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SourceScore:
+    """What one retrieval source gave an item: its rank, from 1, and its score, higher is better."""
+
+    rank: int
+    score: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """How an item's score came about.
+
+    Attributes:
+        weights: retrieval source → its share, together 1.
+        contributions: retrieval source → its part of ``combined``.
+        combined: what the domain orders by before reranking, in [0, 1]. The item's score is what its place in that
+            order is worth beside other domains, by weights that all of them share.
+        bonuses: heuristic (``symbol_match``, ``recency``, …) → bonus.
+        model_score: of the cross-encoder, in [0, 1], if one ran.
+    """
+
+    weights: Mapping[str, float]
+    contributions: Mapping[str, float]
+    combined: float
+    bonuses: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    model_score: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallItem:
+    """A chunk that answers, with its citation.
+
+    Attributes:
+        score: calibrated, in [0, 1]: comparable between the domains of one engine.
+        sources: retrieval source → rank and score, for those that found it.
+        rerank_score: the cross-encoder's, in [0, 1]; ``None`` when none ran.
+        facts: what it states; ``None`` when nobody has looked.
+        vector: its embedding, normalised, of shape ``(dimensions,)``; ``None`` when the agent does not say.
+    """
+
+    chunk_id: ChunkId
+    content: str
+    score: float
+    citation: Citation
+    sources: Mapping[str, SourceScore]
+    rerank_score: float | None = None
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
+    explanation: Explanation | None = None
+    facts: tuple[Fact, ...] | None = None
+    vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where a stage found something, and the score that it gave."""
+
+    score: float
+    citation: Citation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecallResponse:
+    """One domain's answer.
+
+    Attributes:
+        items: best first, ties by chunk number; at most ``top_k``.
+        retrieval: retrieval source → how it went.
+        notices: what the asker should know (a source failed and why, no cross-encoder, an older generation answers).
+        expansions: variants of the query that were searched beside it.
+        total_searched: chunks that were searched, after filters.
+        stages: of a traced request: each retrieval source and ``combined`` → what it found, best first, at most
+            ``top_k``; the scores of one stage compare between domains.
+        calibrated: whether the scores compare with those of other agents that say the same.
+        encoder: what made the items' vectors; only vectors of one encoder compare.
+    """
+
+    agent_id: str
+    domain_id: str
+    generation: str
+    indexed_at: str
+    items: tuple[RecallItem, ...]
+    retrieval: Mapping[str, SourceState]
+    total_searched: int
+    latency_ms: float
+    notices: tuple[str, ...] = ()
+    expansions: tuple[str, ...] = ()
+    stages: Mapping[str, tuple[Placed, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    calibrated: bool = False
+    encoder: str | None = None

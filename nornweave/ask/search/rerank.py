@@ -1,0 +1,127 @@
+"""Rerank one domain's candidates by relevance blended with the domain's heuristics.
+
+``final_score = clamp(model · w_model + Σ bonus · w_bonus, 0, 1)``, with the weights of the domain::
+
+    code            model · 0.70 + (symbol + path) · 0.30
+    documentation   model · 0.70 + heading · 0.20 + recency · 0.10
+    conversations   model · 0.65 + recency · 0.25 + engagement · 0.10
+    research        model · 0.70 + authority · 0.20 + recency · 0.10
+
+Without a cross-encoder the combined score stands in for ``model``. The formula decides the *order* within the domain.
+It is no scale on which domains compare: a perfect chunk reaches 0.775 in code, 0.725 in documentation; a fresh message
+gains what a fresh function cannot; and a cross-encoder's 0.9 is not a combined 0.9. So each place in the order keeps
+the calibrated score that it had before, and only who takes it changes: what one domain knows about its own chunks
+never moves it as a whole against the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.ask.search.heuristics import HEURISTICS, NO_BONUSES, Bonuses, Candidate, all_bonuses
+from nornweave.config import RerankingSettings, RerankingWeights
+
+STEP = 1e-9
+"""Tells apart, in their order, candidates that would get equal calibrated scores."""
+ROUNDING = 1e-6
+"""How far a sum of weighted scores may miss [0, 1]."""
+_WEIGHT_OF = {heuristic.name: heuristic.weight for heuristic in HEURISTICS}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """A candidate in its place.
+
+    Attributes:
+        score: calibrated, in [0, 1]: of the place, comparable between domains.
+        final_score: of the formula, in [0, 1]: what the order follows.
+        model_score: of the cross-encoder, in [0, 1], if one ran.
+        bonuses: heuristic → bonus before its weight; those that gave something.
+    """
+
+    candidate: Candidate
+    score: float
+    final_score: float
+    model_score: float | None
+    bonuses: Bonuses
+
+
+def rerank(
+    candidates: Sequence[Candidate],
+    *,
+    query: str,
+    settings: RerankingSettings,
+    now: datetime,
+    model_scores: Sequence[float] | NDArray[np.float32] | None = None,
+    heuristics: bool = True,
+) -> tuple[Ranked, ...]:
+    """Order all candidates by ``final_score``; callers cut the result.
+
+    Args:
+        candidates: in any order; it has no effect.
+        settings: of the domain.
+        now: what ages are counted from.
+        model_scores: of the cross-encoder, in [0, 1], one per candidate in their order.
+        heuristics: ``False`` leaves the bonuses out; the model's score alone is then final, or the score as it was.
+
+    Returns:
+        Every candidate once, by ``final_score`` descending, then chunk id; ``score`` gives the same order.
+
+    Raises:
+        ValueError: a score is missing or outside [0, 1], or a chunk is there twice.
+    """
+    _check(candidates, model_scores)
+    befores = [_unit(candidate.score, candidate) for candidate in candidates]
+    models: list[float | None] = [None] * len(candidates)
+    if model_scores is not None:
+        models = [_unit(score, candidate) for score, candidate in zip(model_scores, candidates, strict=True)]
+    relevances = [before if model is None else model for before, model in zip(befores, models, strict=True)]
+    gains, finals = [NO_BONUSES] * len(candidates), relevances
+    if heuristics:
+        gains = all_bonuses(candidates, query, settings.heuristics, now)
+        finals = [final_score(*pair, settings.weights) for pair in zip(relevances, gains, strict=True)]
+    order = sorted(range(len(candidates)), key=lambda at: (-finals[at], candidates[at].chunk_id))
+    return tuple(
+        Ranked(candidate=candidates[at], score=place, final_score=finals[at], model_score=models[at], bonuses=gains[at])
+        for at, place in zip(order, _places(befores, [finals[at] for at in order]), strict=True)
+    )
+
+
+def final_score(relevance: float, gained: Bonuses, weights: RerankingWeights) -> float:
+    """Blend relevance and bonuses, ``clamp(relevance · w_model + Σ bonus · w_bonus, 0, 1)``."""
+    parts = [relevance * weights.model, *(bonus * _weight(name, weights) for name, bonus in gained.items())]
+    return min(1.0, max(0.0, math.fsum(parts)))
+
+
+def _weight(name: str, weights: RerankingWeights) -> float:
+    own: float | None = getattr(weights, _WEIGHT_OF[name])
+    return weights.heuristic if own is None else own
+
+
+def _places(befores: Sequence[float], finals: Sequence[float]) -> list[float]:
+    """Return the calibrated scores best first, apart wherever ``finals``, descending, are."""
+    places = sorted(befores, reverse=True)
+    for place in range(len(places) - 2, -1, -1):
+        if places[place] <= places[place + 1]:
+            places[place] = places[place + 1] + (STEP if finals[place] > finals[place + 1] else 0.0)
+    top = max([1.0, *places[:1]])
+    return places if top == 1.0 else [place / top for place in places]
+
+
+def _check(candidates: Sequence[Candidate], model_scores: Sequence[float] | NDArray[np.float32] | None) -> None:
+    if model_scores is not None and len(model_scores) != len(candidates):
+        raise ValueError(f"{len(model_scores)} model scores for {len(candidates)} candidates; expected one for each")
+    if len({candidate.chunk_id for candidate in candidates}) != len(candidates):
+        raise ValueError("a chunk stands among the candidates twice; expected each once")
+
+
+def _unit(score: float, candidate: Candidate) -> float:
+    if not -ROUNDING <= score <= 1.0 + ROUNDING:
+        raise ValueError(f"score {score!r} of chunk {candidate.chunk_id!r}; expected a number in [0, 1]")
+    return min(1.0, max(0.0, float(score)))

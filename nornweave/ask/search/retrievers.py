@@ -1,0 +1,144 @@
+"""The four retrieval sources: dense, sparse, full text, structured.
+
+Every source scores on its theoretical bounds, so that a score means the same for every query and in every domain:
+
+* dense: cosine similarity, negative ones count 0;
+* sparse: BM25 divided by ``(k1 + 1) · Σ idf``, its limit for a chunk that repeats every term of the query endlessly;
+* fulltext: the share of the query's word pairs that stand side by side in the chunk too, by their idf; 1 for a quoted
+  phrase that it holds word for word;
+* structured: how rare the names are that the query mentions and the chunk has (symbol, path, heading, person, …).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nornweave.ask.search.query import Query
+from nornweave.config import PlanSettings
+from nornweave.core.text.analyzer import FUNCTION_TERMS, pair_key, sequence, word_pairs
+from nornweave.index.index import Index
+from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.ranked_chunks import NO_HITS, Hits, found
+
+# Chunks that hold the words of a quoted phrase side by side and are read to see whether it stands there.
+_READ_FOR_PHRASE = 200
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finding:
+    """What a retrieval source found.
+
+    Attributes:
+        hits: its best chunks.
+        scores: for every chunk, where the source has them; ``None`` for dense, which scores chunks when asked.
+    """
+
+    hits: Hits
+    scores: Scores | None = None
+
+
+def term_weights(query: Query, generation: Index, plan: PlanSettings) -> dict[str, float]:
+    """Return the weight of each query term: its idf, reduced for function words.
+
+    ``idf(t) = ln(1 + (N - n(t) + 0.5) / (n(t) + 0.5))``, which is never negative.
+
+    Source: Robertson & Zaragoza 2009; the 1 + as in Lucene.
+    """
+    count = generation.chunk_count
+    return {
+        term: math.log(1 + (count - frequency + 0.5) / (frequency + 0.5)) * _factor(term, plan)
+        for term, frequency in generation.document_frequencies(query.terms).items()
+    }
+
+
+def search_dense(vector: Vectors, generation: Index, k: int, within: Mask | None) -> Finding:
+    """Find chunks of similar meaning, by vectors."""
+    hits = generation.dense(vector, k, within)
+    positive = hits.scores > 0
+    return Finding(Hits(hits.numbers[positive], hits.scores[positive]))
+
+
+def search_sparse(
+    weights: Mapping[str, float], generation: Index, plan: PlanSettings, k: int, within: Mask | None
+) -> Finding:
+    """Find chunks with the same words, by BM25."""
+    bound = plan.bound * math.fsum(weights.values())
+    if not bound:
+        return Finding(NO_HITS, np.zeros(generation.size, np.float32))
+    shares = {term: weight / bound for term, weight in weights.items()}
+    scores = generation.sparse(shares, plan.document_share, plan.bm25)
+    return _finding(scores, k, within)
+
+
+def search_fulltext(
+    query: Query, weights: Mapping[str, float], generation: Index, k: int, within: Mask | None
+) -> Finding:
+    """Find chunks with the same neighbouring words, and quoted phrases."""
+    pairs = {
+        pair_key(pair): weights.get(pair[0], 0) + weights.get(pair[1], 0)
+        for pair in query.pairs
+    }  # fmt: skip
+    bound = math.fsum(pairs.values())
+    scores = generation.paired({pair: weight / bound for pair, weight in pairs.items()} if bound else {})
+    np.minimum(scores, 1, out=scores)
+    for phrase in query.phrases:
+        scores[_holding_phrase(phrase, generation, within)] = 1
+    return _finding(scores, k, within)
+
+
+def search_structured(query: Query, generation: Index, k: int, within: Mask | None) -> Finding:
+    """Find chunks by the names, paths, people and dates that the query mentions.
+
+    ``1 - Π (1 - rarity(name))`` over the names that a chunk has, ``rarity(n) = 1 - ln n / ln (N + 1)``: a symbol that
+    is defined once counts 1, a person who wrote every second message next to nothing.
+    """
+    misses = np.ones(generation.size, np.float32)
+    reach = math.log(generation.chunk_count + 1)
+    for chunks in generation.named(query.keys).values():
+        misses[chunks] *= math.log(len(chunks)) / reach
+    return _finding(1 - misses, k, within)
+
+
+def is_said(text: str, generation: Index) -> bool:
+    """Tell whether some chunk contains the words of ``text`` side by side."""
+    terms = sequence(text)
+    if len(terms) < 2:
+        return all(generation.document_frequencies(terms).values()) and bool(terms)
+    pairs = {pair_key(pair): 1.0 for pair in word_pairs(terms)}
+    return bool(pairs) and bool((generation.paired(pairs) == len(pairs)).any())
+
+
+def _finding(scores: Scores, k: int, within: Mask | None) -> Finding:
+    if within is not None:
+        scores *= within
+    return Finding(found(scores, k), scores)
+
+
+def _factor(term: str, plan: PlanSettings) -> float:
+    return plan.function_words if term in FUNCTION_TERMS else 1.0
+
+
+def _holding_phrase(phrase: str, generation: Index, within: Mask | None) -> Numbers:
+    """Return the chunks that hold a phrase, whatever the case and the blank space between its words."""
+    terms = sequence(phrase)
+    if not terms:  # punctuation only: nothing but reading finds it
+        if within is None:
+            return generation.containing(phrase, _READ_FOR_PHRASE)
+        holding = generation.containing(phrase, generation.size)
+        return holding[within[holding]]
+    candidates = generation.holding(set(terms))
+    if pairs := {pair_key(pair): 1.0 for pair in word_pairs(terms)}:
+        candidates = candidates[generation.paired(pairs)[candidates] == len(pairs)]
+    if within is not None:
+        candidates = candidates[within[candidates]]
+    wanted = _squeezed(phrase)
+    texts = generation.contents(candidates[:_READ_FOR_PHRASE])
+    return np.array([number for number, text in texts.items() if wanted in _squeezed(text)], np.int32)
+
+
+def _squeezed(text: str) -> str:
+    return " ".join(text.casefold().split())

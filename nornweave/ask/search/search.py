@@ -1,0 +1,205 @@
+"""Search one generation: run the four retrieval sources and combine their rankings."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future, wait
+from contextvars import copy_context
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from nornweave.ask.search.combine import Leg, Ranking, convex_combination, on_one_scale, reciprocal_rank_fusion
+from nornweave.ask.search.query import Query
+from nornweave.ask.search.records import RetrievalSource, SourceState
+from nornweave.ask.search.retrievers import (
+    Finding,
+    search_dense,
+    search_fulltext,
+    search_sparse,
+    search_structured,
+    term_weights,
+)
+from nornweave.config import PlanSettings, SourceWeights
+from nornweave.core.errors import NornWeaveError
+from nornweave.core.tracing import in_span
+from nornweave.index.index import Index
+from nornweave.index.port import Mask, Numbers, Scores, Vectors
+
+log = logging.getLogger(__name__)
+
+Encode = Callable[[str], Vectors]
+
+ONE_SCALE = PlanSettings()
+"""Its weights are what domains are compared by, whatever weights each has for itself."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """The combined result of the retrieval sources.
+
+    Attributes:
+        findings: of the sources that answered.
+        states: of all four.
+        reasons: why a source did not answer.
+        weights: what each source counts for, together 1.
+    """
+
+    ranking: Ranking
+    findings: Mapping[str, Finding]
+    states: Mapping[str, SourceState]
+    reasons: Mapping[str, str]
+    weights: Mapping[str, float]
+
+
+def search(
+    query: Query,
+    generation: Index,
+    plan: PlanSettings,
+    *,
+    encode: Encode,
+    depth: int,
+    executor: Executor,
+    dense_executor: Executor,
+    within: Mask | None = None,
+    deadline: float | None = None,
+) -> Found:
+    """Run the four retrieval sources concurrently and combine their results.
+
+    Args:
+        query: what is looked for.
+        generation: open for reading.
+        plan: the domain's weights.
+        encode: text → vector, with the generation's own encoder; may raise ``NornWeaveError``.
+        depth: candidates per source.
+        executor: where quoted phrases are looked for, in the file; what is in memory is searched in this thread.
+        dense_executor: where dense retrieval runs, which waits for an encoder.
+        within: which chunks may be found.
+        deadline: ``time.monotonic()`` after which sources that have not answered are left out.
+
+    Returns:
+        Every chunk that any source found; a source that failed or was late adds nothing and is named.
+    """
+    vectors: list[Vectors] = []
+    tasks = _tasks(query, generation, plan, encode, vectors, depth, within)
+    futures = {}
+    for name, task in tasks.items():
+        if name == RetrievalSource.DENSE:
+            futures[name] = dense_executor.submit(copy_context().run, task)
+        elif name == RetrievalSource.FULLTEXT and query.phrases:
+            futures[name] = executor.submit(copy_context().run, task)
+    # The others take some 0.1 ms each, out of memory: handing them to another thread would cost more than it gains.
+    futures |= {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
+    wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
+    findings: dict[str, Finding] = {}
+    states: dict[str, SourceState] = {}
+    reasons: dict[str, str] = {}
+    for name in tasks:
+        future = futures[name]
+        states[name], reason, finding = _outcome(name, future)
+        if reason:
+            reasons[name] = reason
+        if finding is not None:
+            findings[name] = finding
+    weights, common = (
+        source_weights(one.literal_weights if query.is_literal else one.weights) for one in (plan, ONE_SCALE)
+    )
+    ranking = _combine(findings, generation, vectors[0] if vectors else None, plan.combine, weights, common)
+    return Found(ranking, findings, states, reasons, weights)
+
+
+def _here(task: Callable[[], Finding], deadline: float | None) -> Future[Finding]:
+    """Run a task at once, unless the deadline has passed."""
+    future: Future[Finding] = Future()
+    if deadline is not None and time.monotonic() >= deadline:
+        return future
+    try:
+        future.set_result(task())
+    except Exception as error:  # as a pool does: who asks for the result gets the error
+        future.set_exception(error)
+    return future
+
+
+def _tasks(
+    query: Query,
+    generation: Index,
+    plan: PlanSettings,
+    encode: Encode,
+    vectors: list[Vectors],
+    depth: int,
+    within: Mask | None,
+) -> dict[str, Callable[[], Finding]]:
+    weights = term_weights(query, generation, plan)
+
+    def dense() -> Finding:
+        vectors.append(encode(query.text))
+        return search_dense(vectors[0], generation, depth, within)
+
+    tasks: dict[str, Callable[[], Finding]] = {
+        RetrievalSource.DENSE.value: dense,
+        RetrievalSource.SPARSE.value: partial(search_sparse, weights, generation, plan, depth, within),
+        RetrievalSource.FULLTEXT.value: partial(search_fulltext, query, weights, generation, depth, within),
+        RetrievalSource.STRUCTURED.value: partial(search_structured, query, generation, depth, within),
+    }
+    return {name: in_span(f"search {name}", task) for name, task in tasks.items()}
+
+
+def _outcome(name: str, future: Future[Finding]) -> tuple[SourceState, str, Finding | None]:
+    if not future.done():
+        future.cancel()
+        return "timeout", f"{name}: no answer before the deadline", None
+    error = future.exception()
+    if error is None:
+        finding = future.result()
+        return ("ok" if len(finding.hits) else "empty"), "", finding
+    if not isinstance(error, NornWeaveError):
+        log.error("retrieval source %s failed", name, exc_info=error)
+    return "failed", f"{name}: {error or type(error).__name__}", None
+
+
+def _combine(
+    findings: Mapping[str, Finding],
+    generation: Index,
+    vector: Vectors | None,
+    combine: Literal["convex", "rrf"],
+    weights: Mapping[str, float],
+    common: Mapping[str, float],
+) -> Ranking:
+    candidates = _union([finding.hits.numbers for finding in findings.values()], generation.size)
+    legs = [
+        Leg(name, _scores(finding, candidates, generation, vector), finding.hits.numbers)
+        for name, finding in findings.items()
+    ]
+    if combine == "rrf":
+        return reciprocal_rank_fusion(candidates, legs, weights)
+    ranking = convex_combination(candidates, legs, weights)
+    return ranking if weights == common else on_one_scale(ranking, legs, common)
+
+
+def source_weights(weights: SourceWeights) -> dict[str, float]:
+    """Return the share of each retrieval source, together 1."""
+    stated = {source.value: float(getattr(weights, source.value)) for source in RetrievalSource}
+    whole = sum(stated.values())
+    return {name: weight / whole for name, weight in stated.items()}
+
+
+def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
+    """Return distinct chunks, ascending."""
+    named = np.zeros(size, np.bool_)
+    for some in numbers:
+        named[some] = True
+    return np.flatnonzero(named).astype(np.int32)
+
+
+def _scores(finding: Finding, candidates: Numbers, generation: Index, vector: Vectors | None) -> Scores:
+    """Score every candidate, not only the source's own hits: what it ranks 101st counts for nearly as much."""
+    if finding.scores is not None:
+        return finding.scores[candidates]
+    if vector is None or not len(candidates):
+        return np.zeros(len(candidates), np.float32)
+    # From one byte a component a vector may be a little more than 1 like itself.
+    return np.clip(generation.similarities(vector, candidates), 0, 1)

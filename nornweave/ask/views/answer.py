@@ -1,0 +1,323 @@
+"""One answer out of several domains, as JSON: ``FusionResult``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
+
+from nornweave.ask.fuse.records import (
+    Answer,
+    ConflictRecord,
+    ConflictSide,
+    Merge,
+    MergeReason,
+    RankedItem,
+    Recalled,
+    Synthesis,
+)
+from nornweave.ask.route.router import query_type
+from nornweave.ask.search.records import Citation, RecallResponse, SourceState
+from nornweave.ask.views.items import CitationDocument, ItemDocument, _utc, citation_document, item_document
+from nornweave.core.types import Fact
+
+
+class ClaimDocument(TypedDict):
+    """What a chunk states."""
+
+    chunk_id: str
+    domain_id: str
+    source_path: str
+    timestamp: str | None
+    kind: str | None
+    name: Annotated[str | None, Field(description="of the thing, words in lower case")]
+    owner: Annotated[str | None, Field(description="what the thing belongs to: class, function, headings")]
+    attribute: str | None
+    value: str | None
+    unit: str | None
+    qualifiers: Annotated[list[str], Field(description="why it may not be meant as a fact about now")]
+    statement: Annotated[str | None, Field(description="the sentence or line that says it")]
+    char_range: Annotated[list[int] | None, Field(description="[start, end) in the document's text")]
+
+
+class SideDocument(ClaimDocument):
+    """What one side of a conflict says, and what became of it."""
+
+    role: Annotated[str, Field(description="`holds`, `agrees` with it, `differs`, or `says` where nothing is settled")]
+    updated_at: Annotated[str | None, Field(description="of the line where git knows it, else of the document")]
+    revision: Annotated[str | None, Field(description="of the line where git knows it, else of the document")]
+    author: Annotated[str | None, Field(description="of the line; null where it is not known")]
+
+
+class ItemConflictDocument(TypedDict):
+    """That an item takes part in a conflict."""
+
+    index: Annotated[int, Field(description="place in the answer's `conflicts`, from 0")]
+    role: Annotated[str, Field(description="`holds`, `agrees` with what holds, `demoted` or `flagged`")]
+
+
+class FusedItemDocument(ItemDocument):
+    """A chunk that answers, in its final place."""
+
+    corroborated_by: Annotated[list[CitationDocument], Field(description="who says the same")]
+    conflict: ItemConflictDocument | None
+    shortened: Annotated[bool, Field(description="the content was cut to its most relevant sentences")]
+
+
+class ConflictDocument(TypedDict):
+    """Chunks that contradict each other, and how that was resolved."""
+
+    items: list[str]
+    detector: str
+    entity: str
+    attribute: str
+    claims: Annotated[list[SideDocument], Field(description="what each says, in the order of `items`")]
+    resolution: str
+    resolved_to: Annotated[str | None, Field(description="the chunk that holds; null for a flagged conflict")]
+    reason: str
+    explanation: str
+    confidence: Annotated[float, Field(description="the probability that it is a contradiction, in [0, 1]")]
+
+
+class CoverageDocument(TypedDict):
+    """How one domain was searched."""
+
+    searched: bool
+    reason: NotRequired[str]
+    agent_id: NotRequired[str]
+    generation: NotRequired[str]
+    indexed_at: NotRequired[str]
+    total_searched: NotRequired[int]
+    retrieval: NotRequired[dict[str, SourceState]]
+    latency_ms: NotRequired[float]
+    notices: NotRequired[list[str]]
+    others: NotRequired[
+        Annotated[list[CoverageDocument], Field(description="what other agents of the domain searched")]
+    ]
+
+
+class GapDocument(TypedDict):
+    """A domain that was not searched."""
+
+    domain_id: str
+    agent_id: str
+    reason: str
+
+
+class StatisticsDocument(TypedDict):
+    """How many items came in, were left after deduplication, and are shown; tokens at four characters each."""
+
+    total_items: int
+    deduplicated_items: int
+    final_items: int
+    estimated_tokens: int
+
+
+class MergeDocument(TypedDict):
+    """Two items that say the same, of which one is left."""
+
+    kept: Annotated[str, Field(description="the chunk that is shown")]
+    dropped: Annotated[str, Field(description="the chunk that says the same; `corroborated_by` cites it")]
+    reason: Annotated[
+        MergeReason,
+        Field(description="`same_chunk`, `same_text`, `contained` in the other, or `same_meaning`"),
+    ]
+    similarity: Annotated[float, Field(description="in [0, 1]")]
+
+
+class SynthesisDocument(TypedDict):
+    """How the synthesis went."""
+
+    reason: Annotated[str | None, Field(description="why there is none")]
+    model: str | None
+    cited: list[str]
+    unknown_citations: Annotated[list[str], Field(description="taken out of the text: they name nothing it was given")]
+
+
+class FusionResult(TypedDict):
+    """One answer out of all domains."""
+
+    query_id: str
+    query: str
+    items: list[FusedItemDocument]
+    synthesis: str | None
+    synthesis_details: SynthesisDocument | None
+    conflicts: list[ConflictDocument]
+    coverage: dict[str, CoverageDocument]
+    coverage_gaps: list[GapDocument]
+    domains_queried: list[str]
+    domain_signals: dict[str, float]
+    query_type: str
+    normalization: str
+    duplicates_removed: int
+    merged: NotRequired[Annotated[list[MergeDocument], Field(description="with `explain`: what the duplicates were")]]
+    stats: StatisticsDocument
+    stage_latency_ms: dict[str, float]
+    total_latency_ms: float
+    trace_id: str
+
+
+def answer_document(answer: Answer) -> FusionResult:
+    """Return an answer with its items, conflicts and gaps, and how it came about."""
+    question, recalled = answer.question, answer.recalled
+    document: FusionResult = {
+        "query_id": question.query_id,
+        "query": question.text,
+        "items": [fused_item_document(item, answer.conflicts) for item in answer.items],
+        "synthesis": answer.synthesis.text if answer.synthesis else None,
+        "synthesis_details": synthesis_document(answer.synthesis) if answer.synthesis else None,
+        "conflicts": [conflict_document(conflict) for conflict in answer.conflicts],
+        "coverage": _coverage(recalled),
+        "coverage_gaps": [
+            {"domain_id": gap.domain_id, "agent_id": gap.agent_id, "reason": gap.reason}
+            for gap in recalled.coverage_gaps
+        ],
+        "domains_queried": list(recalled.asked),
+        "domain_signals": {domain: round(signal, 3) for domain, signal in recalled.domain_signals.items()},
+        "query_type": query_type(question.text).value,
+        "normalization": answer.normalization,
+        "duplicates_removed": len(answer.merges),
+        "stats": {
+            "total_items": answer.total_items,
+            "deduplicated_items": answer.deduplicated_items,
+            "final_items": len(answer.items),
+            "estimated_tokens": answer.estimated_tokens,
+        },
+        "stage_latency_ms": dict(answer.stage_latency_ms),
+        "total_latency_ms": round(answer.total_latency_ms, 3),
+        "trace_id": question.trace_id,
+    }
+    if question.explain:
+        document["merged"] = [_merge_document(merge) for merge in answer.merges]
+    return document
+
+
+def fused_item_document(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> FusedItemDocument:
+    """Return an item of a fused answer."""
+    document = item_document(ranked.tagged.item)
+    return {
+        **document,
+        "content": ranked.content,
+        "score": {
+            "value": round(ranked.score, 6),
+            "signals": {name: round(value, 6) for name, value in ranked.signals.items()},
+        },
+        "corroborated_by": [citation_document(citation) for citation in ranked.tagged.corroborated_by],
+        "conflict": item_role(ranked, conflicts),
+        "shortened": ranked.shortened,
+    }
+
+
+def conflict_document(conflict: ConflictRecord) -> ConflictDocument:
+    """Return a conflict with both sides."""
+    return {
+        "items": list(conflict.items),
+        "detector": conflict.detector.value,
+        "entity": conflict.entity,
+        "attribute": conflict.attribute,
+        "claims": [_side(side) for side in conflict.sides],
+        "resolution": conflict.resolution.value,
+        "resolved_to": conflict.resolved_to,
+        "reason": conflict.reason,
+        "explanation": conflict.explanation,
+        "confidence": conflict.confidence,
+    }
+
+
+def synthesis_document(synthesis: Synthesis) -> SynthesisDocument:
+    """Return how a synthesis went."""
+    return {
+        "reason": synthesis.reason,
+        "model": synthesis.model,
+        "cited": list(synthesis.cited),
+        "unknown_citations": list(synthesis.unknown_citations),
+    }
+
+
+def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> ClaimDocument:
+    """Return what a chunk states; without a fact where it stands."""
+    return {
+        "chunk_id": chunk_id,
+        "domain_id": citation.domain_id,
+        "source_path": citation.source_path,
+        "timestamp": _utc(citation.timestamp),
+        "kind": fact.kind if fact else None,
+        "name": fact.name if fact else None,
+        "owner": fact.owner if fact else None,
+        "attribute": fact.attribute if fact else None,
+        "value": fact.value if fact else None,
+        "unit": fact.unit if fact else None,
+        "qualifiers": list(fact.qualifiers) if fact else [],
+        "statement": fact.statement if fact else None,
+        "char_range": [fact.span.start, fact.span.end] if fact else None,
+    }
+
+
+def _merge_document(merge: Merge) -> MergeDocument:
+    return {
+        "kept": merge.kept,
+        "dropped": merge.dropped,
+        "reason": merge.reason,
+        "similarity": round(merge.similarity, 6),
+    }
+
+
+def _coverage(recalled: Recalled) -> dict[str, CoverageDocument]:
+    responses: dict[str, list[RecallResponse]] = {}
+    for response in recalled.responses:
+        responses.setdefault(response.domain_id, []).append(response)
+    reasons = {gap.domain_id: gap.reason for gap in reversed(recalled.coverage_gaps)}
+    return {
+        domain: _covered_by(responses[domain])
+        if domain in responses
+        else {"searched": False, "reason": reasons.get(domain, "gave no answer")}
+        for domain in dict.fromkeys((*recalled.asked, *reasons))
+    }
+
+
+def _covered_by(responses: Sequence[RecallResponse]) -> CoverageDocument:
+    """Return what the first agent of a domain searched, and with it what others did."""
+    document = _covered(responses[0])
+    if len(responses) > 1:
+        document["others"] = [_covered(response) for response in responses[1:]]
+    return document
+
+
+def _covered(response: RecallResponse) -> CoverageDocument:
+    return {
+        "searched": True,
+        "agent_id": response.agent_id,
+        "generation": response.generation,
+        "indexed_at": response.indexed_at,
+        "total_searched": response.total_searched,
+        "retrieval": dict(response.retrieval),
+        "latency_ms": response.latency_ms,
+        "notices": list(response.notices),
+    }
+
+
+def _side(side: ConflictSide) -> SideDocument:
+    origin = side.origin
+    return {
+        **claim_document(side.fact, side.chunk_id, side.citation),
+        "role": side.role,
+        "updated_at": _utc(origin.written_at if origin else side.citation.timestamp),
+        "revision": origin.revision if origin else side.citation.revision,
+        "author": (origin.author or None) if origin else None,
+    }
+
+
+def item_role(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> ItemConflictDocument | None:
+    """Return which part an item has in a conflict; ``None`` if it has none."""
+    if ranked.conflict is None:
+        return None
+    conflict = conflicts[ranked.conflict]
+    if conflict.resolved_to is None:
+        role = "flagged"
+    elif conflict.resolved_to == ranked.tagged.item.chunk_id:
+        role = "holds"
+    else:
+        role = "demoted" if ranked.tagged.demoted else "agrees"
+    return {"index": ranked.conflict, "role": role}

@@ -1,0 +1,126 @@
+"""The conflict ledger as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
+
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import GenerationId
+from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
+
+
+class LedgerSideDocument(TypedDict):
+    """What one side says."""
+
+    domain_id: str
+    source_id: str
+    source_path: str
+    chunk_id: str
+    side: Annotated[str, Field(description="`code`, `configuration`, `documentation`, `conversation` or `research`")]
+    name: str
+    owner: str
+    value: str
+    unit: str | None
+    statement: str
+    char_range: list[int]
+    line_range: list[int] | None
+    timestamp: str | None
+    updated_at: Annotated[str | None, Field(description="of the line where git knows it, else of the document")]
+    revision: Annotated[str | None, Field(description="of the line where git knows it, else of the document")]
+    author: Annotated[str | None, Field(description="of the line; null where it is not known")]
+
+
+class LedgerEntryDocument(TypedDict):
+    """Two facts that disagree."""
+
+    entry_id: str
+    entity: str
+    attribute: str
+    detector: str
+    sides: list[LedgerSideDocument]
+    also: Annotated[list[LedgerSideDocument], Field(description="other places that say what the second side says")]
+    suggested: Annotated[str | None, Field(description="the domain that probably holds")]
+    reason: str
+    explanation: str
+    confidence: float
+    first_seen: str
+    settled: Annotated[str | None, Field(description="when it was gone; null while it stands")]
+
+
+class LedgerDocument(TypedDict):
+    """The conflict ledger: what disagrees in the whole corpus, newest first, grouped by entity."""
+
+    made_at: str | None
+    generations: dict[str, str]
+    open: list[LedgerEntryDocument]
+    settled: list[LedgerEntryDocument]
+    notices: list[str]
+
+
+def ledger_document(ledger: Ledger | None, published: Mapping[str, GenerationId]) -> LedgerDocument:
+    """Return the ledger as JSON has it, with a notice where it lags behind what is published.
+
+    Args:
+        ledger: ``None`` before the first sync.
+        published: per domain the published generation.
+    """
+    if ledger is None:
+        notices = ["there is no ledger yet; `nornweave sync` writes it"]
+        return {"made_at": None, "generations": {}, "open": [], "settled": [], "notices": notices}
+    behind = [
+        f"{domain}: read from {ledger.generations.get(domain, 'nothing')}, published is {generation}; "
+        "`nornweave conflicts` brings the ledger up to date"
+        for domain, generation in published.items()
+        if ledger.generations.get(domain) != generation
+    ]
+    return {
+        "made_at": utc_text(ledger.made_at),
+        "generations": dict(ledger.generations),
+        "open": [_entry_document(entry) for entry in ledger.open],
+        "settled": [_entry_document(entry) for entry in ledger.settled],
+        "notices": behind,
+    }
+
+
+def _entry_document(entry: LedgerEntry) -> LedgerEntryDocument:
+    return {
+        "entry_id": entry.entry_id,
+        "entity": entry.entity,
+        "attribute": entry.attribute,
+        "detector": entry.detector,
+        "sides": [_side_document(side) for side in entry.sides],
+        "also": [_side_document(side) for side in entry.also],
+        "suggested": entry.suggested,
+        "reason": entry.reason,
+        "explanation": entry.explanation,
+        "confidence": entry.confidence,
+        "first_seen": utc_text(entry.first_seen),
+        "settled": utc_text(entry.settled) if entry.settled else None,
+    }
+
+
+def _side_document(side: LocatedFact) -> LedgerSideDocument:
+    fact = side.fact
+    return {
+        "domain_id": side.domain,
+        "source_id": side.source_id,
+        "source_path": side.path,
+        "chunk_id": side.chunk_id,
+        "side": fact.side,
+        "name": fact.name,
+        "owner": fact.owner,
+        "value": fact.value,
+        "unit": fact.unit,
+        "statement": fact.statement,
+        "char_range": [fact.span.start, fact.span.end],
+        "line_range": list(side.line_range) if side.line_range else None,
+        "timestamp": utc_text(side.updated_at) if side.updated_at else None,
+        "updated_at": utc_text(side.updated_at) if side.updated_at else None,
+        "revision": side.revision,
+        "author": side.author,
+    }

@@ -1,0 +1,161 @@
+"""Chunks and documents as they were ingested, and what became of those handed in, as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
+
+from nornweave.ask.search.items import citation_of
+from nornweave.ask.views.answer import ClaimDocument, claim_document
+from nornweave.ask.views.items import CitationDocument, _utc, citation_document
+from nornweave.connect.inbox.deposits import InboxDocument
+from nornweave.core.types import Domain
+from nornweave.index.former_chunks import FormerPlace
+from nornweave.index.inbox_life_cycle import DocumentState, Page
+from nornweave.index.index import StoredChunk, StoredText
+
+
+class ChunkDocument(TypedDict):
+    """The text behind a citation."""
+
+    chunk_id: str
+    domain_id: str
+    content: str
+    citation: CitationDocument
+    metadata: dict[str, Any]
+    claims: list[ClaimDocument]
+    generation: str
+
+
+class DocumentDocument(TypedDict):
+    """A whole document as it was ingested."""
+
+    domain_id: str
+    source_id: str
+    source_path: str
+    title: str | None
+    format: str
+    timestamp: str | None
+    revision: str | None
+    url: str | None
+    stale: bool
+    metadata: dict[str, Any]
+    text: str
+    chunks: Annotated[list[str], Field(description="ids of its chunks, in order")]
+    generation: str
+
+
+class FormerDocument(TypedDict):
+    """The document that held a chunk which is not served any more."""
+
+    domain_id: str
+    source_id: str
+    source_path: str
+    generation: Annotated[str, Field(description="the last one, of those that are kept, in which it was")]
+
+
+Deposit: TypeAlias = InboxDocument
+"""A document that is handed in, for whoever must not know of ingestion."""
+
+
+class DepositDocument(TypedDict):
+    """What became of a document that was handed in."""
+
+    source_path: str
+    status: Literal["ACCEPTED", "REJECTED"]
+    reason: str | None
+
+
+class DocumentStateDocument(TypedDict):
+    """Where a document stands after the last sync."""
+
+    source_path: str
+    source_id: str
+    status: Annotated[
+        Literal["accepted", "indexed", "failed", "skipped", "deleted"],
+        Field(description="`accepted` waits for the next sync, `deleted` goes with it"),
+    ]
+    generation: Annotated[str | None, Field(description="that has it; of one that failed an older version of it")]
+    reason: str | None
+    updated_at: str | None
+    size: Annotated[int | None, Field(description="bytes that were handed in, of other sources bytes of its text")]
+    chunks: int
+
+
+class DocumentsDocument(TypedDict):
+    """Documents by source and path."""
+
+    documents: list[DocumentStateDocument]
+    next: Annotated[str | None, Field(description="pass it as `cursor` to get those after them; null at the end")]
+
+
+class WithdrawnDocument(TypedDict):
+    """A document that was taken out of the inbox."""
+
+    source_path: str
+    status: Literal["DELETED"]
+
+
+def documents_document(page: Page) -> DocumentsDocument:
+    """Return a page of documents."""
+    return {"documents": [_state_document(state) for state in page.documents], "next": page.next}
+
+
+def _state_document(state: DocumentState) -> DocumentStateDocument:
+    return {
+        "source_path": state.source_path,
+        "source_id": state.source_id,
+        "status": state.status.value,
+        "generation": state.generation,
+        "reason": state.reason,
+        "updated_at": state.updated_at,
+        "size": state.size,
+        "chunks": state.chunks,
+    }
+
+
+def chunk_document(domain: Domain, chunk: StoredChunk, generation: str) -> ChunkDocument:
+    """Return the text behind a citation."""
+    citation = citation_of(domain, chunk)
+    return {
+        "chunk_id": chunk.chunk_id,
+        "domain_id": domain.value,
+        "content": chunk.content,
+        "citation": citation_document(citation),
+        "metadata": dict(chunk.metadata),
+        "claims": [claim_document(fact, chunk.chunk_id, citation) for fact in chunk.facts],
+        "generation": generation,
+    }
+
+
+def document_document(
+    domain: Domain, source_id: str, path: str, stored: StoredText, generation: str
+) -> DocumentDocument:
+    """Return a whole document."""
+    return {
+        "domain_id": domain.value,
+        "source_id": source_id,
+        "source_path": path,
+        "title": stored.title,
+        "format": stored.format,
+        "timestamp": _utc(stored.updated_at),
+        "revision": stored.revision,
+        "url": stored.url,
+        "stale": stored.stale,
+        "metadata": dict(stored.metadata),
+        "text": stored.text,
+        "chunks": list(stored.chunk_ids),
+        "generation": generation,
+    }
+
+
+def former_document(domain: Domain, place: FormerPlace) -> FormerDocument:
+    """Return the document that held a chunk."""
+    return {
+        "domain_id": domain.value,
+        "source_id": place.source_id,
+        "source_path": place.path,
+        "generation": place.generation,
+    }

@@ -1,0 +1,230 @@
+"""What the tools for agents return, as JSON: short, each text on one line but those that are quoted whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from nornweave.ask.fuse.records import Answer, RankedItem
+from nornweave.ask.views.answer import item_role
+from nornweave.ask.views.items import CitationDocument, citation_document
+from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
+from nornweave.ask.views.tool_results import (
+    ConflictSideDocument,
+    DomainStatusDocument,
+    FetchDocument,
+    LedgerConflictDocument,
+    SearchDocument,
+    SearchResultDocument,
+    SourceDocument,
+)
+from nornweave.core.text.legible import legible
+from nornweave.core.types import JsonValue
+
+TITLE_CHARACTERS = 160
+LINE_CHARACTERS = 240
+NAME_CHARACTERS = 80
+ALSO_SHOWN = 3
+FILTER_VALUES = 6
+
+Link: TypeAlias = Callable[[str, str | None], str]
+"""Chunk id and the citation's own URL → the URL that a reader opens."""
+
+
+def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> SearchDocument:
+    """Return the first items of an answer, as many as there are snippets; the rest is noted.
+
+    Args:
+        answer: to the query.
+        snippets: the part of each item to show.
+        link: makes the URLs.
+    """
+    results = [_result(item, part, answer, link) for item, part in zip(answer.items, snippets, strict=False)]
+    notes = [
+        f"not searched: {gap.domain_id}: {line(gap.reason, LINE_CHARACTERS)}" for gap in answer.recalled.coverage_gaps
+    ]
+    if left := len(answer.items) - len(results):
+        notes.append(f"{left} more are left out to keep this short; ask more precisely, or search each domain alone")
+    return {"results": results, "notes": notes} if notes else {"results": results}
+
+
+def source_document(item: RankedItem, link: Link) -> SourceDocument:
+    """Return what an answer's text cites."""
+    chunk_id, citation = item.tagged.item.chunk_id, item.tagged.item.citation
+    return {"id": chunk_id, "title": _title(citation_document(citation)), "url": link(chunk_id, citation.url)}
+
+
+def fetched_chunk(chunk: ChunkDocument, link: Link, document_id: str) -> FetchDocument:
+    """Return a passage whole; ``document_id`` fetches its document."""
+    citation = chunk["citation"]
+    described: Mapping[str, JsonValue] = {
+        **_described(citation),
+        "document": document_id,
+        "generation": chunk["generation"],
+    }
+    return {
+        "id": chunk["chunk_id"],
+        "title": _title(citation),
+        "text": legible(chunk["content"]),
+        "url": link(chunk["chunk_id"], citation["url"]),
+        "metadata": _texts(described),
+    }
+
+
+def fetched_document(document: DocumentDocument, link: Link, document_id: str) -> FetchDocument:
+    """Return a document whole; its URL is that of its first passage."""
+    described: Mapping[str, JsonValue] = {
+        "domain": document["domain_id"],
+        "source": document["source_id"],
+        "path": document["source_path"],
+        "date": document["timestamp"],
+        "revision": document["revision"],
+        "stale": document["stale"] or None,
+        "generation": document["generation"],
+    }
+    return {
+        "id": document_id,
+        "title": line(document["title"] or document["source_path"], TITLE_CHARACTERS),
+        "text": legible(document["text"]),
+        "url": link(document["chunks"][0] if document["chunks"] else "", document["url"]),
+        "metadata": _texts(described),
+    }
+
+
+def ledger_conflict_document(entry: LedgerEntryDocument, link: Link) -> LedgerConflictDocument:
+    """Return an entry of the ledger, short."""
+    document: LedgerConflictDocument = {
+        "entry_id": entry["entry_id"],
+        "about": line(f"{entry['entity']} {entry['attribute']}", TITLE_CHARACTERS),
+        "sides": [_conflict_side(side, link) for side in entry["sides"]],
+        "holds": entry["suggested"],
+        "reason": line(entry["reason"], LINE_CHARACTERS),
+        "confidence": round(entry["confidence"], 2),
+        "since": entry["first_seen"],
+        "settled": entry["settled"],
+    }
+    also = dict.fromkeys(_ledger_place(side) for side in entry["also"])
+    if also:
+        document["also"] = [*also][:ALSO_SHOWN]
+    return document
+
+
+def domain_status_document(described: Mapping[str, JsonValue], health: Mapping[str, JsonValue]) -> DomainStatusDocument:
+    """Return how a domain is, out of what its agent says of itself."""
+    filters, notices = described.get("filters"), health.get("notices")
+    documents, chunks = described.get("documents"), described.get("chunks")
+    return {
+        "domain": str(described["domain_id"]),
+        "about": line(str(described.get("description") or described.get("name") or ""), LINE_CHARACTERS),
+        "state": str(health["state"]),
+        "generation": _text(health.get("generation")),
+        "indexed_at": _text(health.get("indexed_at")),
+        "documents": documents if isinstance(documents, int) else 0,
+        "chunks": chunks if isinstance(chunks, int) else 0,
+        "filters": {
+            str(one["key"]): _filter_described(one)
+            for one in (filters if isinstance(filters, list) else [])
+            if isinstance(one, Mapping) and ("from" not in one or one.get("documents"))
+        },
+        "notices": [line(str(one), LINE_CHARACTERS) for one in (notices if isinstance(notices, list) else [])],
+    }
+
+
+def _filter_described(described: Mapping[str, JsonValue]) -> str:
+    """Name the type of a filter; of a declared one, which nobody can guess, also its frequent values or its range."""
+    kind, values = str(described["type"]), described.get("values")
+    if "from" not in described or not isinstance(values, list):
+        return kind
+    if "min" in described:
+        return f"{kind}, from {described['min']} to {described['max']}"
+    names = [line(str(one["value"]), NAME_CHARACTERS) for one in values[:FILTER_VALUES] if isinstance(one, Mapping)]
+    return f"{kind}, such as {', '.join(names)}"
+
+
+def line(text: str, limit: int) -> str:
+    """Return foreign text as one line of at most ``limit`` characters."""
+    short = " ".join(legible(text[: limit * 4]).split())
+    return short if len(short) <= limit else f"{short[: limit - 1].rstrip()}…"
+
+
+def _result(item: RankedItem, part: str, answer: Answer, link: Link) -> SearchResultDocument:
+    cited = item.tagged.item.citation
+    source = source_document(item, link)
+    document: SearchResultDocument = {
+        "id": source["id"],
+        "title": source["title"],
+        "url": source["url"],
+        "domain": item.tagged.source_domain,
+        "date": citation_document(cited)["timestamp"],
+        "snippet": legible(part),
+    }
+    role = item_role(item, answer.conflicts)
+    if role:
+        document["conflict"] = role["role"]
+    return document
+
+
+def _title(citation: CitationDocument) -> str:
+    place = _place(citation["source_path"], citation["line_range"], citation["page"])
+    name = citation["title"] or citation["section"]
+    if not name:
+        return place or line(citation["url"] or citation["source_id"], TITLE_CHARACTERS)
+    return f"{line(name, NAME_CHARACTERS)} ({place})" if place else line(name, NAME_CHARACTERS)
+
+
+def _place(path: str, line_range: Sequence[int] | None, page: int | None) -> str:
+    """Say where something stands: ``path:3``, ``path:3-7`` or ``path p. 4``."""
+    place = line(path, TITLE_CHARACTERS)
+    if line_range:
+        return f"{place}:{'-'.join(str(number) for number in dict.fromkeys(line_range))}"
+    return place if page is None else f"{place} p. {page}"
+
+
+def _described(citation: CitationDocument) -> dict[str, JsonValue]:
+    lines, messages = citation["line_range"], citation["message_ids"]
+    return {
+        "domain": citation["domain_id"],
+        "source": citation["source_id"],
+        "path": citation["source_path"],
+        "section": citation["section"],
+        "lines": f"{lines[0]}-{lines[1]}" if lines else None,
+        "page": citation["page"],
+        "messages": ", ".join(messages[:20]) if messages else None,
+        "date": citation["timestamp"],
+        "revision": citation["revision"],
+        "stale": citation["stale"] or None,
+    }
+
+
+def _texts(described: Mapping[str, JsonValue]) -> dict[str, str]:
+    """Return what is known as text: some clients read nothing else in ``metadata``."""
+    return {
+        key: line(value if isinstance(value, str) else str(value).lower(), 2 * LINE_CHARACTERS)
+        for key, value in described.items()
+        if value is not None
+    }
+
+
+def _conflict_side(side: LedgerSideDocument, link: Link) -> ConflictSideDocument:
+    unit = f" {side['unit']}" if side["unit"] else ""
+    document: ConflictSideDocument = {
+        "id": side["chunk_id"],
+        "domain": side["domain_id"],
+        "place": _ledger_place(side),
+        "value": line(f"{side['value']}{unit}", NAME_CHARACTERS),
+        "statement": line(side["statement"], LINE_CHARACTERS),
+        "date": side["updated_at"],
+        "url": link(side["chunk_id"], None),
+    }
+    if side["author"]:
+        document["author"] = line(side["author"], NAME_CHARACTERS)
+    return document
+
+
+def _ledger_place(side: LedgerSideDocument) -> str:
+    return _place(side["source_path"], side["line_range"], None)
+
+
+def _text(value: JsonValue) -> str | None:
+    return None if value is None else str(value)

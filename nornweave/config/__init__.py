@@ -1,0 +1,49 @@
+"""Settings: ``nornweave.yaml``, the domain files beside the package and the environment, read once, at the edges.
+
+Precedence, highest first: environment, ``nornweave.yaml`` (``domains:``), ``settings/domains/<domain>.yaml``. Relative
+paths are relative to the file that names them. Every error names the key, the value and what is allowed.
+"""
+
+from nornweave.config.domain import (
+    ChunkingSettings,
+    DomainSettings,
+    EmbeddingSettings,
+    EvaluationSettings,
+    HeuristicSettings,
+    RerankingSettings,
+    RerankingWeights,
+    StorageSettings,
+)
+from nornweave.config.filters import USUAL_FILTERS, FilterSettings
+from nornweave.config.load import DOMAIN_FILES, MAX_CONFIG_BYTES, load_settings
+from nornweave.config.plan import Bm25Settings, FieldWeights, PlanSettings, SourceWeights
+from nornweave.config.publish import PublishSettings
+from nornweave.config.sources import ALLOWED_TYPES, SourceSettings, SourceType
+from nornweave.config.workspace import AnswersSettings, FeedbackSettings, Settings
+
+__all__ = [
+    "ALLOWED_TYPES",
+    "DOMAIN_FILES",
+    "MAX_CONFIG_BYTES",
+    "USUAL_FILTERS",
+    "AnswersSettings",
+    "Bm25Settings",
+    "ChunkingSettings",
+    "DomainSettings",
+    "EmbeddingSettings",
+    "EvaluationSettings",
+    "FeedbackSettings",
+    "FieldWeights",
+    "FilterSettings",
+    "HeuristicSettings",
+    "PlanSettings",
+    "PublishSettings",
+    "RerankingSettings",
+    "RerankingWeights",
+    "Settings",
+    "SourceSettings",
+    "SourceType",
+    "SourceWeights",
+    "StorageSettings",
+    "load_settings",
+]

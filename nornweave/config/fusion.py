@@ -1,0 +1,121 @@
+"""Settings of fusion and synthesis: the environment variables' names, in lower case under ``fusion:``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
+
+from nornweave.core.errors import ConfigError
+
+Weight = Annotated[float | None, Field(ge=0, le=1)]
+Model = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankWeights:
+    """The weight of each ranking signal."""
+
+    score: float
+    corroboration: float
+    recency: float
+    domain: float
+    length: float
+
+
+# For scores that min-max has stretched over [0, 1].
+STRETCHED_WEIGHTS = RankWeights(score=0.50, corroboration=0.15, recency=0.15, domain=0.10, length=0.10)
+# For calibrated scores, of which a relevant item has .4 to .6 and the next best a few hundredths less: the same signals
+# may settle what relevance leaves open, not overrule it (docs/fusion.md has the ablation).
+CALIBRATED_WEIGHTS = RankWeights(score=0.93, corroboration=0.03, recency=0.01, domain=0.02, length=0.01)
+
+
+class FusionSettings(BaseModel):
+    """How answers are fused; every field is also an environment variable of its name in capitals, which wins.
+
+    The weights are those of ``STRETCHED_WEIGHTS`` or ``CALIBRATED_WEIGHTS`` unless set; what is set holds for both.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    fusion_max_sources: int = Field(4, ge=1, le=4)
+    """How many domains a question is sent to that names none."""
+    fusion_max_chars_per_source: int = Field(1500, ge=100, le=1_000_000)
+    """Characters of one domain's section in ``format: text``."""
+    fusion_timeout_seconds: float = Field(5, gt=0, le=600)
+    """How long a question may take that sets no ``timeout_ms`` of its own, over HTTP and on the command line."""
+    normalization: Literal["auto", "calibrated", "minmax"] = "auto"
+    dedup_similarity_threshold: float = Field(0.85, ge=0.5, le=1)
+    conflict_strategy: Literal["RECENCY", "SOURCE_AUTHORITY", "CONFIDENCE", "FLAG", "RECENCY_THEN_FLAG"] = "RECENCY"
+    """Of questions that name none."""
+    conflict_demotion_penalty: float = Field(0.30, ge=0, le=1)
+    conflict_loser_policy: Literal["demote", "drop"] = "demote"
+    recency_tie_window_hours: float = Field(24, ge=0, le=87_600)
+    rank_weight_score: Weight = None
+    rank_weight_corroboration: Weight = None
+    rank_weight_recency: Weight = None
+    rank_weight_domain: Weight = None
+    rank_weight_length: Weight = None
+    synthesis_model: Model = "gpt-4o-mini"
+    synthesis_temperature: float = Field(0.3, ge=0, le=2)
+    synthesis_max_tokens: int = Field(1024, ge=1, le=32_768)
+    synthesis_timeout_ms: int = Field(5000, ge=1, le=600_000)
+    """For the model and its fallback together."""
+    synthesis_top_k: int = Field(10, ge=1, le=100)
+    synthesis_fallback: str = "ollama/llama3.2"
+    """Asked when the first model fails; empty for none."""
+    _tuned_weights: RankWeights | None = PrivateAttr(None)
+
+    @property
+    def timeout_ms(self) -> int:
+        """Return ``fusion_timeout_seconds`` in milliseconds, at least 1."""
+        return max(1, round(self.fusion_timeout_seconds * 1000))
+
+    @property
+    def names_a_model(self) -> bool:
+        """Tell whether somebody chose a model to write answers; the default is only tried when one is asked for."""
+        return not self.model_fields_set.isdisjoint({"synthesis_model", "synthesis_fallback"})
+
+    def rank_weights(self, normalization: str) -> RankWeights:
+        """Return the weights for scores that were normalised like this."""
+        calibrated = self._tuned_weights or CALIBRATED_WEIGHTS
+        defaults = calibrated if normalization == "calibrated" else STRETCHED_WEIGHTS
+        stated = {name: getattr(self, f"rank_weight_{name}") for name in RankWeights.__slots__}
+        return RankWeights(**{name: getattr(defaults, name) if value is None else value
+                              for name, value in stated.items()})  # fmt: skip
+
+    def with_ranking(self, weights: RankWeights | None) -> FusionSettings:
+        """Return these settings with other weights for calibrated scores; those of stretched ones stay."""
+        copied = self.model_copy()
+        copied._tuned_weights = weights
+        return copied
+
+
+def with_environment(stated: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of ``fusion:``, overridden by the environment.
+
+    Raises:
+        ConfigError: a variable is not a number where one is needed.
+    """
+    merged = dict(stated)
+    for name, field in FusionSettings.model_fields.items():
+        value = environment.get(name.upper())
+        if name != "normalization" and value:
+            merged[name] = _number(name.upper(), value) if field.annotation in _NUMBERS else value.strip()
+    return merged
+
+
+_NUMBERS = (int, float, float | None)
+
+
+def _number(name: str, value: str) -> float | int:
+    try:
+        number = float(value)
+    except ValueError:
+        raise ConfigError(f"{name}: {value!r}; expected a number") from None
+    if not math.isfinite(number):
+        raise ConfigError(f"{name}: {value!r}; expected a finite number")
+    return int(number) if number.is_integer() else number

@@ -1,0 +1,210 @@
+"""Load ``nornweave.yaml`` into settings; every error names the key, the value and what is allowed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, HttpUrl, ValidationError
+
+from nornweave.config.access import AccessSettings
+from nornweave.config.addresses import is_web_address
+from nornweave.config.agents import AgentsSettings
+from nornweave.config.base import FrozenSettings
+from nornweave.config.domain import DomainSettings
+from nornweave.config.filters import DeclaredFilters, FilterSettings, with_usual_and_declared
+from nornweave.config.fusion import FusionSettings, with_environment
+from nornweave.config.publish import PublishSettings
+from nornweave.config.sources import SourceSettings
+from nornweave.config.workers import WorkersSettings
+from nornweave.config.workspace import AnswersSettings, FeedbackSettings, Settings, WorkspaceStorageSettings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+
+DOMAIN_FILES = Path(__file__).parent / "domains"
+MAX_CONFIG_BYTES = 1_000_000
+
+T = TypeVar("T", bound=BaseModel)
+
+
+class _File(FrozenSettings):
+    """The schema of ``nornweave.yaml``."""
+
+    data_dir: Path = Path("var")
+    sources: tuple[SourceSettings, ...] = ()
+    domains: Mapping[Domain, dict[str, Any]] = {}
+    webhook: HttpUrl | None = None
+    fusion: Mapping[str, Any] = {}
+    feedback: FeedbackSettings = FeedbackSettings()
+    evaluation: AnswersSettings = AnswersSettings()
+    storage: WorkspaceStorageSettings | None = None
+    access: AccessSettings | None = None
+    agents: AgentsSettings | None = None
+    publish: PublishSettings | None = None
+    replica_of: str | None = None
+    workers: WorkersSettings | None = None
+
+
+def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read ``nornweave.yaml`` and what it refers to.
+
+    Args:
+        file: the configuration file.
+        environment: ``os.environ`` unless given.
+
+    Raises:
+        ConfigError: the file is missing or broken; a key is unknown, missing or of the wrong type; ids repeat.
+    """
+    environment = os.environ if environment is None else environment
+    raw = _read_yaml(file)
+    parsed = _validate(_File, raw, file)
+    ids = [source.id for source in parsed.sources]
+    if repeated := sorted({name for name in ids if ids.count(name) > 1}):
+        raise ConfigError(f"{file}: sources: id {repeated[0]!r} is used twice; every source needs its own")
+    if parsed.storage and parsed.publish:
+        raise ConfigError(
+            f"{file}: publish: copies files, and storage: keeps the domains in PostgreSQL; replicas of a database are "
+            "PostgreSQL's own matter, so leave one of the two out"
+        )
+    base = file.resolve().parent
+    return Settings(
+        data_dir=_below(base, parsed.data_dir),
+        sources=tuple(_with_absolute_paths(source, base) for source in parsed.sources),
+        domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
+        webhook=str(parsed.webhook) if parsed.webhook else None,
+        file=file.resolve(),
+        feedback=parsed.feedback,
+        evaluation=AnswersSettings(judgments=tuple(_below(base, one) for one in parsed.evaluation.judgments)),
+        storage=parsed.storage,
+        access=_with_absolute_files(parsed.access, base),
+        agents=parsed.agents,
+        publish=parsed.publish,
+        replica_of=parsed.replica_of,
+        workers=parsed.workers,
+        fusion=_validate(FusionSettings, with_environment(parsed.fusion, environment), file, "fusion"),
+    )
+
+
+def _below(base: Path, path: Path) -> Path:
+    return Path(os.path.normpath(base / path.expanduser()))
+
+
+def _with_absolute_files(access: AccessSettings | None, base: Path) -> AccessSettings | None:
+    if access is None:
+        return None
+    oidc = access.oidc
+    if oidc and oidc.jwks and not is_web_address(oidc.jwks):
+        oidc = oidc.model_copy(update={"jwks": str(_below(base, Path(oidc.jwks)))})
+    tokens = _below(base, access.tokens) if access.tokens else None
+    return access.model_copy(update={"tokens": tokens, "oidc": oidc})
+
+
+def _with_absolute_paths(source: SourceSettings, base: Path) -> SourceSettings:
+    paths = {key: _below(base, path) for key in ("path", "metadata") if (path := getattr(source, key)) is not None}
+    return source.model_copy(update=paths)
+
+
+def _load_domain(
+    domain: Domain, overrides: Mapping[str, Any], file: Path, environment: Mapping[str, str]
+) -> DomainSettings:
+    defaults = _read_yaml(DOMAIN_FILES / f"{domain.value}.yaml")
+    prefix = f"domains.{domain.value}"
+    if overrides.get("domain_id", domain.value) != domain.value:
+        raise ConfigError(f"{file}: {prefix}.domain_id: {overrides['domain_id']!r} may not be overridden")
+    merged = _merge(defaults, {key: value for key, value in overrides.items() if key != "filters"})
+    if factor := environment.get("OVERFETCH_FACTOR"):
+        merged = _merge(merged, {"reranking": {"overfetch_factor": factor}})
+    if device := environment.get("EMBEDDING_DEVICE"):
+        merged = _merge(merged, {"embedding": {"device": device}}, keep_model=True)
+    domain_settings = _validate(DomainSettings, merged, file, prefix)
+    evaluation = domain_settings.evaluation
+    folders = tuple(_below(file.resolve().parent, folder) for folder in evaluation.judgments)
+    update = {
+        "evaluation": evaluation.model_copy(update={"judgments": folders}),
+        "filters": _all_filters(domain_settings.filters, defaults, overrides.get("filters"), file, prefix),
+    }
+    return domain_settings.model_copy(update=update)
+
+
+def _all_filters(
+    built_in: tuple[FilterSettings, ...], defaults: Mapping[str, Any], stated: Any, file: Path, prefix: str
+) -> tuple[FilterSettings, ...]:
+    """Add what a team declares to the built-in filters; a built-in one may be repeated as it is."""
+    own = [each for each in stated if each not in defaults["filters"]] if isinstance(stated, list) else stated
+    declared = _validate(DeclaredFilters, {} if own is None else {"filters": own}, file, prefix)
+    try:
+        return with_usual_and_declared(built_in, declared.filters)
+    except ValueError as error:
+        raise ConfigError(f"{file}: {prefix}.filters: {error}") from error
+
+
+def _merge(defaults: Mapping[str, Any], overrides: Mapping[str, Any], *, keep_model: bool = False) -> dict[str, Any]:
+    merged = dict(defaults)
+    for key, value in overrides.items():
+        if isinstance(value, Mapping) and isinstance(merged.get(key), Mapping):
+            base = dict(merged[key])
+            if key == "embedding" and not keep_model and value.get("model", base.get("model")) != base.get("model"):
+                base.pop("dimensions", None)  # they were another model's
+            merged[key] = _merge(base, value, keep_model=keep_model)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    try:
+        if file.stat().st_size > MAX_CONFIG_BYTES:
+            raise ConfigError(f"{file}: larger than {MAX_CONFIG_BYTES} bytes; this is not a configuration file")
+        loaded = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"{file}: no such file; write one (README, 'Your own sources') or name it with --config"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from error
+    except (yaml.YAMLError, RecursionError) as error:
+        raise ConfigError(f"{file}: not valid YAML: {error}") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigError(f"{file}: expected a mapping of keys at the top, found {type(loaded).__name__}")
+    return loaded
+
+
+def _validate(model: type[T], values: Mapping[str, Any], file: Path, prefix: str = "") -> T:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        lines = [_explain(dict(problem), model, prefix) for problem in error.errors()]
+        raise ConfigError("\n".join(f"{file}: {line}" for line in lines)) from error
+
+
+def _explain(problem: Mapping[str, Any], model: type[BaseModel], prefix: str) -> str:
+    """Describe one pydantic error by key, value and what is allowed."""
+    location = [part for part in problem["loc"] if part != "[key]"]
+    key = ".".join(str(part) for part in ([prefix] if prefix else []) + location) or "(top level)"
+    found, kind = problem["input"], problem["type"]
+    if kind == "extra_forbidden":
+        allowed = ", ".join(sorted(_fields_at(model, location[:-1])))
+        return f"unknown key {key!r} (value {found!r}); allowed here: {allowed}"
+    if kind == "missing":
+        return f"key {key!r} is missing"
+    if kind == "value_error":
+        return f"{key}: {problem['msg'].removeprefix('Value error, ')}"
+    return f"{key}: {problem['msg']}, found {found!r}"
+
+
+def _fields_at(model: type[BaseModel], location: list[Any]) -> set[str]:
+    """Return the keys that are allowed at ``location`` inside ``model``."""
+    current: type[BaseModel] = model
+    for part in location:
+        field = current.model_fields.get(str(part)) if isinstance(part, str) else None
+        annotation = field.annotation if field else None
+        for candidate in (annotation, *getattr(annotation, "__args__", ())):
+            if isinstance(candidate, type) and issubclass(candidate, BaseModel):
+                current = candidate
+                break
+    return {field.alias or name for name, field in current.model_fields.items()}

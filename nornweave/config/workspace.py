@@ -1,0 +1,110 @@
+"""Settings of the whole workspace: everything in ``nornweave.yaml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import Field, field_validator
+
+from nornweave.config.access import AccessSettings
+from nornweave.config.addresses import postgresql_url
+from nornweave.config.agents import AgentsSettings
+from nornweave.config.base import FrozenSettings
+from nornweave.config.domain import DomainSettings
+from nornweave.config.fusion import FusionSettings
+from nornweave.config.publish import PublishSettings
+from nornweave.config.sources import SourceSettings
+from nornweave.config.workers import WorkersSettings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain
+
+INBOX_ID = "inbox"
+"""The source of what was handed in; every domain has one."""
+
+
+class AnswersSettings(FrozenSettings):
+    """How the answers of all domains together are measured."""
+
+    judgments: tuple[Path, ...] = ()
+    """Folders of sets that are judged across domains, relative to the file that names them."""
+
+
+class FeedbackSettings(FrozenSettings):
+    """What is stored of questions, for ``POST /feedback``."""
+
+    keep_queries: bool = True
+    """Remember what was asked and shown for 30 days, so that it can be judged; without, no answer can be."""
+
+
+class WorkspaceStorageSettings(FrozenSettings):
+    """Where documents and generations are stored: a PostgreSQL server with pgvector."""
+
+    url: str
+    """Of the database, without a password: libpq takes that from ``PGPASSWORD`` or its password file."""
+    schema_prefix: str = Field("nornweave", pattern=r"^[a-z][a-z0-9_]{0,40}$")
+    """Each domain has a schema of its own, this and its name: ``nornweave_code``."""
+
+    @field_validator("url")
+    @classmethod
+    def _is_postgresql(cls, url: str) -> str:
+        return postgresql_url(url)
+
+
+class Settings(FrozenSettings):
+    """Everything ``nornweave.yaml`` says, complete."""
+
+    data_dir: Path
+    sources: tuple[SourceSettings, ...]
+    domains: Mapping[Domain, DomainSettings]
+    webhook: str | None
+    """Where each publication's event is posted."""
+    file: Path
+    fusion: FusionSettings = FusionSettings()
+    feedback: FeedbackSettings = FeedbackSettings()
+    evaluation: AnswersSettings = AnswersSettings()
+    storage: WorkspaceStorageSettings | None = None
+    """The PostgreSQL server of all domains; without, each is stored in files below ``data_dir``."""
+    access: AccessSettings | None = None
+    """Who may ask, and which groups they are in; without, nobody is in a group."""
+    agents: AgentsSettings | None = None
+    """Agents on other machines that may join; without, none can."""
+    publish: PublishSettings | None = None
+    """Where published generations are copied to; nowhere without."""
+    replica_of: str | None = None
+    """The object store that this workspace is a copy of; it has no sources then and takes no documents."""
+    workers: WorkersSettings | None = None
+    """Workers on other machines; without, everything runs on this one."""
+
+    def sources_of(self, domain: Domain) -> tuple[SourceSettings, ...]:
+        """Return the domain's sources in the order of the file."""
+        return tuple(source for source in self.sources if source.domain is domain)
+
+    def restricted_sources(self, domain: Domain) -> Mapping[str, tuple[str, ...]]:
+        """Return the groups that may see a source's documents, by source id; sources for everybody are left out."""
+        return {source.id: source.access for source in self.sources_of(domain) if source.access}
+
+    def inbox(self, domain: Domain) -> Path:
+        """Return the inbox folder of ``domain``; every domain has one without configuration."""
+        return self.data_dir / "inbox" / domain.value
+
+    def domains_of(self, sources: Sequence[str], domains: Sequence[Domain] | None) -> tuple[Domain, ...]:
+        """Return the domains to work on: those named, those of the sources named, else all that are served.
+
+        Raises:
+            ConfigError: there is no such source in these domains.
+        """
+        there = [source for source in self.sources if not domains or source.domain in domains]
+        for name in sources:
+            if name != INBOX_ID and name not in {source.id for source in there}:
+                allowed = ", ".join(sorted({source.id for source in there} | {INBOX_ID}))
+                raise ConfigError(f"no source {name!r}; there are: {allowed}")
+        if domains or not sources or INBOX_ID in sources:
+            return tuple(domains or self.served_domains)
+        return tuple(dict.fromkeys(source.domain for source in there if source.id in sources))
+
+    @property
+    def served_domains(self) -> tuple[Domain, ...]:
+        """Return the domains with a source or an inbox, in the order of the enumeration; all four without any."""
+        named = {source.domain for source in self.sources}
+        return tuple(domain for domain in Domain if domain in named or self.inbox(domain).is_dir()) or tuple(Domain)

@@ -1,0 +1,371 @@
+"""Read the pages and blog posts of Confluence Cloud through its REST API.
+
+A pass asks for the spaces, then for pages, then for blog posts, and settles at its end which titles stand above each
+page. The first pass brings bodies with the lists. A later full pass lists without bodies and asks only for those whose
+version changed; a pass for changes lists the newest first and ends where the last one began.
+
+Source: developer.atlassian.com/cloud/confluence/rest/v2.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from nornweave.connect.confluence.content import (
+    Content,
+    changed_trails,
+    contents_of,
+    id_of,
+    modified_at,
+    spaces_of,
+)
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, Site, listed
+from nornweave.connect.mirror.feed import Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.read.conversation import as_is, mappings, parse_time
+from nornweave.read.isolated import parse_apart
+from nornweave.read.products.confluence_storage import mentioned_accounts
+
+STAGES = ("spaces", "pages", "blogposts", "trails")
+# Of a list with bodies: a body may have megabytes. Of one without: as many as the API gives.
+WITH_BODIES = 50
+WITHOUT_BODIES = 250
+_API = "wiki/api/v2"
+# What is written while a list is read may carry a time before that.
+_OVERLAP = timedelta(minutes=10)
+_MAX_SPACES = 100
+_MAX_PEOPLE = 100
+_MAX_DEPTH = 50
+_TRAILS_AT_ONCE = 500
+_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
+_ID = re.compile(r"[0-9]{1,20}")
+_ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """A part of a stage; ``cursor`` is the page of the list to go on with, ``None`` for the first one."""
+
+    records: tuple[Record, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    cursor: str | None = None
+    since: Mapping[str, str] = field(default_factory=dict)
+    is_change: bool = False
+    is_end: bool = False
+
+
+class ConfluenceFeed:
+    """The pages and blog posts of some spaces, or of all that the account may read."""
+
+    domain = Domain.DOCUMENTATION
+    version = "confluence-1"
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        spaces: Sequence[str] = (),
+        user: str | None = None,
+        token: str | None = None,
+        token_name: str = TOKEN_NAME,
+        limits: Limits | None = None,
+    ) -> None:
+        """Store the parameters; no request is made yet.
+
+        Args:
+            url: of the site, with or without ``/wiki``.
+            spaces: keys; none: every current space that the account may read.
+            user: the account that the token belongs to; without one it is sent as a bearer token.
+            token: an API token.
+            token_name: the environment variable that holds it.
+            limits: of each request.
+
+        Raises:
+            ConfigError: address, key of a space or token have the wrong form, or there are too many spaces.
+        """
+        for key in spaces:
+            if not _KEY.fullmatch(key):
+                raise ConfigError(f"spaces: {key!r}; expected the key of a space, such as 'ENG'")
+        if len(spaces) > _MAX_SPACES:
+            raise ConfigError(f"spaces: {len(spaces)}; expected at most {_MAX_SPACES}, or none for every space")
+        self._spaces = tuple(dict.fromkeys(spaces))
+        self._site = Site(url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits)
+        self._asks_for_names = True
+
+    @property
+    def scope(self) -> str:
+        """What is read."""
+        return json.dumps(["confluence", 1, self._site.address, sorted(self._spaces)])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._site.close()
+
+    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+        """Read the spaces; see ``Feed.pages``."""
+        self._asks_for_names = True
+        position = state.position or {
+            "stage": STAGES[0],
+            "cursor": None,
+            "since": dict(state.since or {}),
+            "with_bodies": not known.count("body/"),
+            "changed": state.is_full,
+        }
+        first = STAGES.index(position["stage"])
+        for number, stage in enumerate(STAGES[first:], start=first):
+            cursor = position["cursor"] if number == first else None
+            for step in self._read(stage, cursor, position, state, known):
+                is_last = step.is_end and number + 1 < len(STAGES)
+                position = {
+                    **position,
+                    "stage": STAGES[number + 1] if is_last else stage,
+                    "cursor": None if is_last else step.cursor,
+                    "since": {**position["since"], **step.since},
+                    "changed": position["changed"] or step.is_change,
+                }
+                yield Page(
+                    records=step.records,
+                    confirmed=step.confirmed,
+                    gone=step.gone,
+                    position=position,
+                    since=position["since"],
+                )
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
+        """Return a page with its body, the titles above it and the names of those it mentions, as JSON."""
+        bodies = {key.partition("/")[0]: body for key, body in records}
+        if "meta" not in bodies or "body" not in bodies:
+            raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
+        page, storage = dict(bodies["meta"]), str(bodies["body"]["value"])
+        names = {account: _name(account, known) for account in mentioned_accounts(storage)}
+        content = {
+            **page,
+            "author": _name(page.get("author"), known),
+            "editor": _name(page.get("editor"), known),
+            "space": path.partition("/")[0],
+            "trail": bodies.get("trail", {}).get("titles"),
+            "storage": storage,
+            "names": {account: name for account, name in names.items() if name},
+        }
+        return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+
+    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+        """Build the document."""
+        return parse_apart("confluence", source_id, entry, raw)
+
+    def _read(
+        self, stage: str, cursor: str | None, position: Mapping[str, Any], state: Pass, known: Known
+    ) -> Iterator[_Step]:
+        if stage == "spaces":
+            yield self._read_spaces(known)
+        elif stage == "trails":
+            yield from self._trails(known) if position["changed"] else (_Step(is_end=True),)
+        elif state.is_full:
+            yield from self._all(stage, cursor, known, with_bodies=position["with_bodies"])
+        else:
+            yield from self._changed(stage, cursor, (state.since or {}).get(stage), known)
+
+    def _read_spaces(self, known: Known) -> _Step:
+        parameters: dict[str, str | int] = {"limit": WITHOUT_BODIES}
+        parameters |= {"keys": ",".join(self._spaces)} if self._spaces else {"status": "current"}
+        records = []
+        for content in self._list("spaces", parameters):
+            key, name = str(content["key"]), as_is(content.get("name"), str)
+            body = {"key": key if _KEY.fullmatch(key) else id_of(content["id"]), "name": name or key}
+            records.append(Record(key=f"space/{id_of(content['id'])}/", document="", body=body))
+        found = {str(record.body["key"]).casefold() for record in records}
+        missing = [key for key in self._spaces if key.casefold() not in found]
+        if missing:
+            raise SourceUnavailableError(
+                f"{self._site.address}: no space {', '.join(missing)}; check the key, and that the account may read it"
+            )
+        if not records:
+            raise SourceUnavailableError(
+                f"{self._site.address}: no space at all; check 'user' and the token, and that the account may read one"
+            )
+        is_change = any(known.body(record.key) != record.body for record in records)
+        return _Step(records=tuple(records), confirmed=("user/",), is_change=is_change, is_end=True)
+
+    def _list(self, address: str, parameters: Mapping[str, str | int]) -> Iterator[Mapping[str, Any]]:
+        """Yield what a list holds, page by page."""
+        cursor: str | None = None
+        for _ in range(MAX_REQUESTS):
+            _, results, cursor = self._page_of(address, parameters, cursor)
+            yield from results
+            if cursor is None:
+                return
+        raise _endless(address)
+
+    def _page_of(
+        self, address: str, parameters: Mapping[str, str | int], cursor: str | None
+    ) -> tuple[Mapping[str, Any], list[dict[str, Any]], str | None]:
+        """Ask for a page of a list; return the answer, its results and the cursor of the page after it."""
+        asked = {**parameters, **({"cursor": cursor} if cursor else {})}
+        content = self._site.get(f"{_API}/{address}", asked, resumed=cursor is not None)
+        results = listed(content, "results", address)
+        following = _cursor(content)
+        if following is not None and following == cursor:
+            raise PositionLostError(f"{address}: the page after a page is the same one; expected another")
+        return content, results, following
+
+    def _of_spaces(self, known: Known) -> dict[str, str | int]:
+        """Return the parameters that name the spaces of a list."""
+        parameters: dict[str, str | int] = {"status": "current"}
+        if self._spaces:
+            parameters["space-id"] = ",".join(key.split("/")[1] for key, _ in known.surviving("space/"))
+        return parameters
+
+    def _all(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:
+        """List everything, by id: what is written meanwhile comes last and shifts no page."""
+        parameters = {**self._of_spaces(known), "sort": "id"}
+        parameters |= {"limit": WITH_BODIES, "body-format": "storage"} if with_bodies else {"limit": WITHOUT_BODIES}
+        if cursor is None:
+            yield _Step(since=self._newest(stage, known))
+        spaces = spaces_of(known)
+        for _ in range(MAX_REQUESTS):
+            content, results, following = self._page_of(stage, parameters, cursor)
+            contents = contents_of(results, spaces, self._base(content), stage)
+            if with_bodies:
+                yield self._stored(contents, known, cursor)
+            else:
+                yield from self._stored_if_changed(stage, contents, known, cursor)
+            yield _Step(cursor=following, is_end=following is None)
+            if following is None:
+                return
+            cursor = following
+        raise _endless(stage)
+
+    def _changed(self, stage: str, cursor: str | None, before: str | None, known: Known) -> Iterator[_Step]:
+        """List the newest first, back to where the last pass began."""
+        parameters = {**self._of_spaces(known), "sort": "-modified-date", "limit": WITH_BODIES}
+        moment = parse_time(before)
+        limit = moment - _OVERLAP if moment else None
+        spaces = spaces_of(known)
+        for _ in range(MAX_REQUESTS):
+            content, results, following = self._page_of(stage, parameters, cursor)
+            since = _since(stage, results, before) if cursor is None else {}
+            fresh = [each for each in results if limit is None or (modified_at(each) or limit) >= limit]
+            contents = contents_of(fresh, spaces, self._base(content), stage)
+            is_end = following is None or len(fresh) < len(results)
+            yield from self._stored_if_changed(stage, contents, known, cursor)
+            yield _Step(cursor=None if is_end else following, since=since, is_end=is_end)
+            if is_end:
+                return
+            cursor = following
+        raise _endless(stage)
+
+    def _trails(self, known: Known) -> Iterator[_Step]:
+        """Store the titles above each page where they changed, some pages at a time."""
+        changed: list[Record] = []
+        for record in changed_trails(known):
+            changed.append(record)
+            if len(changed) == _TRAILS_AT_ONCE:
+                yield _Step(records=tuple(changed))
+                changed = []
+        yield _Step(records=tuple(changed), is_end=True)
+
+    def _newest(self, stage: str, known: Known) -> Mapping[str, str]:
+        """Return when the last change was, by the server's own times: what comes later is for the next pass."""
+        parameters = {**self._of_spaces(known), "sort": "-modified-date", "limit": 1}
+        _, results, _ = self._page_of(stage, parameters, None)
+        return _since(stage, results, None)
+
+    def _stored_if_changed(
+        self, stage: str, contents: Sequence[Content], known: Known, cursor: str | None
+    ) -> Iterator[_Step]:
+        """Store a list without bodies: those of other versions are asked for, the others are as they were."""
+        same = [each for each in contents if each.is_as(known)]
+        changed = [each for each in contents if not each.is_as(known)]
+        for start in range(0, len(changed), WITH_BODIES):
+            asked = [each.id for each in changed[start : start + WITH_BODIES]]
+            parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
+            content, results, _ = self._page_of(stage, {**parameters, "body-format": "storage"}, None)
+            given = contents_of(results, spaces_of(known), self._base(content), stage)
+            # What was listed a moment ago and is not given stays as it was: the next full pass decides.
+            left = set(asked) - {each.id for each in given}
+            kept = tuple(f"{kind}/{identity}/" for identity in sorted(left) for kind in ("meta", "body", "trail"))
+            step = self._stored(given, known, cursor)
+            yield replace(step, confirmed=(*step.confirmed, *kept))
+        yield _Step(
+            records=tuple(each.meta for each in same),
+            confirmed=tuple(f"{kind}/{each.id}/" for each in same for kind in ("body", "trail")),
+            cursor=cursor,
+            is_change=any(known.body(each.meta.key) != each.meta.body for each in same),
+        )
+
+    def _stored(self, contents: Sequence[Content], known: Known, cursor: str | None) -> _Step:
+        """Store pages with their bodies, and the names of the people in them."""
+        records = [record for each in contents for record in (each.meta, each.body())]
+        moved = [each for each in contents if not each.is_at_its_place(known)]
+        changed = any(known.body(each.meta.key) != each.meta.body for each in contents)
+        return _Step(
+            records=(*records, *self._people(contents, known)),
+            confirmed=tuple(f"trail/{each.id}/" for each in contents),
+            gone=tuple(f"trail/{each.id}/" for each in moved),
+            cursor=cursor,
+            is_change=changed,
+        )
+
+    def _people(self, contents: Sequence[Content], known: Known) -> Iterator[Record]:
+        """Yield the names of accounts that are not known yet; an account that may not ask for names does without."""
+        accounts = dict.fromkeys(account for each in contents for account in each.accounts())
+        unknown = [each for each in accounts if _ACCOUNT.fullmatch(each) and known.body(f"user/{each}/") is None]
+        for start in range(0, len(unknown), _MAX_PEOPLE):
+            if not self._asks_for_names:
+                return
+            try:
+                body = {"accountIds": unknown[start : start + _MAX_PEOPLE]}
+                people = mappings(self._site.post(f"{_API}/users-bulk", body).get("results"))
+            except SourceUnavailableError:
+                self._asks_for_names = False
+                return
+            for each in people:
+                account, name = str(each.get("accountId")), as_is(each.get("displayName"), str)
+                if name and _ACCOUNT.fullmatch(account):
+                    yield Record(key=f"user/{account}/", document="", body={"name": name})
+
+    def _base(self, content: Mapping[str, Any]) -> str:
+        """Return the address that links of an answer are relative to."""
+        base = as_is((as_is(content.get("_links"), dict) or {}).get("base"), str) or ""
+        return base.rstrip("/") if re.match(r"https?://", base) else f"{self._site.address}/wiki"
+
+
+def _name(account: object, known: Known) -> str | None:
+    body = known.body(f"user/{account}/") if isinstance(account, str) else None
+    return as_is(body.get("name"), str) if body else None
+
+
+def _since(stage: str, results: Iterable[Mapping[str, Any]], before: str | None) -> Mapping[str, str]:
+    """Return the time of the newest change, if it is later than the one before."""
+    moments = [moment for each in results if (moment := modified_at(each))]
+    known = parse_time(before)
+    newest = max([*moments, known] if known else moments, default=None)
+    return {stage: newest.isoformat()} if newest else {}
+
+
+def _cursor(content: Mapping[str, Any]) -> str | None:
+    """Return the cursor of the next page; only it is taken from the address that an answer names."""
+    following = as_is((as_is(content.get("_links"), dict) or {}).get("next"), str)
+    return dict(parse_qsl(urlsplit(following).query)).get("cursor") if following else None
+
+
+def _endless(address: str) -> SourceUnavailableError:
+    return SourceUnavailableError(f"{address}: more than {MAX_REQUESTS:,} pages; expected an end")
+
+
+def _advice(token_name: str) -> Mapping[int, str]:
+    return {
+        403: f"not allowed; the account of {token_name} needs to be able to use Confluence and view the spaces",
+        404: "not found; check that 'url' is a site of Confluence Cloud (Data Center and Server have another API) and "
+        f"that the account of {token_name} may read the spaces",
+        410: "gone; this version of the API was removed, and NornWeave needs an update",
+    }

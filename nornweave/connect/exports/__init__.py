@@ -1,0 +1,1 @@
+"""Conversations in files: transcripts, message logs."""

@@ -1,0 +1,182 @@
+"""A source of files: a folder, or a single file."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nornweave.connect.files.sidecar import NO_SIDECAR, Sidecar, load_sidecar
+from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.walk import Found, walk
+from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.files.paths import PathFilter, is_inside
+from nornweave.core.text.decode import MAX_BYTES, check_size
+from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
+from nornweave.read.file import PARSE_VERSION, assemble
+from nornweave.read.isolated import parse_apart
+from nornweave.read.products.stackexchange import parse_stackexchange
+
+
+@dataclass(frozen=True, slots=True)
+class FilesSource:
+    """Files below a folder, or a single file.
+
+    Attributes:
+        root: the folder or file; may itself be a symlink and may have any name (``site-packages``).
+        include: globs that replace the domain's default file types.
+        exclude: globs that are left out without a note.
+        metadata: a sidecar file with dates, titles and more, which go before what the files say of themselves.
+    """
+
+    id: SourceId
+    domain: Domain
+    root: Path
+    include: tuple[str, ...] = field(default=(), kw_only=True)
+    exclude: tuple[str, ...] = field(default=(), kw_only=True)
+    metadata: Path | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        PathFilter(self.include, self.exclude)  # broken globs are said at once
+
+    @property
+    def version(self) -> str:
+        """Changes when the same bytes may be parsed into a different document."""
+        return f"files-1,{PARSE_VERSION}"
+
+    def list(self) -> Listing:
+        """List the files, by path, without reading them.
+
+        Raises:
+            SourceUnavailableError: the root is missing, or it, a folder in it or the sidecar cannot be read.
+        """
+        root, status = self._resolved_root()
+        sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
+        if stat.S_ISREG(status.st_mode):
+            found = Found(self.root.name, status.st_size, status.st_mtime_ns)
+            return Listing((_entry(found, sidecar),))
+        rules = Rules(self.domain, PathFilter(self.include, self.exclude))
+        walked = walk(root, rules, gitignore=self.domain is Domain.CODE)
+        own = self._path_of_sidecar(root)
+        entries = tuple(_entry(file, sidecar) for file in walked.files if file.path != own)
+        left_out = () if own is None else (Skip(own, "the metadata file of this source"),)
+        return Listing(entries, tuple(sorted(walked.skipped + left_out, key=lambda skip: skip.path)))
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read one file, never one outside the root, wherever its path leads by now.
+
+        Raises:
+            DocumentError: it is larger than ``MAX_BYTES``, leads outside or is not a regular file.
+            TransientDocumentError: it vanished or cannot be read.
+        """
+        try:
+            root = os.path.realpath(self.root, strict=True)
+            target = os.path.realpath(self._place(root, entry.path), strict=True)
+            if not is_inside(target, root):
+                raise DocumentError("it leads outside the source by now (symlink or ..); put the file itself there")
+            return _read(target)
+        except ValueError as error:
+            raise DocumentError(f"{entry.path!r} is not a path: {error}") from error
+        except FileNotFoundError as error:
+            raise TransientDocumentError("it vanished after it was listed; the next sync settles it") from error
+        except OSError as error:
+            raise TransientDocumentError(
+                f"it cannot be read: {error.strerror}; give read permission or repair it, the next sync tries again"
+            ) from error
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Turn what ``fetch`` returned into a document.
+
+        Dates: the sidecar's, else the document's own, else the modification time.
+
+        Raises:
+            DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
+        """
+        is_dated = "updated_at" in entry.metadata
+        return parse_apart("file", self.id, entry, raw, domain=self.domain, is_dated=is_dated)
+
+    def _resolved_root(self) -> tuple[str, os.stat_result]:
+        try:
+            root = os.path.realpath(self.root, strict=True)
+            status = os.stat(root)  # noqa: PTH116
+        except OSError as error:
+            raise SourceUnavailableError(
+                f"source {self.id!r}: {str(self.root)!r} cannot be read: {error.strerror}; mount or create it, correct "
+                "'path', or remove the source. Its documents are kept until then."
+            ) from error
+        if not (stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)):
+            raise SourceUnavailableError(f"source {self.id!r}: {str(self.root)!r} is neither a folder nor a file.")
+        return root, status
+
+    def _place(self, root: str, path: str) -> str:
+        is_the_root = path == self.root.name and os.path.isfile(root)  # noqa: PTH113
+        return root if is_the_root else os.path.join(root, path)  # noqa: PTH118
+
+    def _path_of_sidecar(self, root: str) -> str | None:
+        if self.metadata is None:
+            return None
+        target = os.path.realpath(self.metadata)
+        return os.path.relpath(target, root) if is_inside(target, root) else None
+
+
+@dataclass(frozen=True, slots=True)
+class StackExchangeSource(FilesSource):
+    """A folder, or one file, of Stack Exchange JSON."""
+
+    include: tuple[str, ...] = field(default=("**/*.json",), kw_only=True)
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Turn a file of questions and answers into a document."""
+        return parse_apart("stackexchange", self.id, entry, raw, domain=self.domain)
+
+
+def stackexchange_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
+    """Turn a file of questions and answers into a document.
+
+    Raises:
+        DocumentError: too large, or no such file.
+    """
+    check_size(len(raw))
+    is_dated = "updated_at" in entry.metadata
+    return assemble(source_id, domain, entry, raw, parse_stackexchange(raw), "stackexchange", is_dated=is_dated)
+
+
+def _entry(found: Found, sidecar: Sidecar) -> Entry:
+    record = sidecar.record(found.path)
+    gate = f"{found.size}-{found.mtime_ns}"
+    return Entry(
+        path=found.path,
+        gate=f"{gate}-{record.mark}" if record.mark else gate,
+        size=found.size,
+        updated_at=record.updated_at or _modified(found.mtime_ns),
+        revision=record.revision,
+        metadata=freeze(record.metadata),
+    )
+
+
+def _modified(mtime_ns: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(mtime_ns / 1e9, UTC)
+    except (ValueError, OverflowError, OSError):  # file systems can hold any number
+        return None
+
+
+def _read(target: str) -> bytes:
+    # A resolved path has no link left in it, so one that appears now is foul play; a pipe must not block.
+    descriptor = os.open(target, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            raise IsADirectoryError(errno.EISDIR, "it is a folder by now")
+        if not stat.S_ISREG(status.st_mode):
+            raise DocumentError("it is not a regular file; exclude it")
+        check_size(status.st_size)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            raw = file.read(MAX_BYTES + 1)
+    finally:
+        os.close(descriptor)
+    check_size(len(raw))
+    return raw

@@ -1,0 +1,216 @@
+"""Walk a folder of files without leaving it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nornweave.connect.files.gitignore import IgnoreFile, IgnoreFiles
+from nornweave.connect.files.skip import Rules
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.files.paths import is_inside, is_text, printable
+from nornweave.core.types import Skip
+
+_MAX_IGNORE_BYTES = 1024 * 1024
+# Folders linked into each other can spell the same few files in exponentially many ways.
+_MAX_LINKS_ON_PATH = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A regular file below the root of a walk."""
+
+    path: str
+    size: int
+    mtime_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """What a walk found, by path, and what it left out."""
+
+    files: tuple[Found, ...]
+    skipped: tuple[Skip, ...]
+
+
+def walk(root: str, rules: Rules, *, gitignore: bool) -> Walked:
+    """List the files below a directory that the rules take.
+
+    Symlinks are followed as far as they stay inside ``root``.
+
+    Args:
+        root: a resolved directory.
+        rules: which files and directories are left out.
+        gitignore: also leave out what the ``.gitignore`` files in ``root`` and below ignore.
+
+    Returns:
+        Files by path; a directory that is left out is one skip, not one for each file in it.
+
+    Raises:
+        SourceUnavailableError: a directory or a ``.gitignore`` cannot be read, so what it holds is unknown;
+            or the rules of the ``.gitignore`` files are more than ``IgnoreFiles`` reads.
+    """
+    walker = _Walker(root, rules, gitignore=gitignore)
+    walker.run()
+    by_path = sorted(walker.files, key=lambda found: found.path)
+    return Walked(tuple(by_path), tuple(sorted(walker.skipped, key=lambda skip: skip.path)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A directory on the way: its prefix is empty or ends with a slash; ``above`` are the directories that hold it."""
+
+    prefix: str
+    above: frozenset[tuple[int, int]]
+    ignores: tuple[tuple[int, str, IgnoreFile], ...]
+    links: int
+
+
+class _Walker:
+    def __init__(self, root: str, rules: Rules, *, gitignore: bool) -> None:
+        self.files: list[Found] = []
+        self.skipped: list[Skip] = []
+        self._root = root
+        self._rules = rules
+        self._gitignore = gitignore
+        self._ignore_files = IgnoreFiles()
+        self._pending: list[_Folder] = []
+
+    def run(self) -> None:
+        status = os.stat(self._root)  # noqa: PTH116 - 5,000 Path objects cost more than the listing
+        self._pending.append(_Folder("", frozenset({(status.st_dev, status.st_ino)}), (), 0))
+        while self._pending:  # not recursive: folders may lie deeper than Python's stack
+            folder = self._pending.pop()
+            entries = self._scan(folder)
+            if self._gitignore:
+                folder = self._with_ignore_file(folder, entries)
+            for entry in entries:
+                self._visit(folder, entry)
+
+    def _scan(self, folder: _Folder) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(os.path.join(self._root, folder.prefix)) as entries:  # noqa: PTH118
+                return list(entries)
+        except (FileNotFoundError, NotADirectoryError):
+            if folder.prefix:
+                return []  # removed while we were listing: its documents are gone indeed
+            raise _unreadable(self._root, "", "it is gone") from None
+        except OSError as error:
+            raise _unreadable(self._root, folder.prefix, error.strerror) from error
+
+    def _with_ignore_file(self, folder: _Folder, entries: Iterable[os.DirEntry[str]]) -> _Folder:
+        path = folder.prefix + ".gitignore"
+        if not any(entry.name == ".gitignore" and entry.is_file(follow_symlinks=False) for entry in entries):
+            return folder
+        try:
+            rules = self._read_rules(os.path.join(self._root, path))  # noqa: PTH118
+        except FileNotFoundError:
+            return folder
+        except OSError as error:
+            raise _unreadable(self._root, path, error.strerror) from error
+        except ValueError as error:
+            raise _too_long(self._root, folder.prefix, path, error) from error
+        ignores = (*folder.ignores, (len(folder.prefix), path, rules))
+        return _Folder(folder.prefix, folder.above, ignores, folder.links)
+
+    def _read_rules(self, file: str) -> IgnoreFile:
+        with open(file, "rb") as opened:  # noqa: PTH123
+            raw = opened.read(_MAX_IGNORE_BYTES + 1)
+        if len(raw) > _MAX_IGNORE_BYTES:
+            raise ValueError(f"it is larger than {_MAX_IGNORE_BYTES:,} bytes")
+        return self._ignore_files.read(raw.decode("utf-8", "surrogateescape"))
+
+    def _visit(self, folder: _Folder, entry: os.DirEntry[str]) -> None:
+        path = folder.prefix + entry.name
+        try:
+            is_link = entry.is_symlink()
+            # A link that leads in a circle is no folder; entry.is_dir() would raise.
+            is_directory = self._is_folder(path) if is_link else entry.is_dir(follow_symlinks=False)
+            reason = self._reason_to_skip(folder, entry, path, is_directory=is_directory, is_link=is_link)
+            if reason:
+                self.skipped.append(Skip(printable(path), reason))
+            elif is_directory and reason is None:
+                self._enter(folder, entry, path, is_link=is_link)
+            elif reason is None:
+                self._take(path, entry.stat())
+        except FileNotFoundError:
+            return  # removed while we were listing
+        except OSError as error:
+            raise _unreadable(self._root, folder.prefix, error.strerror) from error
+
+    def _reason_to_skip(
+        self, folder: _Folder, entry: os.DirEntry[str], path: str, *, is_directory: bool, is_link: bool
+    ) -> str | None:
+        """Return why an entry is left out, ``""`` when nobody needs to be told, ``None`` when it is taken."""
+        if not is_text(entry.name):
+            return "the file name is not valid UTF-8; rename it"
+        if self._rules.prunes(path) if is_directory else self._rules.is_unwanted(path):
+            return ""
+        if by := _ignored_by(folder, path, entry.name, is_directory=is_directory and not is_link):
+            return f"ignored by {by}"
+        if is_link and (reason := self._broken_link(path)):
+            return reason
+        if is_directory:
+            return self._rules.skip_directory(path, self._is_file)
+        return None
+
+    def _is_file(self, path: str) -> bool:
+        return os.path.isfile(os.path.join(self._root, path))  # noqa: PTH113, PTH118
+
+    def _is_folder(self, path: str) -> bool:
+        return os.path.isdir(os.path.join(self._root, path))  # noqa: PTH112, PTH118
+
+    def _broken_link(self, path: str) -> str | None:
+        try:
+            target = os.path.realpath(os.path.join(self._root, path), strict=True)  # noqa: PTH118
+        except FileNotFoundError:
+            return "symlink to nothing"
+        except OSError as error:  # ELOOP, or a folder on the way that may not be searched
+            return f"symlink that cannot be followed: {error.strerror}"
+        return None if is_inside(target, self._root) else "symlink that leaves the source"
+
+    def _enter(self, folder: _Folder, entry: os.DirEntry[str], path: str, *, is_link: bool) -> None:
+        status = entry.stat()
+        identity = (status.st_dev, status.st_ino)
+        links = folder.links + is_link
+        if identity in folder.above:
+            self.skipped.append(Skip(path, "symlink to a folder that holds it"))
+        elif links > _MAX_LINKS_ON_PATH:
+            self.skipped.append(Skip(path, f"symlink below {_MAX_LINKS_ON_PATH} other symlinked folders"))
+        else:
+            self._pending.append(_Folder(f"{path}/", folder.above | {identity}, folder.ignores, links))
+
+    def _take(self, path: str, status: os.stat_result) -> None:
+        if not stat.S_ISREG(status.st_mode):
+            self.skipped.append(Skip(path, "not a regular file"))
+        elif reason := self._rules.skip_file(path, status.st_size):
+            self.skipped.append(Skip(path, reason))
+        else:
+            self.files.append(Found(path, status.st_size, status.st_mtime_ns))
+
+
+def _ignored_by(folder: _Folder, path: str, name: str, *, is_directory: bool) -> str | None:
+    """Return the ``.gitignore`` that ignores an entry; the deepest one that says anything decides."""
+    for start, file, rules in reversed(folder.ignores):
+        verdict = rules.verdict(path[start:], name, is_directory=is_directory)
+        if verdict is not None:
+            return file if verdict else None
+    return None
+
+
+def _unreadable(root: str, path: str, reason: str | None) -> SourceUnavailableError:
+    where = os.path.join(root, path).rstrip("/")  # noqa: PTH118
+    return SourceUnavailableError(
+        f"{printable(where)!r} cannot be read: {reason or 'unknown error'}. What it holds is unknown, so nothing "
+        "counts as deleted; give read and search permission, or name it in exclude."
+    )
+
+
+def _too_long(root: str, prefix: str, path: str, reason: ValueError) -> SourceUnavailableError:
+    folder = f"name {printable(prefix)!r} in exclude" if prefix else "make sources of its folders"
+    return SourceUnavailableError(
+        f"{printable(os.path.join(root, path))!r} is not read: {reason}. What it ignores is unknown, so nothing of "  # noqa: PTH118
+        f"the source is read and nothing counts as deleted; mend it, or {folder}."
+    )

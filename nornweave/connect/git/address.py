@@ -1,0 +1,105 @@
+"""Read the address of a repository on another machine, and refuse those that could start a program."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
+from urllib.parse import urlsplit
+
+from nornweave.config.addresses import is_loopback
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import digest
+
+Protocol: TypeAlias = Literal["https", "http", "ssh", "file"]
+
+_PROTOCOLS = frozenset({"https", "http", "ssh", "file"})
+_MAX_CHARACTERS = 2_000
+_NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*"
+# git@host:path; "host::path" would name a program, and "host:/…" with two slashes is an address of another kind.
+_SCP = re.compile(rf"(?:({_NAME})@)?({_NAME}):(?![:]|//)([^\s].*)")
+_HOST = re.compile(rf"{_NAME}|[0-9a-f:.]+", re.IGNORECASE)
+_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+%~-]*")
+_FORMS = "https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or file:///PATH"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a repository lives.
+
+    Attributes:
+        url: as git is given it.
+        protocol: the only one that git may use for it.
+        host: lower-case; empty for files.
+        port: ``None`` for the protocol's own.
+        user: whom to log in as; empty if the address names nobody.
+        path: on the host, with a slash at its start where the address has one.
+    """
+
+    url: str
+    protocol: Protocol
+    host: str
+    port: int | None
+    user: str
+    path: str
+
+    @property
+    def shown(self) -> str:
+        """Return the address for messages: without the user, which may be a token by mistake."""
+        port = f":{self.port}" if self.port else ""
+        return f"{self.protocol}://{self.host}{port}/{self.path.lstrip('/')}"
+
+    @property
+    def key(self) -> str:
+        """Return a name for the folder that everything read from there is kept in."""
+        return digest(self.protocol, self.host, str(self.port or ""), self.path.strip("/").removesuffix(".git"))
+
+
+def parse_address(url: str) -> Address:
+    """Read the address of a repository.
+
+    Raises:
+        ConfigError: it is of another form, names a password, or would be read unencrypted from another machine.
+    """
+    if len(url) > _MAX_CHARACTERS or not url.isprintable() or url != url.strip():
+        raise ConfigError(f"url: blanks around it, control characters or more than {_MAX_CHARACTERS:,} characters")
+    if "://" not in url:
+        return _short_form(url)
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise ConfigError(f"url: {error}; expected {_FORMS}") from error
+    if parts.scheme not in _PROTOCOLS:
+        raise ConfigError(f"url: {parts.scheme!r} is not a protocol that is read; expected {_FORMS}")
+    if parts.password is not None:
+        raise ConfigError("url: it holds a password; name the variable that has it in 'credentials_env'")
+    if parts.query or parts.fragment:
+        raise ConfigError(f"url: it has a part that begins with '?' or '#'; expected {_FORMS}")
+    if not parts.path.strip("/"):
+        raise ConfigError(f"url: the path of the repository is missing; expected {_FORMS}")
+    address = Address(url, cast(Protocol, parts.scheme), host.lower(), port, parts.username or "", parts.path)
+    _check(address)
+    return address
+
+
+def _short_form(url: str) -> Address:
+    match = _SCP.fullmatch(url)
+    if match is None:
+        raise ConfigError(f"url: expected {_FORMS}; a repository on this machine may also be named by 'path'")
+    user, host, path = match[1] or "", match[2], match[3]
+    return Address(url, "ssh", host.lower(), None, user, path)
+
+
+def _check(address: Address) -> None:
+    if address.protocol == "file":
+        if address.host not in {"", "localhost"}:
+            raise ConfigError("url: a file of another host; expected file:///PATH")
+        return
+    # What begins with a hyphen would be an option of ssh.
+    if not _HOST.fullmatch(address.host) or (address.user and not _USER.fullmatch(address.user)):
+        raise ConfigError(f"url: its host or user has characters that are not allowed; expected {_FORMS}")
+    if address.protocol == "http" and not is_loopback(address.host):
+        raise ConfigError(
+            "url: http would be read unencrypted, and anybody on the way could change it; use https or ssh"
+        )

@@ -1,0 +1,191 @@
+"""Find who wrote a line: ``git blame`` of single lines, within a deadline.
+
+Blame of a working tree would run the programs that a repository configures as filters, so only commits are blamed. A
+line that the commit does not have is not committed yet.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nornweave.connect.git.location import leads_outside
+from nornweave.connect.git.program import GitFailedError, run_git
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.text.lines import lines_of
+from nornweave.core.types import Origin
+
+MAX_FILES = 200
+"""Files that are blamed; of more the first, by path."""
+MAX_LINES = 60
+"""Lines of one file."""
+TOTAL_S = 20.0
+FILE_S = 10.0
+NOT_COMMITTED = Origin()
+
+_HEADER = re.compile(rb"^([0-9a-f]{40}(?:[0-9a-f]{24})?) \d+ (\d+)")
+
+
+def origins(
+    root: Path,
+    revision: str,
+    lines: Mapping[tuple[str, int], str],
+    *,
+    total_s: float = TOTAL_S,
+    max_files: int = MAX_FILES,
+) -> dict[tuple[str, int], Origin]:
+    """Return who wrote lines.
+
+    Args:
+        root: a folder in a repository, which may be a bare one.
+        revision: the commit that is asked.
+        lines: path relative to ``root``, and number from 1 → the line as it was read; the file may differ from the
+            commit.
+        total_s: seconds that all of it may take.
+        max_files: files that are blamed; of more the first, by path.
+
+    Returns:
+        By path and line; lines of which git says nothing in time are left out.
+    """
+    deadline = time.monotonic() + total_s
+    is_shallow = is_shallow_clone(root)
+    prefix = _prefix(root)
+    wanted: dict[str, dict[int, str]] = defaultdict(dict)
+    for (path, line), text in sorted(lines.items()):
+        if len(wanted[path]) < MAX_LINES:
+            wanted[path][line] = text
+    found: dict[tuple[str, int], Origin] = {}
+    with ThreadPoolExecutor(2) as pool:
+        tasks = {
+            path: pool.submit(_of_file, _File(root, revision, prefix, path, is_shallow), texts, deadline)
+            for path, texts in sorted(wanted.items())[:max_files]
+        }
+        for path, task in tasks.items():
+            found.update({(path, line): origin for line, origin in task.result().items()})
+    return found
+
+
+def is_shallow_clone(root: Path) -> bool:
+    """Tell whether a repository lacks its older commits, so that the age of a line may be unknown."""
+    try:
+        return run_git(root, "rev-parse", "--is-shallow-repository", timeout_s=FILE_S).strip() == b"true"
+    except (GitFailedError, SourceUnavailableError):
+        return False
+
+
+def is_own_repository(root: Path) -> bool:
+    """Tell whether a folder has a repository that is its own, so that what it says of the folder counts."""
+    try:
+        return leads_outside(root, timeout_s=FILE_S) is None
+    except (GitFailedError, SourceUnavailableError, OSError):
+        return False
+
+
+def commit_of(root: Path, ref: str) -> str | None:
+    """Return the commit that a branch, tag or commit names; ``None`` where there is no repository or no such name."""
+    if ref.startswith("-") or "\0" in ref:
+        return None
+    arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    try:
+        return run_git(root, *arguments, timeout_s=FILE_S).decode("ascii", "replace").strip()
+    except (GitFailedError, SourceUnavailableError):
+        return None
+
+
+def _prefix(root: Path) -> str:
+    """Return the folder inside the repository, ending with a slash, or nothing at its top and in a bare one."""
+    try:
+        return os.fsdecode(run_git(root, "rev-parse", "--show-prefix", timeout_s=FILE_S)).rstrip("\n")
+    except (GitFailedError, SourceUnavailableError):
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A file of a commit."""
+
+    root: Path
+    revision: str
+    prefix: str
+    path: str
+    is_shallow: bool
+
+
+def _of_file(file: _File, lines: Mapping[int, str], deadline: float) -> dict[int, Origin]:
+    left = min(FILE_S, deadline - time.monotonic())
+    if left <= 0:
+        return {}
+    try:
+        committed = run_git(file.root, "cat-file", "blob", f"{file.revision}:{file.prefix}{file.path}", timeout_s=left)
+    except GitFailedError:
+        return dict.fromkeys(lines, NOT_COMMITTED)
+    except SourceUnavailableError:
+        return {}
+    places = _places(committed.decode("utf-8", "replace"), lines)
+    ranges = [part for place in sorted(set(places.values())) for part in ("-L", f"{place},{place}")]
+    found = dict.fromkeys((line for line in lines if line not in places), NOT_COMMITTED)
+    if ranges:
+        arguments = ("blame", "--porcelain", "--no-textconv", *ranges, file.revision, "--", file.path)
+        left = deadline - time.monotonic()
+        try:
+            raw = run_git(file.root, *arguments, timeout_s=max(0.0, min(FILE_S, left)))
+        except (GitFailedError, SourceUnavailableError):
+            return found
+        blamed = _parse(raw, set(places.values()), is_shallow=file.is_shallow)
+        found.update({line: blamed[place] for line, place in places.items() if place in blamed})
+    return found
+
+
+def _places(committed: str, lines: Mapping[int, str]) -> dict[int, int]:
+    """Return where lines stand in the committed file: the same line, or the nearest that reads the same."""
+    known: dict[str, list[int]] = {text: [] for text in lines.values()}
+    for number, content in enumerate(lines_of(committed), 1):
+        if content in known:
+            known[content].append(number)
+    return {
+        line: min(known[text], key=lambda number, line=line: abs(number - line))  # type: ignore[misc]
+        for line, text in lines.items()
+        if known[text]
+    }
+
+
+def _parse(raw: bytes, wanted: Collection[int], *, is_shallow: bool = False) -> dict[int, Origin]:
+    """Read ``git blame --porcelain``: what is said of a commit is said at its first line only."""
+    commits: dict[bytes, dict[bytes, bytes]] = defaultdict(dict)
+    lines: dict[int, bytes] = {}
+    commit = b""
+    for row in raw.split(b"\n"):
+        if row.startswith(b"\t"):
+            continue
+        if header := _HEADER.match(row):
+            commit = header[1]
+            lines[int(header[2])] = commit
+        elif commit:
+            key, _, value = row.partition(b" ")
+            commits[commit].setdefault(key, value)
+    return {
+        line: _origin(commit, commits[commit])
+        for line, commit in lines.items()
+        # Whatever is older than a shallow clone is said to be of its oldest commit.
+        if line in wanted and not (is_shallow and b"boundary" in commits[commit])
+    }
+
+
+def _origin(commit: bytes, facts: Mapping[bytes, bytes]) -> Origin:
+    seconds = facts.get(b"author-time", b"")
+    try:
+        written_at = datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        written_at = None
+    return Origin(
+        revision=commit.decode("ascii")[:12],
+        author=facts.get(b"author", b"").decode("utf-8", "replace"),
+        written_at=written_at,
+    )

@@ -1,0 +1,267 @@
+"""Let git use the network: the only module that does, for one address, with the one protocol that it names.
+
+Everything is decided here and nothing is left in the clone: what git is told comes through its environment, so that
+addresses, users and secrets are in no command line and in no file. The clone's own configuration names no remote;
+whoever reads it later cannot reach the network even by mistake.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from nornweave.connect.git.address import Address
+from nornweave.connect.git.failures import is_damaged, is_redirect, reason_of
+from nornweave.connect.git.program import git_environment
+from nornweave.connect.git.redirects import is_same_host, redirected
+from nornweave.connect.git.user_settings import user_settings
+from nornweave.connect.git.watched import Bounds, Ended, run_watched
+from nornweave.core.errors import SourceUnavailableError
+
+REMOTE = "origin"
+LIST_S = 120.0
+FETCH_S = 1_800.0
+"""The longest that one fetch may take; what came before it ended is kept where git can."""
+STALL_S = 60
+"""A transfer is given up when so long less than ``STALL_BYTES`` a second came."""
+STALL_BYTES = 10  # servers that think send a sign of life every few seconds
+_REDIRECTS = 5
+_BATCH = 10_000
+"""Blobs of one request: their ids fit into a request that servers take in one piece."""
+_LOST_FILES = 20
+"""Files of a request that the server may have lost itself; the others are fetched without them."""
+_LOST = re.compile(r"not our ref ([0-9a-f]{40,64})")
+_SSH_OPTIONS = (
+    f"-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax={STALL_S // 15} "
+    "-o ForwardAgent=no -o ClearAllForwardings=yes -o PermitLocalCommand=no"
+)
+_SECRET, _USER = "NORNWEAVE_GIT_SECRET", "NORNWEAVE_GIT_USER"
+_HELPER = f'!f() {{ test "$1" = get || exit 0; printf "username=%s\\npassword=%s\\n" "${_USER}" "${_SECRET}"; }}; f'
+# Of the user's environment: how a server is reached. Everything else that begins with GIT_ stays out.
+_INHERITED = (
+    "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY", "GIT_SSL_NO_VERIFY", "GIT_SSH_VARIANT",
+)  # fmt: skip
+_SETTINGS = (
+    ("core.hooksPath", os.devnull),
+    ("core.fsmonitor", "false"),
+    ("core.gitProxy", "false"),
+    ("gc.auto", "0"),
+    ("maintenance.auto", "false"),
+    ("fetch.writeCommitGraph", "false"),
+    ("fetch.recurseSubmodules", "false"),
+    ("fetch.uriProtocols", ""),  # a server may say where a pack lies: on any host
+    ("transfer.bundleURI", "false"),
+    ("fetch.unpackLimit", "1"),
+    ("submodule.recurse", "false"),
+    ("protocol.version", "2"),
+    ("pack.threads", "2"),
+    # A redirect to another host would take what is read there for what "url" says; dumb servers' alternates as well.
+    ("http.followRedirects", "false"),
+)
+
+
+class DamagedCloneError(Exception):
+    """Git cannot use what lies on this disk; ``str(error)`` is the reason. Not raised outside of ``sources.git``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """A way to one repository.
+
+    Attributes:
+        address: of the repository.
+        hosts: further hosts that it may lead to; nobody's credentials are sent there but those that git itself knows.
+        credentials_env: the variable that holds a password or token.
+    """
+
+    address: Address
+    hosts: tuple[str, ...] = field(default=(), kw_only=True)
+    credentials_env: str | None = field(default=None, kw_only=True)
+
+    def list_refs(self, *names: str) -> tuple[str, Network]:
+        """Ask which commits refs point at, in one request.
+
+        Args:
+            names: whole names, such as ``HEAD`` and ``refs/heads/main``; none: all branches.
+
+        Returns:
+            What ``git ls-remote --symref`` prints, and the way that led there: another one after a redirect.
+
+        Raises:
+            SourceUnavailableError: why not, and what to do.
+        """
+        which = ("--symref", REMOTE, *names) if names else ("--heads", REMOTE)
+        way = self
+        for _ in range(_REDIRECTS):
+            ended = way._run(None, ("ls-remote", *which), Bounds(seconds=LIST_S))
+            if not ended.code:
+                return ended.said.decode("utf-8", "replace"), way
+            if not is_redirect(ended.complaint):
+                break
+            way = way._led_on()
+        raise SourceUnavailableError(way._reason(ended))
+
+    def fetch(self, repository: Path, refspecs: Sequence[str], bounds: Bounds) -> None:
+        """Fetch commits and folders of refs, not the files where the server can leave them out.
+
+        Raises:
+            DamagedCloneError: the repository here cannot be used.
+            SourceUnavailableError: why not, and what to do; ``TooLargeError`` beyond ``bounds``.
+        """
+        self._check(self._run_fetch(repository, (REMOTE, *refspecs), bounds), repository)
+
+    def fetch_blobs(self, repository: Path, blobs: Iterable[str], bounds: Bounds) -> None:
+        """Fetch files by their object ids, ``_BATCH`` at a time; what has come is kept when a later request fails.
+
+        Raises:
+            DamagedCloneError: the repository here cannot be used.
+            SourceUnavailableError: why not, and what to do; ``TooLargeError`` beyond ``bounds``.
+        """
+        wanted = list(blobs)
+        for start in range(0, len(wanted), _BATCH):
+            batch = dict.fromkeys(wanted[start : start + _BATCH])
+            for _ in range(_LOST_FILES):
+                lost = self._fetch_batch(repository, batch, bounds)
+                if lost is None:
+                    break
+                del batch[lost]
+
+    def _fetch_batch(self, repository: Path, batch: Collection[str], bounds: Bounds) -> str | None:
+        """Fetch files; return one that the server itself has lost, because of which nothing came."""
+        with tempfile.TemporaryFile() as names:
+            names.write("".join(f"{blob}\n" for blob in batch).encode("ascii"))
+            names.seek(0)
+            # What git itself does for a file that it lacks: the server is not told what is here already.
+            settings = ("fetch.negotiationAlgorithm", "noop")
+            ended = self._run_fetch(repository, ("--stdin", REMOTE), replace(bounds, given=names), settings)
+        lost = _LOST.search(ended.complaint) if ended.code else None
+        if lost is not None and lost[1] in batch and len(batch) > 1:
+            return lost[1]
+        self._check(ended, repository)
+        return None
+
+    def repack(self, repository: Path, bounds: Bounds) -> bool:
+        """Put everything that was fetched into one pack, without the network; return whether it worked."""
+        return self._run(repository, ("repack", "-a", "-d", "-q"), bounds, is_local=True).code == 0
+
+    def _run_fetch(
+        self, repository: Path, arguments: Sequence[str], bounds: Bounds, *settings: tuple[str, str]
+    ) -> Ended:
+        options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--progress")
+        return self._run(repository, ("fetch", *options, *arguments), bounds, settings)
+
+    def _check(self, ended: Ended, repository: Path) -> None:
+        if ended.code:
+            if is_damaged(ended.complaint) or str(repository) in ended.complaint:
+                raise DamagedCloneError(self._reason(ended))
+            raise SourceUnavailableError(self._reason(ended))
+
+    def _run(
+        self,
+        repository: Path | None,
+        arguments: Sequence[str],
+        bounds: Bounds,
+        settings: Sequence[tuple[str, str]] = (),
+        *,
+        is_local: bool = False,
+    ) -> Ended:
+        place = ("--git-dir", str(repository)) if repository else ()
+        environment = git_environment() | self._environment(settings, is_local=is_local)
+        return run_watched(["git", "--no-pager", *place, *arguments], environment, bounds, str(self.address.shown))
+
+    def _environment(self, settings: Iterable[tuple[str, str]], *, is_local: bool) -> dict[str, str]:
+        """Return what git is told; nothing of it is on a command line."""
+        secret = None if is_local else self._secret()
+        known = [(key, value) for key, value in user_settings() if secret is None or not key.startswith("credential.")]
+        told = [*known, *_SETTINGS, *settings, *self._remote(), *(self._login() if secret else ())]
+        environment = {name: os.environ[name] for name in _INHERITED if name in os.environ}
+        environment |= {"GIT_ALLOW_PROTOCOL": "" if is_local else self.address.protocol}
+        environment |= {"GIT_ASKPASS": "", "SSH_ASKPASS_REQUIRE": "never"}  # empty: nothing is asked, also no window
+        if self.address.protocol == "ssh":
+            environment["GIT_SSH_COMMAND"] = ssh_command(dict(known))
+        if secret:
+            environment |= {_SECRET: secret, _USER: self.address.user or _usual_user(self.address.host)}
+        for place, (key, value) in enumerate(told):
+            environment |= {f"GIT_CONFIG_KEY_{place}": key, f"GIT_CONFIG_VALUE_{place}": value}
+        return environment | {"GIT_CONFIG_COUNT": str(len(told))}
+
+    def _remote(self) -> Iterator[tuple[str, str]]:
+        yield "http.lowSpeedLimit", str(STALL_BYTES)
+        yield "http.lowSpeedTime", str(STALL_S)
+        # A promisor may lack files: without the two settings git would write them into the clone's configuration.
+        yield f"remote.{REMOTE}.url", self.address.url
+        yield f"remote.{REMOTE}.promisor", "true"
+        yield f"remote.{REMOTE}.partialCloneFilter", "blob:none"
+        yield f"remote.{REMOTE}.tagOpt", "--no-tags"
+
+    def _login(self) -> Iterator[tuple[str, str]]:
+        yield "credential.helper", ""  # the secret is not handed to a helper that would keep it
+        yield f"credential.{self._origin}.helper", _HELPER
+
+    @property
+    def _origin(self) -> str:
+        port = f":{self.address.port}" if self.address.port else ""
+        host = f"[{self.address.host}]" if ":" in self.address.host else self.address.host
+        return f"{self.address.protocol}://{host}{port}"
+
+    def _secret(self) -> str | None:
+        """Return the password, for the hosts of ``url`` alone.
+
+        Raises:
+            SourceUnavailableError: the variable is not set, or holds what no password can.
+        """
+        if self.credentials_env is None or self.address.protocol not in {"https", "http"}:
+            return None
+        secret = os.environ.get(self.credentials_env, "").strip()
+        if not secret:
+            raise SourceUnavailableError(
+                f"{self.address.shown}: the variable {self.credentials_env} of 'credentials_env' is not set where this "
+                "runs; set it to a token that may read the repository"
+            )
+        if not secret.isprintable():
+            raise SourceUnavailableError(
+                f"{self.address.shown}: the variable {self.credentials_env} holds control characters; set it to a "
+                "token (it is not shown here)"
+            )
+        return secret
+
+    def _reason(self, ended: Ended) -> str:
+        reason = reason_of(ended.complaint, self.address, self.credentials_env)
+        secret = os.environ.get(self.credentials_env or "", "").strip()
+        for hidden, shown in ((secret, "…"), (self.address.user and f"{self.address.user}@", "")):
+            reason = reason.replace(hidden, shown) if hidden else reason
+        return f"{self.address.shown}: {reason}"
+
+    def _led_on(self) -> Network:
+        """Go where the server leads to; what belongs to one host is not sent to another.
+
+        Raises:
+            SourceUnavailableError: it may not be followed.
+        """
+        secret = self._secret()
+        login = (self.address.user or _usual_user(self.address.host), secret) if secret else None
+        address = redirected(self.address, login, self.hosts)
+        return replace(
+            self,
+            address=address,
+            credentials_env=self.credentials_env if is_same_host(address, self.address) else None,
+        )
+
+
+def ssh_command(settings: Mapping[str, str]) -> str:
+    """Return what git runs for ssh: the user's own command, or ``ssh``; neither may ask nor wait for ever.
+
+    Args:
+        settings: of the user's git configuration.
+    """
+    own = os.environ.get("GIT_SSH_COMMAND") or settings.get("core.sshcommand") or "ssh"
+    return f"{own} {_SSH_OPTIONS}"
+
+
+def _usual_user(host: str) -> str:
+    """Return whom a token belongs to where the address does not say: most servers only look at the token."""
+    return "x-token-auth" if host == "bitbucket.org" else "x-access-token"

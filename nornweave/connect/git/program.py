@@ -1,0 +1,310 @@
+"""The ``git`` program: run without hooks, prompts, network or the user's configuration, and with a deadline.
+
+A repository's own configuration cannot be switched off as a whole. ``_CONFIGURATION`` overrides every key of it that
+could start a program or change what the commands of this package print; the environment forbids every transport.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import subprocess
+import threading
+import time
+import weakref
+from collections.abc import Generator, Iterable, Iterator
+from pathlib import Path
+
+from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
+
+# A repository's own configuration may name programs to run. ``safe.directory`` is what git asks before it trusts any of
+# it; a source's repository often belongs to another user, so all it could start is switched off here instead.
+_CONFIGURATION = (
+    "safe.directory=*",
+    "core.fsmonitor=false",
+    f"core.hooksPath={os.devnull}",
+    f"core.attributesFile={os.devnull}",
+    f"core.excludesFile={os.devnull}",
+    "core.abbrev=auto",
+    "core.commitGraph=true",
+    "core.quotePath=false",
+    "core.sshCommand=false",
+    "core.gitProxy=false",
+    "credential.helper=",
+    "protocol.allow=never",
+    "log.showSignature=false",  # would run gpg.program
+    "log.showRoot=true",
+    "log.mailmap=true",
+    f"mailmap.file={os.devnull}",
+    "i18n.logOutputEncoding=UTF-8",
+    "blame.ignoreRevsFile=",
+    f"diff.orderFile={os.devnull}",
+    "diff.relative=false",
+    "color.ui=false",
+)
+MIN_VERSION = (2, 32)
+"""The oldest git that sources are read with: older ones do not know ``GIT_CONFIG_GLOBAL``."""
+MAX_FIELD_BYTES = 1 << 16
+"""The longest path, or other field, that is read from what git prints."""
+_READ_BYTES = 1 << 20
+_VERSION = re.compile(rb"git version (\d+)\.(\d+)")
+
+
+class GitFailedError(Exception):
+    """Git answered with an error; ``str(error)`` is its first line. Not raised outside of ``sources``."""
+
+
+def git_command(root: Path, *arguments: str) -> list[str]:
+    """Return the command line that runs git in ``root``."""
+    settings = [part for setting in _CONFIGURATION for part in ("-c", setting)]
+    return ["git", "--no-pager", "--literal-pathspecs", "-C", str(root), *settings, *arguments]
+
+
+def git_environment() -> dict[str, str]:
+    """Return the environment for git: nothing of the caller's ``GIT_*`` variables, no prompts, no locks."""
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+    return inherited | {
+        # A partial clone fetches what it lacks through the transport that its configuration names: "ext" runs any
+        # program, and "protocol.ext.allow" there goes before our "protocol.allow". This variable goes before both.
+        "GIT_ALLOW_PROTOCOL": "",
+        "GIT_ATTR_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_NO_LAZY_FETCH": "1",  # unknown to git before 2.45 and to some distributions' older ones
+        "GIT_NO_REPLACE_OBJECTS": "1",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
+
+
+def run_git(root: Path, *arguments: str, timeout_s: float) -> bytes:
+    """Run git and return what it prints.
+
+    Raises:
+        GitFailedError: it exits with an error.
+        SourceUnavailableError: it is not installed or takes longer than ``timeout_s``.
+    """
+    try:
+        done = subprocess.run(
+            git_command(root, *arguments),
+            env=git_environment(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise _too_slow(root, arguments[0], timeout_s) from error
+    except OSError as error:
+        raise no_git(error) from error
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise GitFailedError(lines[0] if lines else f"git {arguments[0]} ended with {done.returncode}")
+    return done.stdout
+
+
+def check_version(*, timeout_s: float) -> None:
+    """Check that git is there and not older than ``MIN_VERSION``.
+
+    Raises:
+        SourceUnavailableError: it is older, says nothing of its version, or cannot be started.
+    """
+    try:
+        said = run_git(Path("/"), "version", timeout_s=timeout_s)
+    except GitFailedError as error:
+        said = str(error).encode()
+    match = _VERSION.match(said)
+    if match is None or (int(match[1]), int(match[2])) < MIN_VERSION:
+        found = said.decode("utf-8", "replace").strip()[:100]
+        raise SourceUnavailableError(
+            f"the git program says {found!r}; expected version {'.'.join(map(str, MIN_VERSION))} or newer: older ones "
+            "cannot be kept from the user's configuration. Install a newer git."
+        )
+
+
+def stream_git(root: Path, *arguments: str, timeout_s: float, must_finish: bool = False) -> Generator[bytes]:
+    """Run git and yield what it prints as it comes; closing the iterator ends the program.
+
+    Args:
+        root: the folder that it runs in.
+        arguments: of git.
+        timeout_s: seconds until the end of the output.
+        must_finish: raise when git fails or the deadline passes; otherwise the output just ends, for what is good to
+            know and not needed.
+
+    Raises:
+        GitFailedError: it exits with an error.
+        SourceUnavailableError: it is not installed or takes longer than ``timeout_s``.
+    """
+    deadline = time.monotonic() + timeout_s
+    process = _start(root, *arguments)
+    try:
+        while chunk := _read(_descriptor_of(process), _READ_BYTES, deadline):
+            yield chunk
+        if must_finish and process.wait(max(0.1, deadline - time.monotonic())):
+            raise GitFailedError(f"git {arguments[0]} ended with {process.returncode}")
+    except (TimeoutError, subprocess.TimeoutExpired) as error:
+        if must_finish:
+            raise _too_slow(root, arguments[0], timeout_s) from error
+    finally:
+        _stop(process)
+
+
+def split_fields(stream: Iterable[bytes]) -> Iterator[str]:
+    """Yield the fields of a stream that a NUL ends each; undecodable bytes become lone surrogates.
+
+    Raises:
+        GitFailedError: a field is longer than ``MAX_FIELD_BYTES``.
+    """
+    rest = b""
+    for chunk in stream:
+        *whole, rest = (rest + chunk).split(b"\0")
+        if max(map(len, whole), default=0) > MAX_FIELD_BYTES or len(rest) > MAX_FIELD_BYTES:
+            raise GitFailedError(f"a name in the repository is longer than {MAX_FIELD_BYTES:,} bytes")
+        for field in whole:
+            yield field.decode("utf-8", "surrogateescape")
+
+
+class Blobs:
+    """Reads blobs through one lasting ``git cat-file``; safe to use from several threads."""
+
+    def __init__(self, root: Path, *, timeout_s: float) -> None:
+        self._root = root
+        self._timeout_s = timeout_s
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._finalizer: weakref.finalize[..., Blobs] | None = None
+        self._unread = b""
+
+    def read(self, blob: str) -> bytes | None:
+        """Return the blob with this object id, ``None`` when the repository does not have it.
+
+        Raises:
+            TransientDocumentError: git ended or did not answer in time; the next call starts it again.
+            SourceUnavailableError: git is not installed.
+        """
+        with self._lock:
+            deadline = time.monotonic() + self._timeout_s
+            try:
+                return self._read(blob, deadline)
+            except (TimeoutError, OSError, ValueError) as error:
+                self._close()
+                raise TransientDocumentError(
+                    f"git did not deliver blob {blob} ({error or 'no answer in time'}); the next sync tries again"
+                ) from error
+
+    def close(self) -> None:
+        """End the program; a later ``read`` starts another."""
+        with self._lock:
+            self._close()
+
+    def _read(self, blob: str, deadline: float) -> bytes | None:
+        process = self._process or self._open()
+        if process.stdin is None:
+            raise OSError("git has no input")
+        process.stdin.write(f"{blob}\n".encode("ascii"))
+        process.stdin.flush()
+        header = self._take_line(deadline).split()
+        if header[1:] == [b"missing"]:
+            return None
+        _, kind, size = header  # ValueError when it is anything else
+        content = self._take(int(size) + 1, deadline)[:-1]
+        if kind != b"blob":
+            raise ValueError(f"it is a {kind.decode('ascii', 'replace')}")
+        return content
+
+    def _open(self) -> subprocess.Popen[bytes]:
+        process = _start(self._root, "cat-file", "--batch")
+        self._process, self._unread = process, b""
+        self._finalizer = weakref.finalize(self, _stop, process)
+        return process
+
+    def _close(self) -> None:
+        if self._finalizer is not None:
+            self._finalizer()
+        self._process, self._finalizer, self._unread = None, None, b""
+
+    def _take_line(self, deadline: float) -> bytes:
+        while b"\n" not in self._unread:
+            self._unread += self._more(deadline)
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line
+
+    def _take(self, size: int, deadline: float) -> bytes:
+        parts, missing = [self._unread[:size]], size - len(self._unread)
+        self._unread = self._unread[size:]
+        while missing > 0:
+            chunk = self._more(deadline)
+            parts.append(chunk[:missing])
+            self._unread = chunk[missing:]
+            missing -= len(chunk)
+        return b"".join(parts)
+
+    def _more(self, deadline: float) -> bytes:
+        if self._process is None:
+            raise OSError("git is not running")
+        chunk = _read(_descriptor_of(self._process), _READ_BYTES, deadline)
+        if not chunk:
+            raise OSError("git ended")
+        return chunk
+
+
+def no_git(error: OSError) -> SourceUnavailableError:
+    """Return the message for a git that cannot be started."""
+    return SourceUnavailableError(
+        f"the git program cannot be started: {error.strerror}; install git, or use a source of type files"
+    )
+
+
+def _too_slow(root: Path, command: str, timeout_s: float) -> SourceUnavailableError:
+    return SourceUnavailableError(
+        f"git {command} in {str(root)!r} took longer than {timeout_s:g} s; raise timeout_s or try again"
+    )
+
+
+def _start(root: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            git_command(root, *arguments),
+            env=git_environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=-1,
+        )
+    except OSError as error:
+        raise no_git(error) from error
+
+
+def _descriptor_of(process: subprocess.Popen[bytes]) -> int:
+    if process.stdout is None:
+        raise OSError("git has no output")
+    return process.stdout.fileno()
+
+
+def _read(descriptor: int, size: int, deadline: float) -> bytes:
+    """Read available bytes, at most ``size``; ``b""`` at the end.
+
+    Raises:
+        TimeoutError: nothing came until the deadline.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    left_ms = max(0.0, deadline - time.monotonic()) * 1000
+    if not poll.poll(left_ms):
+        raise TimeoutError
+    return os.read(descriptor, size)
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """End a program that only reads and wait for it, so that neither pipes nor a zombie stay behind."""
+    process.kill()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            try:
+                pipe.close()
+            except BrokenPipeError:
+                continue
+    process.wait()

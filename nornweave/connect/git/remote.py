@@ -1,0 +1,143 @@
+"""A source of committed files that live on another machine: fetched into a clone, then read as any repository."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from nornweave.connect.git.clone import Clone
+from nornweave.connect.git.network import DamagedCloneError
+from nornweave.connect.git.open_clone import OpenClone, find_ref
+from nornweave.connect.git.program import check_version
+from nornweave.connect.git.remote_refs import is_name
+from nornweave.connect.git.source import GitSource, UnreadableRepositoryError
+from nornweave.connect.git.watched import TooLargeError
+from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.types import Document, Domain, Entry, Listing, SourceId, digest
+
+_DAMAGED = "damaged"
+_LOST = "the server has no blob {}, though a commit names it; the next sync asks again, 'git fsck' there says more"
+_VERSION_S = 20.0
+
+
+class RemoteGitSource:
+    """The files of one branch, tag or commit of a repository that has an address."""
+
+    def __init__(
+        self,
+        id: SourceId,  # noqa: A002 - the port's name for it
+        domain: Domain,
+        clone: Clone,
+        *,
+        ref: str = "HEAD",
+        include: tuple[str, ...] = (),
+        exclude: tuple[str, ...] = (),
+        web_url: str | None = None,
+    ) -> None:
+        """Store the parameters; nothing is read yet.
+
+        Args:
+            id: the source's id.
+            domain: that it feeds.
+            clone: what is kept of the repository.
+            ref: a branch, a tag or all digits of a commit.
+            include: globs of what is read.
+            exclude: globs of what is not.
+            web_url: where people read the files, see ``web_links``.
+
+        Raises:
+            ConfigError: ``ref`` is no name.
+        """
+        if not is_name(ref):
+            raise ConfigError(f"sources[{id}].ref: {ref!r}; expected a branch, a tag or all digits of a commit")
+        self.id = id
+        self.domain = domain
+        self._clone = clone
+        self._ref = ref
+        self._selection = digest(domain, ref, str(len(include)), *include, *exclude)
+        address = clone.network.address
+        self._files = GitSource(
+            id, domain, clone.repository, include=include, exclude=exclude, web_url=web_url, origin=address.url,
+            shown=address.shown,
+        )  # fmt: skip
+
+    @property
+    def version(self) -> str:
+        """Changes when the same bytes may be parsed into a different document."""
+        return self._files.version
+
+    def check(self) -> None:
+        """Ask where the ref points, and store nothing.
+
+        Raises:
+            SourceUnavailableError: why the repository cannot be read, and what to do.
+        """
+        check_version(timeout_s=_VERSION_S)
+        find_ref(self._clone.network, self._ref)
+
+    def list(self) -> Listing:
+        """Fetch what is new and list it; a repository that did not change costs one request.
+
+        Raises:
+            SourceUnavailableError: why it cannot be read, and what to do; what was fetched before stays.
+        """
+        check_version(timeout_s=_VERSION_S)
+        self._files.close()
+        with self._clone.writing(self._selection) as clone:
+            if self._mark.exists():
+                clone.start_anew()
+                self._mark.unlink(missing_ok=True)
+            if not clone.is_empty:
+                try:
+                    return self._list(clone)
+                except (DamagedCloneError, TooLargeError):  # files of former commits may be most of it
+                    clone.start_anew()
+            try:
+                return self._list(clone)
+            except TooLargeError:
+                clone.give_up()
+                raise
+            except DamagedCloneError as error:
+                clone.start_anew()
+                raise SourceUnavailableError(f"{error}; it was cloned anew, and that did not help") from error
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read a file from the clone; the network is not asked.
+
+        Raises:
+            DocumentError: it is too large, or was not listed by this source.
+            TransientDocumentError: the clone does not have it, or cannot be read; then the next sync clones anew.
+        """
+        try:
+            return self._files.fetch(entry)
+        except TransientDocumentError as error:
+            if error.__cause__ is None:
+                raise TransientDocumentError(_LOST.format(entry.gate)) from error
+            if not isinstance(error.__cause__, TimeoutError):
+                with suppress(OSError):
+                    self._mark.touch()
+            raise
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Turn what ``fetch`` returned into a document.
+
+        Raises:
+            DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
+        """
+        return self._files.parse(entry, raw)
+
+    def close(self) -> None:
+        """End the git process that ``fetch`` keeps."""
+        self._files.close()
+
+    @property
+    def _mark(self) -> Path:
+        return self._clone.repository.parent / _DAMAGED
+
+    def _list(self, clone: OpenClone) -> Listing:
+        commit = clone.update(self._ref)
+        try:
+            return replace(self._files, ref=commit, provide=clone.provide).list()
+        except UnreadableRepositoryError as error:
+            raise DamagedCloneError(str(error)) from error

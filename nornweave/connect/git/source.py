@@ -1,0 +1,312 @@
+"""A source of committed files: a git repository, or a folder of one.
+
+Uncommitted changes are not ingested: a document is what a commit says, so its revision can be cited.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeAlias
+
+from nornweave.connect.files.skip import Rules
+from nornweave.connect.git.location import leads_outside
+from nornweave.connect.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
+from nornweave.connect.git.tree import TreeFile, list_tree
+from nornweave.connect.git.web_links import check_template, file_url, template_of
+from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.files.paths import PathFilter, is_text, printable
+from nornweave.core.text.decode import check_size
+from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
+from nornweave.read.file import PARSE_VERSION
+from nornweave.read.isolated import parse_apart
+
+Provide: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
+"""Makes blobs available that a partial clone may lack; returns the sizes of those that are there then."""
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_LINK_MODE, _SUBMODULE_MODE = "120000", "160000"
+_EMPTY_BEFORE_COMMIT = 2  # fewer occur between names, and no name is empty
+_COMMIT = "%x00" * _EMPTY_BEFORE_COMMIT + "%h%x00%at%x00%aN"
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    revision: str
+    authored_at: datetime | None
+    author: str
+
+
+_NO_COMMIT = _Commit("", None, "")
+
+
+class UnreadableRepositoryError(SourceUnavailableError):
+    """Git cannot read the repository: it is not one, lacks the commit, or is damaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class GitSource:
+    """The files of one commit.
+
+    Works in a work tree, a bare repository and a folder below the top (then paths are relative to that folder).
+    ``close`` ends the git process that ``fetch`` keeps; without it the process ends with the object.
+
+    Attributes:
+        ref: the branch, tag or commit that is ingested.
+        timeout_s: the longest that one call of git may take.
+        web_url: where people read the files, with places for commit and path; unless given, what ``origin`` says.
+        origin: where the repository lives; unless given, what its remote ``origin`` says.
+        shown: names the repository in messages; its folder unless given.
+        provide: of a partial clone.
+    """
+
+    id: SourceId
+    domain: Domain
+    root: Path
+    include: tuple[str, ...] = field(default=(), kw_only=True)
+    exclude: tuple[str, ...] = field(default=(), kw_only=True)
+    ref: str = field(default="HEAD", kw_only=True)
+    timeout_s: float = field(default=60.0, kw_only=True)
+    web_url: str | None = field(default=None, kw_only=True)
+    origin: str | None = field(default=None, kw_only=True)
+    shown: str | None = field(default=None, kw_only=True)
+    provide: Provide | None = field(default=None, kw_only=True)
+    _blobs: Blobs = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        PathFilter(self.include, self.exclude)  # broken globs are said at once
+        if self.web_url is not None:
+            check_template(self.web_url)
+        object.__setattr__(self, "_blobs", Blobs(self.root, timeout_s=self.timeout_s))
+
+    @property
+    def version(self) -> str:
+        """Changes when the same bytes may be parsed into a different document."""
+        # Documents have an address of their own, which this says the form of.
+        return ",".join(("git-2", PARSE_VERSION, *([self.web_url] if self.web_url else [])))
+
+    def list(self) -> Listing:
+        """List the committed files, by path; the gate is the blob id.
+
+        Revision, date and author are those of the last commit that touched a file; a file whose commit is not found
+        within ``timeout_s`` (a very long history) has none of them.
+
+        Raises:
+            SourceUnavailableError: no git, no repository, no commit, an unknown ``ref``, or no answer in time.
+        """
+        commit, prefix = self._commit(), self._prefix()
+        files, skipped = self._wanted(self._tree(commit, prefix))
+        history = self._history(commit, prefix, {file.path for file in files})
+        template = self.web_url or template_of(self._origin() if self.origin is None else self.origin)
+        urls = {file.path: file_url(template, commit, prefix + file.path) for file in files} if template else {}
+        entries = [_entry(file, history.get(file.path, _NO_COMMIT), urls.get(file.path)) for file in files]
+        return Listing(
+            tuple(sorted(entries, key=lambda entry: entry.path)), tuple(sorted(skipped, key=lambda skip: skip.path))
+        )
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read the blob that was listed, whatever the branch points at by now.
+
+        Raises:
+            DocumentError: it is larger than ``MAX_BYTES`` or was not listed by this source.
+            TransientDocumentError: the repository does not have it, or git does not answer.
+        """
+        if not _OBJECT_ID.fullmatch(entry.gate):
+            raise DocumentError(f"{entry.gate!r} is not a git blob id; list the source again")
+        check_size(entry.size)
+        raw = self._blobs.read(entry.gate)
+        if raw is None:
+            raise TransientDocumentError(
+                f"the repository has no blob {entry.gate}: a partial clone, or it was pruned; run 'git fetch --refetch'"
+            )
+        check_size(len(raw))
+        return raw
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Turn what ``fetch`` returned into a document, dated by its last commit.
+
+        Raises:
+            DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
+        """
+        return parse_apart("file", self.id, entry, raw, domain=self.domain, is_dated=True)
+
+    def close(self) -> None:
+        """End the git process that ``fetch`` keeps."""
+        self._blobs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _commit(self) -> str:
+        if not self.root.exists():
+            raise self._unavailable("the folder is missing; mount or clone it, or correct 'path'")
+        check_version(timeout_s=self.timeout_s)
+        self._check_place()
+        unknown = "the ref is unknown; name a branch, tag or commit that the repository has"
+        if self.ref.startswith("-") or "\0" in self.ref:
+            raise self._unavailable(unknown)
+        if self.ref == "HEAD":
+            unknown = "the repository has no commits yet; commit something, or use type files"
+        return self._git("rev-parse", "--verify", "--quiet", f"{self.ref}^{{commit}}", failure=unknown).strip()
+
+    def _check_place(self) -> None:
+        try:
+            reason = leads_outside(self.root, timeout_s=self.timeout_s)
+        except (GitFailedError, OSError) as error:
+            missing = "it is not a git repository; correct 'path' or use type files"
+            raise self._unavailable(f"{missing} (git: {error})") from error
+        if reason:
+            raise self._unavailable(reason)
+
+    def _prefix(self) -> str:
+        """Return the folder inside the repository, ending with a slash, or nothing at its top."""
+        return self._git("rev-parse", "--show-prefix", failure="its place in the repository is unknown").rstrip("\n")
+
+    def _tree(self, commit: str, prefix: str) -> Iterator[TreeFile]:
+        tree = self._git(
+            *("rev-parse", "--verify", "--quiet", f"{commit}:{prefix}"),
+            failure=f"the folder {prefix!r} is not in commit {commit[:12]}; commit it, or use type files",
+        ).strip()
+        try:
+            is_whole = self.provide is None
+            yield from list_tree(self.root, "--full-tree", tree, timeout_s=self.timeout_s, with_sizes=is_whole)
+        except GitFailedError as error:
+            reason = "commit {} cannot be listed: a partial clone, or damaged; run 'git fetch --refetch' or 'git fsck'"
+            raise self._unavailable(f"{reason.format(commit[:12])} (git: {error})") from error
+
+    def _wanted(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
+        """Select files; of a partial clone first by their paths, then, once they are there, by their sizes."""
+        if self.provide is None:
+            return self._select(files)
+        listed = tuple(files)
+        taken, _ = self._select(listed)
+        sizes = self.provide({file.blob for file in taken})
+        return self._select(replace(file, size=sizes.get(file.blob, 0)) for file in listed)
+
+    def _select(self, files: Iterable[TreeFile]) -> tuple[tuple[TreeFile, ...], tuple[Skip, ...]]:
+        """Split the tree into files that the rules take and paths that they leave out."""
+        rules = Rules(self.domain, PathFilter(self.include, self.exclude))
+        tree = {file.path: file for file in files}
+        directories: dict[str, str | None] = {}
+        taken: list[TreeFile] = []
+        skipped: dict[str, str] = {}
+        for file in tree.values():
+            if rules.is_unwanted(file.path):
+                continue
+            place, reason = _left_out_above(file.path, rules, tree, directories) or (file.path, _reason(file, rules))
+            if reason:
+                skipped[printable(place)] = reason
+            else:
+                taken.append(file)
+        return tuple(taken), tuple(Skip(path, reason) for path, reason in skipped.items())
+
+    def _history(self, commit: str, prefix: str, wanted: set[str]) -> dict[str, _Commit]:
+        """Find the last commit of each path in one pass, which ends as soon as all are found."""
+        # -c lists what a merge changed against all its parents: a conflict settled by hand belongs to the merge.
+        arguments = ["log", "-z", "-c", "--name-only", "--no-renames", "--no-ext-diff", f"--format={_COMMIT}", commit]
+        if prefix:
+            arguments += ["--", "."]
+        found: dict[str, _Commit] = {}
+        stream = stream_git(self.root, *arguments, timeout_s=self.timeout_s)
+        try:
+            for path, last in _touched(stream):
+                relative = path.removeprefix(prefix)
+                if relative in wanted and relative not in found:
+                    found[relative] = last
+                    if len(found) == len(wanted):
+                        break
+        except GitFailedError:
+            return found  # a name that is longer than any path: the rest of the history is unknown
+        finally:
+            stream.close()
+        return found
+
+    def _origin(self) -> str:
+        """Return what the repository says it was cloned from; empty where it says nothing."""
+        try:
+            said = run_git(self.root, "config", "--local", "--get", "remote.origin.url", timeout_s=self.timeout_s)
+        except GitFailedError:
+            return ""
+        return said.decode("utf-8", "replace").removesuffix("\n")
+
+    def _git(self, *arguments: str, failure: str) -> str:
+        try:
+            answer = run_git(self.root, *arguments, timeout_s=self.timeout_s)
+        except GitFailedError as error:
+            raise self._unavailable(f"{failure} (git: {error})") from error
+        return answer.decode("utf-8", "surrogateescape")
+
+    def _unavailable(self, reason: str) -> UnreadableRepositoryError:
+        place = self.shown or str(self.root)
+        return UnreadableRepositoryError(f"source {self.id!r}: {place!r} at {self.ref!r}: {reason}")
+
+
+def _left_out_above(
+    path: str, rules: Rules, tree: Mapping[str, TreeFile], known: dict[str, str | None]
+) -> tuple[str, str] | None:
+    """Return the outermost directory above a path that is left out, and why; remember the answers in ``known``."""
+    end = path.find("/")
+    while end >= 0:
+        directory = path[:end]
+        if directory not in known:
+            known[directory] = rules.skip_directory(directory, tree.__contains__)
+        if reason := known[directory]:
+            return directory, reason
+        end = path.find("/", end + 1)
+    return None
+
+
+def _reason(file: TreeFile, rules: Rules) -> str | None:
+    if not is_text(file.path):
+        return "the file name is not valid UTF-8; rename it"
+    if file.mode == _SUBMODULE_MODE:
+        return "submodule; declare it as a source of its own"
+    if file.mode == _LINK_MODE:
+        return "symlink; its target is ingested where it lies"
+    return rules.skip_file(file.path, file.size)
+
+
+def _entry(file: TreeFile, last: _Commit, url: str | None) -> Entry:
+    return Entry(
+        path=file.path,
+        gate=file.blob,
+        size=file.size,
+        updated_at=last.authored_at,
+        revision=last.revision or None,
+        metadata=freeze({"author": last.author or None, "url": url}),
+    )
+
+
+def _touched(stream: Iterable[bytes]) -> Iterator[tuple[str, _Commit]]:
+    """Read ``git log -z --name-only -c``.
+
+    A commit is two empty fields or more and its three own ones. Names follow: after a line feed in ordinary commits,
+    after one empty field in merges.
+    """
+    fields = split_fields(stream)
+    commit, empty, is_first = _NO_COMMIT, 0, False
+    for field_ in fields:
+        if not field_:
+            empty += 1
+            continue
+        if empty >= _EMPTY_BEFORE_COMMIT:
+            commit, is_first = _Commit(field_, _moment(next(fields, "")), next(fields, "")), True
+        else:
+            yield field_.removeprefix("\n") if is_first and not empty else field_, commit
+            is_first = False
+        empty = 0
+
+
+def _moment(seconds: str) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):  # commits can claim any date
+        return None

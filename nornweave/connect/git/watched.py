@@ -1,0 +1,156 @@
+"""Run a program that may take long, in a group of its own, and end it when it takes too much time or disk."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from nornweave.connect.git.program import no_git
+from nornweave.core.errors import SourceUnavailableError
+
+LOOK_S = 0.3
+"""How often the size of what it writes is looked at."""
+END_S = 5.0
+_READ_BYTES = 1 << 16
+_COMPLAINT_BYTES = 1 << 14
+MEGABYTE = 1_000_000
+
+
+class TooLargeError(SourceUnavailableError):
+    """What is fetched is larger than it may be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a program may take.
+
+    Attributes:
+        seconds: on the clock.
+        folder: what it writes to; ``None`` if nothing.
+        max_bytes: of the folder.
+        max_answer_bytes: of what it prints.
+        given: what it reads.
+        inherited: descriptors that it keeps open: a lock that is theirs as well is held until the last of them ends.
+    """
+
+    seconds: float
+    folder: Path | None = None
+    max_bytes: int = 0
+    max_answer_bytes: int = 16 << 20
+    given: IO[bytes] | None = None
+    inherited: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a program ended: its code, what it printed, and the end of what it complained about."""
+
+    code: int
+    said: bytes
+    complaint: str
+
+
+def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str) -> Ended:
+    """Run a program to its end.
+
+    It has no terminal, so that nothing in it can ask. If this process is killed, its next word to the pipe ends it.
+
+    Raises:
+        SourceUnavailableError: it took too long, or cannot be started; ``TooLargeError`` when it wrote too much.
+    """
+    try:
+        process = subprocess.Popen(
+            command,
+            env=environment,
+            cwd="/",
+            stdin=bounds.given or subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            pass_fds=bounds.inherited,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise no_git(error) from error
+    try:
+        said, complaint = _watch(process, bounds, name)
+        code = process.wait(END_S)
+    except subprocess.TimeoutExpired as error:
+        raise SourceUnavailableError(f"{name}: git does not end; the next sync tries again") from error
+    finally:
+        _end(process)
+    if bounds.folder:
+        _check_size(bounds, name)
+    return Ended(code, said, complaint.decode("utf-8", "replace").replace("\r", "\n"))
+
+
+def size_of(folder: Path) -> int:
+    """Return the bytes of a folder's files; those that go meanwhile count as nothing."""
+    total = 0
+    for place, _, files in os.walk(folder):
+        for file in files:
+            with suppress(OSError):
+                total += os.lstat(f"{place}/{file}").st_size
+    return total
+
+
+def _watch(process: subprocess.Popen[bytes], bounds: Bounds, name: str) -> tuple[bytes, bytes]:
+    """Read both pipes until they end."""
+    deadline, look_at = time.monotonic() + bounds.seconds, 0.0
+    pipes = {pipe.fileno(): pipe is process.stdout for pipe in (process.stdout, process.stderr) if pipe}
+    said, complaint = bytearray(), bytearray()
+    poll = select.poll()
+    for descriptor in pipes:
+        poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    while pipes:
+        for descriptor, _ in poll.poll(LOOK_S * 1000):
+            chunk = os.read(descriptor, _READ_BYTES)
+            if not chunk:
+                poll.unregister(descriptor)
+                del pipes[descriptor]
+            elif pipes[descriptor]:
+                said += chunk
+            else:
+                complaint = (complaint + chunk)[-_COMPLAINT_BYTES:]
+        now = time.monotonic()
+        if now > deadline:
+            raise SourceUnavailableError(f"{name}: no end within {bounds.seconds:g} s; the next sync tries again")
+        if len(said) > bounds.max_answer_bytes:
+            raise SourceUnavailableError(f"{name}: git prints more than {bounds.max_answer_bytes:,} bytes of names")
+        if bounds.folder and now > look_at:
+            look_at = now + LOOK_S
+            _check_size(bounds, name)
+    return bytes(said), bytes(complaint)
+
+
+def _check_size(bounds: Bounds, name: str) -> None:
+    if bounds.folder and size_of(bounds.folder) > bounds.max_bytes:
+        raise TooLargeError(
+            f"{name}: more than {bounds.max_bytes / MEGABYTE:,.0f} MB; raise 'max_megabytes', or narrow 'include' (a "
+            "server that cannot leave files out sends all of them)"
+        )
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the whole group: first so that git removes what it has begun to write, then at once."""
+    if process.poll() is None:
+        _signal(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(END_S)
+    _signal(process.pid, signal.SIGKILL)
+    for pipe in (process.stdout, process.stderr):
+        if pipe is not None:
+            pipe.close()
+    process.wait()
+
+
+def _signal(group: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)

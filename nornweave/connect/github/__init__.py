@@ -1,0 +1,1 @@
+"""GitHub: JSON dumps and the API."""

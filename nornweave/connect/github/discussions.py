@@ -1,0 +1,143 @@
+"""Read the discussions of a GitHub repository by GraphQL.
+
+Source: docs.github.com/graphql.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nornweave.connect.github.steps import MAX_PAGES, Step, moment_of, too_many
+from nornweave.connect.mirror.api_client import Answer, ApiClient
+from nornweave.connect.mirror.feed import Pass, Record
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.types import JsonValue
+from nornweave.read.conversation import as_is, mappings
+
+log = logging.getLogger(__name__)
+
+_DISCUSSIONS = """
+query ($owner: String!, $name: String!, $after: String, $field: DiscussionOrderField!, $direction: OrderDirection!) {
+  repository(owner: $owner, name: $name) {
+    discussions(first: 25, after: $after, orderBy: {field: $field, direction: $direction}) {
+      totalCount
+      pageInfo { hasNextPage endCursor }
+      nodes {
+        id number title body url createdAt updatedAt author { login } category { name } isAnswered
+        labels(first: 20) { nodes { name } }
+        comments(first: 50) { pageInfo { hasNextPage endCursor } nodes { ...said } }
+      }
+    }
+  }
+}
+"""
+_COMMENTS = """
+query ($owner: String!, $name: String!, $number: Int!, $after: String) {
+  repository(owner: $owner, name: $name) {
+    discussion(number: $number) {
+      comments(first: 50, after: $after) { pageInfo { hasNextPage endCursor } nodes { ...said } }
+    }
+  }
+}
+"""
+_SAID = """
+fragment said on DiscussionComment {
+  id body createdAt author { login }
+  replies(first: 50) { nodes { id body createdAt author { login } } }
+}
+"""
+_NEWEST_FIRST = {"field": "UPDATED_AT", "direction": "DESC"}
+
+
+class Discussions:
+    """The discussions of one repository; GraphQL needs a token."""
+
+    def __init__(self, client: ApiClient, repository: str, api_url: str) -> None:
+        self._client = client
+        self._repository = repository
+        self._address = f"{api_url.removesuffix('/v3')}/graphql"
+
+    def steps(self, state: Pass, cursor: str | None, since: dict[str, Any]) -> Iterator[Step]:
+        """Read discussions: in a full pass all of them, else back to those that were read already.
+
+        Args:
+            state: of the pass.
+            cursor: of the page to go on with; ``None`` for the first one.
+            since: brought up to date for the next pass.
+        """
+        before = {} if state.is_full else (state.since or {}).get("discussions") or {}
+        order = {"field": "CREATED_AT", "direction": "ASC"} if state.is_full else _NEWEST_FIRST
+        for _ in range(MAX_PAGES):
+            answer, repository = self._query(_DISCUSSIONS, {"after": cursor, **order})
+            connection = repository.get("discussions") if repository else None
+            if not isinstance(connection, dict):
+                yield Step(confirmed=("discussions/",), is_end=True)
+                return
+            nodes = mappings(connection.get("nodes"))
+            if cursor is None:
+                newest = nodes[0].get("updatedAt") if nodes and not state.is_full else None
+                since["discussions"] = {"at": newest or before.get("at") or moment_of(answer)}
+            fresh = [each for each in nodes if str(each.get("updatedAt") or "") >= (before.get("at") or "")]
+            records: list[Record] = []
+            gone: list[str] = []
+            for each in fresh:
+                gone.append(f"discussions/{each['number']}/")
+                records += self._discussion(each)
+            following = _next(connection) if len(fresh) == len(nodes) else None
+            yield Step(records=tuple(records), gone=tuple(gone), url=following, is_end=following is None)
+            if following is None:
+                return
+            cursor = following
+        raise too_many("discussions")
+
+    def _discussion(self, content: Mapping[str, Any]) -> Iterator[Record]:
+        document = f"discussions/{content['number']}"
+        state = "answered" if content.get("isAnswered") else "open"
+        kept = {key: content.get(key) for key in ("id", "number", "title", "body", "createdAt", "updatedAt", "author")}
+        labels = [each.get("name") for each in mappings((content.get("labels") or {}).get("nodes"))]
+        yield Record(
+            key=f"{document}/0",
+            document=document,
+            body={**kept, "html_url": content.get("url"), "state": state, "labels": labels},
+        )
+        comments = content.get("comments") or {}
+        for _ in range(MAX_PAGES):
+            for each in mappings(comments.get("nodes")):
+                replies = mappings((each.get("replies") or {}).get("nodes"))
+                for said in (each, *replies):
+                    body = {key: said.get(key) for key in ("id", "body", "createdAt", "author")}
+                    yield Record(key=f"{document}/comment/{said['id']}", document=document, body=body)
+            cursor = _next(comments)
+            if cursor is None:
+                return
+            _, repository = self._query(_COMMENTS, {"number": content["number"], "after": cursor})
+            comments = ((repository or {}).get("discussion") or {}).get("comments") or {}
+        raise too_many(document)
+
+    def _query(self, query: str, variables: Mapping[str, JsonValue]) -> tuple[Answer, Mapping[str, Any] | None]:
+        """Ask GraphQL about the repository; ``None`` where the token may not read what is asked for.
+
+        Raises:
+            SourceUnavailableError: GraphQL answers with another error.
+        """
+        owner, _, name = self._repository.partition("/")
+        body = {"query": query + _SAID, "variables": {"owner": owner, "name": name, **variables}}
+        answer = self._client.post(self._address, body)
+        content = answer.mapping()
+        repository = (as_is(content.get("data"), dict) or {}).get("repository")
+        errors = mappings(content.get("errors"))
+        if errors and {each.get("type") for each in errors} <= {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
+            log.warning("discussions of %s are left out: %s", self._repository, errors[0].get("message"))
+            return answer, None
+        if errors or not isinstance(repository, dict):
+            problem = errors[0].get("message") if errors else "no repository in the answer"
+            raise SourceUnavailableError(f"discussions of {self._repository}: {str(problem)[:300]}")
+        return answer, repository
+
+
+def _next(connection: Mapping[str, Any]) -> str | None:
+    """Return the cursor of the next page of a GraphQL connection."""
+    page = connection.get("pageInfo") or {}
+    return page.get("endCursor") if page.get("hasNextPage") else None

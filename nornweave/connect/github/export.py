@@ -1,0 +1,306 @@
+"""Read GitHub issues and pull requests, and dumps of them as JSON files.
+
+The REST API's shapes are read, and those of ``gh issue list --json`` (``createdAt``, ``author``). The body of an issue
+is its first message, under the issue's id; each comment, review and review comment follows under its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import PurePosixPath
+from typing import Any
+
+from nornweave.connect.exports.conversation_folder import FolderFile, FolderSource
+from nornweave.core.errors import DocumentError, DocumentSkipped
+from nornweave.core.types import Document, Entry, JsonValue, Listing, SourceId, digest
+from nornweave.read.conversation import (
+    RawMessage,
+    as_is,
+    clean,
+    clean_name,
+    conversation,
+    from_canonical,
+    gather_threads,
+    line_of,
+    load_json,
+    mappings,
+    parse_time,
+    to_canonical,
+)
+from nornweave.read.isolated import parse_apart
+
+COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")
+_LISTS = ("issues", "pull_requests", "pulls", "items", "nodes", "comments", "review_comments")
+# Of the API, and as people see it; the host may be an enterprise's own.
+_API_PATH = re.compile(r"/repos/([\w.-]+/[\w.-]+)(?:/(?:issues|pulls)/(\d+))?")
+_WEB_PATH = re.compile(r"//[^/]+/([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
+_LEAD_CHARACTERS = 600
+# A file of comments looks for its issues in so many files beside it.
+_MAX_SIBLINGS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """One issue or pull request; without ``opening`` only its comments are known."""
+
+    repository: str | None
+    number: str
+    opening: RawMessage | None
+    comments: tuple[RawMessage, ...]
+    title: str = ""
+    state: str | None = None
+    labels: tuple[str, ...] = ()
+    url: str | None = None
+    updated_at: datetime | None = None
+
+
+def read_issue(content: Mapping[str, Any], comments: Iterable[Mapping[str, Any]] = ()) -> Issue:
+    """Read one issue with the comments embedded in it, and further ones.
+
+    Comments come by time, the body first; whatever says nothing (a bare approval) is left out.
+    """
+    repository, number = _place(content)
+    embedded = [each for key in COMMENT_KEYS for each in mappings(_nodes(content.get(key)))]
+    said = [message for each in (*embedded, *comments) if (message := _comment(each)) is not None]
+    title = clean_name(as_is(content.get("title"), str) or "")
+    body = clean(as_is(content.get("body"), str) or "")
+    opening = _message(content, f"{title}\n\n{body}" if body else title)
+    return Issue(
+        repository=repository,
+        number=number,
+        opening=opening if opening.body else None,
+        comments=tuple(sorted(said, key=_moment)),
+        title=title,
+        state=(as_is(content.get("state"), str) or "").lower() or None,
+        labels=tuple(_labels(content)),
+        url=as_is(content.get("html_url") or content.get("url"), str),
+        updated_at=parse_time(content.get("updated_at") or content.get("updatedAt")),
+    )
+
+
+def thread_of(issue: Issue, thread_id: str) -> list[RawMessage]:
+    """Return an issue's messages in order, as one thread."""
+    opening = [] if issue.opening is None else [issue.opening]
+    return [replace(each, thread_id=thread_id, channel=issue.repository) for each in (*opening, *issue.comments)]
+
+
+def _moment(message: RawMessage) -> datetime:
+    return message.timestamp or datetime.max.replace(tzinfo=UTC)
+
+
+def _place(content: Mapping[str, Any]) -> tuple[str | None, str]:
+    """Return repository and number, from whichever field has them."""
+    repository = number = None
+    named = content.get("repository")
+    if isinstance(named, dict):
+        repository = as_is(named.get("full_name") or named.get("nameWithOwner"), str)
+    for key in ("issue_url", "pull_request_url", "repository_url", "html_url", "url"):
+        url = as_is(content.get(key), str) or ""
+        match = _API_PATH.search(url) or _WEB_PATH.search(url)
+        if match is not None:
+            repository, number = repository or match[1], number or match[2]
+    given = content.get("number") or content.get("issue_number")
+    return repository, str(given) if isinstance(given, int | str) else number or "0"
+
+
+def _nodes(value: object) -> object:
+    return value.get("nodes") if isinstance(value, dict) else value
+
+
+def _labels(content: Mapping[str, Any]) -> Iterator[str]:
+    labels = _nodes(content.get("labels"))
+    for label in labels if isinstance(labels, list) else ():
+        name = label.get("name") if isinstance(label, dict) else label
+        if isinstance(name, str) and name.strip():
+            yield clean_name(name)
+
+
+def _comment(content: Mapping[str, Any]) -> RawMessage | None:
+    body = clean(as_is(content.get("body"), str) or "")
+    if not body:
+        return None
+    path, line = content.get("path"), content.get("line") or content.get("original_line")
+    if isinstance(path, str):
+        # A review comment says "this": what it is about belongs to it.
+        body = f"{path}:{line} {body}" if isinstance(line, int) else f"{path} {body}"
+    return _message(content, clean(body))
+
+
+def _message(content: Mapping[str, Any], body: str) -> RawMessage:
+    user = content.get("user") or content.get("author")
+    login = user.get("login") if isinstance(user, dict) else user
+    moment = next(
+        (content[key] for key in ("created_at", "createdAt", "submitted_at", "submittedAt") if key in content), None
+    )
+    identifier = next((content[key] for key in ("id", "node_id", "number") if content.get(key)), "0")
+    return RawMessage(
+        id=clean(str(identifier)),
+        speaker=clean_name(login) if isinstance(login, str) and login.strip() else "ghost",
+        body=body,
+        timestamp=parse_time(moment),
+        reactions=_reactions(content),
+    )
+
+
+def _reactions(content: Mapping[str, Any]) -> int:
+    summary = content.get("reactions")
+    if isinstance(summary, dict):
+        return max(as_is(summary.get("total_count"), int) or 0, 0)
+    groups = mappings(summary if summary is not None else content.get("reactionGroups"))
+    return sum(as_is((as_is(each.get("users"), dict) or {}).get("totalCount"), int) or 0 for each in groups)
+
+
+def write_issues(issues: Sequence[Issue]) -> bytes:
+    """Write issues canonically: equal bytes exactly when they say the same; ``github_document`` reads it."""
+    several = len({issue.repository for issue in issues if issue.repository}) > 1
+    messages = [
+        message
+        for issue in issues
+        for message in thread_of(issue, f"{issue.repository or ''}#{issue.number}" if several else issue.number)
+    ]
+    header: dict[str, JsonValue] = {"tags": sorted({label for issue in issues for label in issue.labels})}
+    if len(issues) == 1:
+        only = issues[0]
+        header |= {"title": f"#{only.number} {only.title}".rstrip(), "state": only.state, "url": only.url}
+        header["updated_at"] = only.updated_at.isoformat() if only.updated_at is not None else None
+    return to_canonical(header, gather_threads(messages))
+
+
+def github_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+    """Build the document of what ``write_issues`` wrote.
+
+    Raises:
+        DocumentSkipped: nobody says anything in it.
+    """
+    header, messages = from_canonical(raw, entry.path)
+    if not messages:
+        raise DocumentSkipped("no issues, pull requests or comments in it that say anything")
+    url = header.get("url") or ""
+    return conversation(
+        source_id,
+        entry,
+        raw,
+        messages,
+        format="github",
+        title=header.get("title") or PurePosixPath(entry.path).stem,
+        metadata={
+            "source_type": "github",
+            "tags": tuple(header.get("tags", ())),
+            "state": header.get("state"),
+            "thread_permalink": f"{url}#issuecomment-{{id}}" if _WEB_PATH.search(url) else None,
+        },
+        url=url or None,
+        updated_at=parse_time(header.get("updated_at")),
+    )
+
+
+class GithubDumpSource(FolderSource):
+    """JSON files of issues and pull requests as the REST API gives them, their comments embedded or beside them."""
+
+    version = "github-2"
+
+    def list(self) -> Listing:
+        """List the files; each is a document, whose threads are its issues.
+
+        Raises:
+            SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
+        """
+        files, skipped = self.folder.files((".json", ".jsonl", ".ndjson"))
+        return Listing(tuple(file.entry(_gate(file, files)) for file in files), tuple(skipped))
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read one file, and the titles of the issues that its comments are about.
+
+        Raises:
+            DocumentError: broken JSON (line and column are named), or nothing like issues or comments in it.
+        """
+        issues = _issues(self._objects(entry.path))
+        if any(issue.opening is None for issue in issues):
+            issues = _with_leads(issues, self._openings_beside(entry.path))
+        return write_issues(issues)
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Build the document."""
+        return parse_apart("github", self.id, entry, raw)
+
+    def _objects(self, path: str) -> tuple[dict[str, Any], ...]:
+        raw = self.folder.read(path)
+        if path.lower().endswith(".json"):
+            return tuple(_flat(load_json(raw, path)))
+        lines = enumerate(raw.split(b"\n"), start=1)
+        return tuple(
+            each for number, line in lines if line.strip() for each in _flat(load_json(line, f"line {number}"))
+        )
+
+    def _openings_beside(self, path: str) -> Mapping[tuple[str, str], str]:
+        """Return the first line of each issue in the other files of a folder, by repository and number."""
+        folder = PurePosixPath(path).parent
+        files, _ = self.folder.files((".json", ".jsonl", ".ndjson"))
+        beside = [file.path for file in files if PurePosixPath(file.path).parent == folder and file.path != path]
+        found: dict[tuple[str, str], str] = {}
+        for other in beside[:_MAX_SIBLINGS]:
+            try:
+                issues = _issues(self._objects(other))
+            except DocumentError:
+                continue  # that file's own failure
+            for issue in issues:
+                if issue.opening is not None:
+                    line = line_of(issue.opening.speaker, issue.title)[:_LEAD_CHARACTERS]
+                    found[issue.repository or "", issue.number] = found["", issue.number] = line
+        return found
+
+
+def _gate(file: FolderFile, files: Sequence[FolderFile]) -> str:
+    """A file of comments shows the titles of issues in the files beside it, so it changes with them."""
+    path = PurePosixPath(file.path)
+    if not re.search(r"comment|review", path.name):
+        return file.mark
+    return digest(*(other.mark for other in files if PurePosixPath(other.path).parent == path.parent), file.mark)
+
+
+def _flat(content: object) -> Iterator[dict[str, Any]]:
+    """Yield the issues and comments of JSON: lists, pages of lists, ``{"issues": […]}``, ``{"12": [comments]}``."""
+    if isinstance(content, list):
+        for each in content:
+            yield from _flat(each) if isinstance(each, list) else mappings([each])
+    elif isinstance(content, dict):
+        if "title" in content or "body" in content:
+            yield content
+            return
+        for key, value in content.items():
+            if key in _LISTS:
+                yield from mappings(_nodes(value))
+            elif key.isdigit():
+                yield from ({"number": key, **each} for each in mappings(value))
+
+
+def _issues(objects: Iterable[Mapping[str, Any]]) -> list[Issue]:
+    """Bring comments to their issues, in the file's order; comments of issues that are elsewhere stay by themselves."""
+    objects = tuple(objects)
+    issues = {_place(each): each for each in objects if "title" in each}
+    by_number = {number: (repository, number) for repository, number in issues}
+    comments: dict[tuple[str | None, str], list[Mapping[str, Any]]] = {}
+    for each in objects:
+        if "title" not in each and "body" in each:
+            repository, number = _place(each)
+            about = by_number.get(number) if repository is None else None
+            comments.setdefault(about or (repository, number), []).append(each)
+    found = [read_issue(content, comments.pop(place, ())) for place, content in issues.items()]
+    for (repository, number), said in comments.items():
+        found.append(replace(read_issue({}, said), repository=repository, number=number, opening=None))
+    return [issue for issue in found if issue.opening is not None or issue.comments]
+
+
+def _with_leads(issues: Sequence[Issue], openings: Mapping[tuple[str, str], str]) -> list[Issue]:
+    led = []
+    for issue in issues:
+        lead = openings.get((issue.repository or "", issue.number))
+        if lead is None or issue.opening is not None:
+            led.append(issue)
+        else:
+            comments = tuple(replace(each, lead=(lead,)) for each in issue.comments)
+            led.append(replace(issue, comments=comments, title=lead))
+    return led

@@ -1,0 +1,256 @@
+"""Read the issues, pull requests and discussions of a repository from GitHub's API.
+
+A pass lists issues (with the reviews of pull requests), then the comments and the review comments of the whole
+repository, then discussions. Lists are asked for by ``since``, with the ``ETag`` of the last answer: where nothing
+changed, a pass is four requests, three of which GitHub does not count.
+
+Discussions are read by GraphQL, which needs a token.
+
+Source: docs.github.com/rest (2022-11-28).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from nornweave.connect.github.discussions import Discussions
+from nornweave.connect.github.export import read_issue, write_issues
+from nornweave.connect.github.steps import MAX_PAGES, Step, moment_of, too_many
+from nornweave.connect.mirror.api_client import Answer, ApiClient, Limits
+from nornweave.connect.mirror.feed import Body, Known, Page, Pass, Record
+from nornweave.core.errors import ConfigError, SourceUnavailableError
+from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.read.conversation import as_is, mappings
+from nornweave.read.isolated import parse_apart
+
+API_VERSION = "2022-11-28"
+PUBLIC_API = "https://api.github.com"
+PER_PAGE = 100
+STAGES = ("issues", "comments", "review_comments", "discussions")
+_PATHS = {"issues": "issues", "comments": "issues/comments", "review_comments": "pulls/comments"}
+_REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", re.ASCII)
+_NUMBER = re.compile(r"/(?:issues|pulls|pull)/(\d{1,12})")
+# What is stored of an answer.
+_FIELDS = (
+    *("id", "node_id", "number", "title", "body", "state", "html_url", "created_at", "updated_at", "submitted_at"),
+    *("comments", "path", "line", "original_line"),
+)
+
+
+class GithubFeed:
+    """The issues, pull requests and discussions of one repository."""
+
+    domain = Domain.CONVERSATIONS
+    version = "github-api-2"
+
+    def __init__(
+        self,
+        repository: str,
+        *,
+        api_url: str = PUBLIC_API,
+        token: str | None = None,
+        token_name: str = "GITHUB_TOKEN",  # noqa: S107 - a name, not a token
+        limits: Limits | None = None,
+    ) -> None:
+        """Store the parameters; no request is made yet.
+
+        Args:
+            repository: ``owner/name``.
+            api_url: of GitHub Enterprise ``https://HOST/api/v3``.
+            token: sent to ``api_url`` only.
+            token_name: the environment variable that holds it.
+            limits: of each request.
+
+        Raises:
+            ConfigError: repository, URL or token have the wrong form.
+        """
+        if not _REPOSITORY.fullmatch(repository):
+            raise ConfigError(f"repository: {repository!r}; expected 'owner/name'")
+        self._repository = repository
+        self._api_url = api_url.rstrip("/")
+        self._client = ApiClient(
+            self._api_url,
+            headers={"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION},
+            token=token,
+            token_name=token_name,
+            advice=_advice(repository, token_name),
+            limits=limits,
+        )
+        self._discussions = Discussions(self._client, repository, self._api_url) if token else None
+
+    @property
+    def scope(self) -> str:
+        """What is read."""
+        return f"1,{self._api_url},{self._repository}"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+        """Read the repository; see ``Feed.pages``."""
+        position = state.position or {"stage": STAGES[0], "url": None, "since": state.since or {}}
+        since: dict[str, Any] = dict(position["since"])
+        first = STAGES.index(position["stage"])
+        for number, stage in enumerate(STAGES[first:], start=first):
+            url = position["url"] if number == first else None
+            for step in self._read(stage, state, url, since, known):
+                is_last = step.is_end and number + 1 < len(STAGES)
+                yield Page(
+                    records=step.records,
+                    confirmed=step.confirmed,
+                    gone=step.gone,
+                    position={
+                        "stage": STAGES[number + 1] if is_last else stage,
+                        "url": None if is_last else step.url,
+                        "since": since,
+                    },
+                    since=since,
+                )
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
+        """Return an issue with its comments, reviews and review comments."""
+        opening: Mapping[str, Any] = {}
+        said = []
+        for key, body in records:
+            if key == f"{path}/0":
+                opening = body
+            else:
+                said.append(body)
+        number = path.rpartition("/")[2]
+        content = {"number": number, **opening, "repository": {"full_name": self._repository}, "comments": said}
+        return write_issues([read_issue(content)])
+
+    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+        """Build the document."""
+        return parse_apart("github", source_id, entry, raw)
+
+    def _read(self, stage: str, state: Pass, url: str | None, since: dict[str, Any], known: Known) -> Iterator[Step]:
+        """Read one list; bring ``since`` up to date for the next pass."""
+        if stage == "discussions":
+            # Without a token nothing is known about them, so those that were read stay.
+            unread = (Step(confirmed=("discussions/",), is_end=True),)
+            yield from self._discussions.steps(state, url, since) if self._discussions else unread
+            return
+        before = {} if state.is_full else (state.since or {}).get(stage) or {}
+        for _ in range(MAX_PAGES):
+            answer = self._page_of(stage, url, before)
+            if answer.status == 304:
+                yield Step(is_end=True)
+                return
+            listed = _list(answer)
+            if url is None:
+                since[stage] = {"at": before.get("at") or moment_of(answer), "etag": answer.headers.get("etag")}
+            if not state.is_full:
+                since[stage] = _moved(since[stage], listed)
+            if stage == "issues":
+                yield from self._issues(listed, known, here=url)
+            else:
+                yield Step(records=tuple(record for each in listed for record in _comment(stage, each)), url=url)
+            url = answer.following
+            yield Step(url=url, is_end=url is None)
+            if url is None:
+                return
+        raise too_many(stage)
+
+    def _page_of(self, stage: str, url: str | None, before: Mapping[str, Any]) -> Answer:
+        if url is not None:
+            return self._client.get(url)
+        headers = {"If-None-Match": before["etag"]} if before.get("etag") else {}
+        # Oldest first: what is opened or changed meanwhile comes last and shifts no page.
+        parameters: dict[str, str | int] = {"sort": "created", "direction": "asc", "per_page": PER_PAGE}
+        if stage == "issues":
+            parameters["state"] = "all"
+        if before.get("at"):
+            parameters |= {"sort": "updated", "since": before["at"]}
+        address = f"repos/{self._repository}/{_PATHS[stage]}"
+        return self._client.get(address, parameters, headers=headers, allowed=frozenset({304}))
+
+    def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[Step]:
+        """Store issues, and what the lists do not tell: the reviews of pull requests, and lost comments.
+
+        A pull request is stored together with its reviews, so that an interrupted pass asks only for those it lacks.
+        """
+        plain: list[Record] = []
+        confirmed: list[str] = []
+        for each in listed:
+            record = _issue(each)
+            before = known.body(record.key)
+            is_new = before is None or before.get("updated_at") != record.body.get("updated_at")
+            has_lost = is_new and known.count(f"{record.document}/comment/") > (as_is(each.get("comments"), int) or 0)
+            if is_new and ("pull_request" in each or has_lost):
+                yield self._with_parts(record, is_pull="pull_request" in each, has_lost=has_lost, here=here)
+            else:
+                plain.append(record)
+                confirmed.append(f"{record.document}/review/")
+        yield Step(records=tuple(plain), confirmed=tuple(confirmed), url=here)
+
+    def _with_parts(self, record: Record, *, is_pull: bool, has_lost: bool, here: str | None) -> Step:
+        document, number = record.document, record.document.rpartition("/")[2]
+        records, gone = [record], []
+        if is_pull:
+            gone.append(f"{document}/review/")
+            reviews = self._all(f"repos/{self._repository}/pulls/{number}/reviews")
+            records += [_said(document, "review", each) for each in reviews if each.get("body")]
+        if has_lost:
+            gone.append(f"{document}/comment/")
+            comments = self._all(f"repos/{self._repository}/issues/{number}/comments")
+            records += [_said(document, "comment", each) for each in comments]
+        return Step(records=tuple(records), gone=tuple(gone), url=here)
+
+    def _all(self, address: str) -> Iterator[Mapping[str, Any]]:
+        parameters: dict[str, str | int] = {"per_page": PER_PAGE}
+        for _ in range(MAX_PAGES):
+            answer = self._client.get(address, parameters)
+            yield from _list(answer)
+            if answer.following is None:
+                return
+            address, parameters = answer.following, {}
+        raise too_many(address)
+
+
+def _issue(content: Mapping[str, Any]) -> Record:
+    document = f"issues/{int(content['number'])}"
+    body = {**_kept(content), "labels": [each.get("name") for each in mappings(content.get("labels"))]}
+    return Record(key=f"{document}/0", document=document, body=body)
+
+
+def _comment(stage: str, content: Mapping[str, Any]) -> Iterator[Record]:
+    """Yield a comment of a list, if it says which issue it is about."""
+    about = _NUMBER.search(str(content.get("issue_url") or content.get("pull_request_url") or ""))
+    if about is not None:
+        yield _said(f"issues/{about[1]}", stage.removesuffix("s"), content)
+
+
+def _said(document: str, kind: str, content: Mapping[str, Any]) -> Record:
+    return Record(key=f"{document}/{kind}/{content['id']}", document=document, body=_kept(content))
+
+
+def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: content[key] for key in _FIELDS if content.get(key) is not None}
+    login = (as_is(content.get("user"), dict) or {}).get("login")
+    count = (as_is(content.get("reactions"), dict) or {}).get("total_count")
+    return {**kept, "user": {"login": login}, "reactions": {"total_count": count or 0}}
+
+
+def _list(answer: Answer) -> list[dict[str, Any]]:
+    content = answer.json()
+    if not isinstance(content, list):
+        raise SourceUnavailableError(f"{answer.url}: a JSON {type(content).__name__}; expected a list; check api_url")
+    return mappings(content)
+
+
+def _moved(since: Mapping[str, Any], listed: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Move ``since`` to the newest change; the ETag is of a list that begins elsewhere then."""
+    newest = max((str(each.get("updated_at") or "") for each in listed), default="")
+    return {"at": newest, "etag": None} if newest > since["at"] else dict(since)
+
+
+def _advice(repository: str, token_name: str) -> Mapping[int, str]:
+    return {
+        403: f"not allowed; {token_name} needs read access to issues and pull requests",
+        404: f"not found; check that {repository!r} exists, and that {token_name} may read it if it is private",
+        410: f"gone; {repository!r} has its issues turned off",
+    }

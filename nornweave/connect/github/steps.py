@@ -1,0 +1,36 @@
+"""What the lists of GitHub have in common: a step of reading one, and the moment from which the next pass reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from nornweave.connect.mirror.api_client import Answer
+from nornweave.connect.mirror.feed import Record
+from nornweave.core.errors import SourceUnavailableError
+
+# 200,000 issues; a server that sends more pages than this sends the same ones for ever.
+MAX_PAGES = 2_000
+# A server whose clock is ahead of its database would hide what changes in between.
+_OVERLAP = timedelta(minutes=2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A part of a list; ``url`` is the page to go on with, ``None`` for the first one."""
+
+    records: tuple[Record, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    url: str | None = None
+    is_end: bool = False
+
+
+def moment_of(answer: Answer) -> str:
+    """Return when an answer was made, by its server's clock, less some overlap; as GitHub writes moments."""
+    return (datetime.fromtimestamp(answer.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def too_many(place: str) -> SourceUnavailableError:
+    """Return the error of a list that does not end."""
+    return SourceUnavailableError(f"{place}: more than {MAX_PAGES} pages; expected an end")

@@ -1,0 +1,160 @@
+"""A source of the documents in an inbox, one JSON file each."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+from nornweave.connect.exports.messages import MessagesSource, parse_messages
+from nornweave.connect.exports.transcripts import TranscriptSource, parse_transcript
+from nornweave.connect.inbox.file import (
+    MAX_FILE_BYTES,
+    content_of,
+    file_name,
+    gate_of,
+    is_binary,
+    is_document_file,
+    loads,
+    read_header,
+    withdrawn_paths,
+)
+from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.files.paths import unsafe_path
+from nornweave.core.text.dates import utc
+from nornweave.core.types import (
+    NO_METADATA,
+    ContentHash,
+    Document,
+    Domain,
+    Entry,
+    JsonValue,
+    Listing,
+    SourceId,
+    digest,
+    freeze,
+)
+from nornweave.read.file import PARSE_VERSION, read_document
+from nornweave.read.isolated import parse_apart
+
+_BROKEN = "the inbox file is broken"
+_BROKEN_GATE = "broken-"
+
+
+@dataclass(frozen=True, slots=True)
+class InboxSource:
+    """The documents of one inbox."""
+
+    id: SourceId
+    domain: Domain
+    root: Path
+
+    @property
+    def version(self) -> str:
+        """Changes when the same bytes may be parsed into a different document."""
+        return ",".join(("inbox-1", PARSE_VERSION, MessagesSource.version, TranscriptSource.version))
+
+    def list(self) -> Listing:
+        """List the documents, by path; an inbox that nobody wrote to yet is empty.
+
+        A file that is broken is listed under its own name, so that it fails alone and with its reason.
+
+        Raises:
+            SourceUnavailableError: the folder cannot be read.
+        """
+        try:
+            with os.scandir(self.root) as files:
+                entries = [
+                    entry for file in files if is_document_file(file.name) and (entry := _entry(file)) is not None
+                ]
+            withdrawn = withdrawn_paths(self.root)
+        except FileNotFoundError:
+            return Listing(())
+        except OSError as error:
+            raise SourceUnavailableError(
+                f"source {self.id!r}: the inbox {str(self.root)!r} cannot be read: {error.strerror}; repair it or its "
+                "permissions. Its documents are kept until then."
+            ) from error
+        listed = {entry.path for entry in entries}
+        return Listing(tuple(sorted(entries, key=lambda entry: entry.path)), withdrawn=withdrawn - listed)
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read the JSON file of a document.
+
+        Raises:
+            TransientDocumentError: it was withdrawn meanwhile or cannot be read.
+        """
+        if entry.gate.startswith(_BROKEN_GATE):
+            raise DocumentError(f"{_BROKEN}: its first line does not say which document it holds; hand it in again")
+        try:
+            with (self.root / file_name(entry.path)).open("rb") as file:
+                return file.read(MAX_FILE_BYTES + 1)
+        except FileNotFoundError as error:
+            raise TransientDocumentError("it was withdrawn after it was listed; the next sync settles it") from error
+        except OSError as error:
+            raise TransientDocumentError(
+                f"it cannot be read: {error.strerror}; repair the inbox, the next sync tries again"
+            ) from error
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Turn a document's JSON file into a document, by the suffix of its path.
+
+        Raises:
+            DocumentError: the file is broken, or the content is to its format.
+        """
+        return parse_apart("inbox", self.id, entry, raw, domain=self.domain)
+
+
+def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
+    """Turn a document's JSON file into a document, by the suffix of its path.
+
+    Raises:
+        DocumentError: the file is broken, or the content is to its format.
+    """
+    stored = loads(raw) if len(raw) <= MAX_FILE_BYTES else {}
+    content = content_of(stored)
+    if stored.get("source_path") != entry.path or content is None:
+        raise DocumentError(f"{_BROKEN}: it does not hold this document; hand it in again")
+    if domain is Domain.CONVERSATIONS:
+        is_transcript = PurePosixPath(entry.path.lower()).suffix in {".vtt", ".srt"}
+        document = (parse_transcript if is_transcript else parse_messages)(source_id, entry, content)
+    else:
+        is_dated = stored.get("source_updated_at") is not None
+        # Bytes are read as a file of their suffix is, and yet somebody sent them on purpose.
+        is_handed_in = domain is Domain.CODE or not is_binary(stored)
+        document = read_document(source_id, entry, content, domain=domain, is_dated=is_dated, is_handed_in=is_handed_in)
+    return replace(document, content_hash=ContentHash(digest(raw)))
+
+
+def _entry(file: os.DirEntry[str]) -> Entry | None:
+    try:
+        if not file.is_file(follow_symlinks=False):
+            return None
+        status = file.stat(follow_symlinks=False)
+        header = read_header(Path(file.path))
+    except FileNotFoundError:
+        return None  # withdrawn meanwhile
+    gate = gate_of(status)
+    path, stated = header.get("source_path"), header.get("source_updated_at")
+    metadata, size = header.get("metadata"), header.get("size")
+    if not isinstance(path, str) or file_name(path) != file.name or unsafe_path(path):
+        return Entry(path=file.name, gate=_BROKEN_GATE + gate, size=status.st_size)
+    known = freeze(metadata) if isinstance(metadata, Mapping) else NO_METADATA
+    revision = known.get("revision")
+    return Entry(
+        path=path,
+        gate=gate,
+        size=size if isinstance(size, int) else status.st_size,
+        updated_at=_moment(stated) or datetime.fromtimestamp(status.st_mtime, UTC),
+        revision=revision if isinstance(revision, str) else None,
+        metadata=known,
+    )
+
+
+def _moment(stated: JsonValue) -> datetime | None:
+    try:
+        return utc(datetime.fromisoformat(stated)) if isinstance(stated, str) else None
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,268 @@
+"""Read the issues of Jira Cloud, with their comments, through its REST API.
+
+The first pass lists whole issues, by the time when they were opened. A later full pass lists only when each one changed
+and asks for those that did; a pass for changes lists what was updated since the last one began, in minutes back from
+now, which mean the same in every time zone.
+
+Source: developer.atlassian.com/cloud/jira/platform/rest/v3: ``search/jql``, ``issue/bulkfetch``, comments of an issue.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nornweave.connect.jira.content import comment_body, id_of, is_as_stored, issue_body, key_of, loaded
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, Site, listed
+from nornweave.connect.mirror.feed import Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.read.conversation import as_is, mappings
+from nornweave.read.isolated import parse_apart
+
+# Whole issues, and issues of which only the time is asked for.
+WHOLE = 50
+BRIEF = 1_000
+_API = "rest/api/3"
+# Jira's index of issues may lag behind; and a pass that was interrupted goes on with the minutes that it began with.
+_OVERLAP_MIN = 10
+_RESUMABLE_MIN = 30
+_COMMENTS_AT_ONCE = 100
+_ORDER = "order by created asc, key asc"
+# Jira refuses a query that restricts nothing.
+_EVERYTHING = 'created >= "-20000d"'
+_FIELDS = (
+    *("summary", "description", "environment", "status", "resolution", "issuetype", "priority", "labels", "components"),
+    *("reporter", "creator", "created", "updated", "comment", "security"),
+)
+_PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}", re.ASCII)
+_SITE = "site/"
+_MISSING = frozenset({404})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Step:
+    """A part of the list; ``token`` names the page to go on with, ``None`` the first one."""
+
+    records: tuple[Record, ...] = ()
+    confirmed: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    token: str | None = field(default=None)
+
+
+class JiraFeed:
+    """The issues of some projects, or of all that the account may read."""
+
+    domain = Domain.CONVERSATIONS
+    version = "jira-1"
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        projects: Sequence[str] = (),
+        user: str | None = None,
+        token: str | None = None,
+        token_name: str = TOKEN_NAME,
+        limits: Limits | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Store the parameters; no request is made yet.
+
+        Args:
+            url: of the site.
+            projects: keys; none: every project that the account may read.
+            user: the account that the token belongs to; without one it is sent as a bearer token.
+            token: an API token.
+            token_name: the environment variable that holds it.
+            limits: of each request.
+            now: seconds since 1970.
+
+        Raises:
+            ConfigError: address, key of a project or token have the wrong form.
+        """
+        for key in projects:
+            if not _PROJECT.fullmatch(key):
+                raise ConfigError(f"projects: {key!r}; expected the key of a project, such as 'PAY'")
+        self._projects = tuple(dict.fromkeys(projects))
+        self._site = Site(url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits)
+        self._has_token = bool(token)
+        self._now = now
+
+    @property
+    def scope(self) -> str:
+        """What is read."""
+        return json.dumps(["jira", 1, self._site.address, sorted(self._projects)])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._site.close()
+
+    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+        """Read the projects; see ``Feed.pages``.
+
+        Raises:
+            PositionLostError: also when a pass for changes was interrupted longer ago than it can go on.
+        """
+        position = state.position or self._start(state, known)
+        if not state.is_full and self._now() - position["begun"] > _RESUMABLE_MIN * 60:
+            raise PositionLostError("the pass was interrupted too long ago; it has to be read from its start")
+        if state.is_full and state.position is None:
+            yield Page(records=(self._read_site(),), position=position)
+        is_brief = state.is_full and not position["whole"]
+        for step in self._search(position, is_brief, known):
+            position = {**position, "token": step.token}
+            yield Page(
+                records=step.records,
+                confirmed=step.confirmed,
+                gone=step.gone,
+                position=position,
+                since={"at": position["begun"]},
+            )
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
+        """Return an issue with its comments, as JSON."""
+        issue: Body | None = None
+        comments = []
+        for key, body in records:
+            if key.endswith("/0"):
+                issue = body
+            else:
+                comments.append({**body, "body": loaded(body["body"])})
+        if issue is None:
+            raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
+        site = (known.body(_SITE) or {}).get("url") or self._site.address
+        content = {
+            **issue,
+            "description": loaded(issue["description"]),
+            "environment": loaded(issue["environment"]),
+            "comments": comments,
+            "project": path.partition("/")[0],
+            "url": f"{site}/browse/{issue['key']}",
+        }
+        return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+
+    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+        """Build the document."""
+        return parse_apart("jira", source_id, entry, raw)
+
+    def _start(self, state: Pass, known: Known) -> dict[str, Any]:
+        begun = self._now()
+        return {
+            "token": None,
+            "begun": begun,
+            "jql": self._jql(None if state.is_full else begun - state.since["at"]),
+            "whole": not known.count("issue/"),
+        }
+
+    def _jql(self, seconds: float | None) -> str:
+        """Return the query for what changed in the last so many seconds, or for everything."""
+        keys = ", ".join(f'"{key}"' for key in self._projects)
+        conditions = [f"project in ({keys})"] if keys else []
+        if seconds is not None:
+            minutes = max(math.ceil(seconds / 60), 0) + _OVERLAP_MIN + _RESUMABLE_MIN
+            conditions.append(f'updated >= "-{minutes}m"')
+        return f"{' and '.join(conditions) or _EVERYTHING} {_ORDER}"
+
+    def _read_site(self) -> Record:
+        """Ask what the site is called, and whether the account is one.
+
+        Jira answers searches of nobody with nothing, which must not be taken for a site where all is deleted.
+        """
+        content = self._site.get(f"{_API}/serverInfo")
+        if content.get("deploymentType", "Cloud") != "Cloud":
+            raise SourceUnavailableError(f"{self._site.address}: {_ONLY_CLOUD}")
+        if self._has_token:
+            self._site.get(f"{_API}/myself")
+        url = as_is(content.get("baseUrl"), str) or ""
+        is_address = re.fullmatch(r"https?://[^\s<>\"']{1,300}", url)
+        return Record(key=_SITE, document="", body={"url": url.rstrip("/") if is_address else self._site.address})
+
+    def _search(self, position: Mapping[str, Any], is_brief: bool, known: Known) -> Iterator[_Step]:
+        token: str | None = position["token"]
+        asked = {"jql": position["jql"], "fields": ["updated"] if is_brief else list(_FIELDS)}
+        asked["maxResults"] = BRIEF if is_brief else WHOLE
+        before: list[object] = []
+        for _ in range(MAX_REQUESTS):
+            body = {**asked, "nextPageToken": token} if token else asked
+            content = self._site.post(f"{_API}/search/jql", body, resumed=token is not None)
+            issues = listed(content, "issues", f"{_API}/search/jql")
+            ids = [each.get("id") for each in issues]
+            if ids and ids == before:
+                raise SourceUnavailableError(f"{_API}/search/jql: the same page twice; expected the one after it")
+            before = ids
+            yield from self._stored(issues, is_brief, known, token)
+            token = as_is(content.get("nextPageToken"), str) if content.get("isLast") is not True else None
+            yield _Step(token=token)
+            if token is None:
+                return
+        raise SourceUnavailableError(f"more than {MAX_REQUESTS:,} pages of issues; expected an end")
+
+    def _stored(
+        self, issues: Sequence[Mapping[str, Any]], is_brief: bool, known: Known, token: str | None
+    ) -> Iterator[_Step]:
+        """Store the issues that are not stored as they are now, each with all of its comments at once."""
+        same = [each for each in issues if is_as_stored(each, known)]
+        changed = [each for each in issues if not is_as_stored(each, known)]
+        yield _Step(confirmed=tuple(f"issue/{id_of(each)}/" for each in same), token=token)
+        for start in range(0, len(changed), WHOLE):
+            some: Sequence[Mapping[str, Any]] = changed[start : start + WHOLE]
+            kept: tuple[str, ...] = ()
+            if is_brief:
+                wanted = {"issueIdsOrKeys": [id_of(each) for each in some], "fields": list(_FIELDS)}
+                answer = self._site.post(f"{_API}/issue/bulkfetch", wanted)
+                given = listed(answer, "issues", f"{_API}/issue/bulkfetch")
+                # What was listed a moment ago and is not given stays as it was: the next full pass decides.
+                left = {id_of(each) for each in some} - {id_of(each) for each in given}
+                kept, some = tuple(f"issue/{identity}/" for identity in sorted(left)), given
+            records = tuple(record for each in some for record in self._issue(each))
+            gone = tuple(f"issue/{id_of(each)}/" for each in some)
+            yield _Step(records=records, confirmed=kept, gone=gone, token=token)
+
+    def _issue(self, content: Mapping[str, Any]) -> Iterator[Record]:
+        """Yield an issue and its comments; nothing of one that only some may see."""
+        fields = as_is(content.get("fields"), dict) or {}
+        if fields.get("security"):
+            return
+        identity, key = id_of(content), key_of(content)
+        path = f"{key.rpartition('-')[0]}/{key}"
+        yield Record(key=f"issue/{identity}/0", document=path, body=issue_body(identity, key, fields))
+        for each in self._comments(identity, as_is(fields.get("comment"), dict) or {}):
+            if not each.get("visibility"):
+                body = comment_body(each)
+                yield Record(key=f"issue/{identity}/comment/{id_of(each)}", document=path, body=body)
+
+    def _comments(self, identity: str, embedded: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+        """Yield the comments of an issue; the search embeds only some of many."""
+        comments = mappings(embedded.get("comments"))
+        if (as_is(embedded.get("total"), int) or 0) <= len(comments):
+            yield from comments
+            return
+        address, start = f"{_API}/issue/{identity}/comment", 0
+        for _ in range(MAX_REQUESTS):
+            parameters: dict[str, str | int] = {"startAt": start, "maxResults": _COMMENTS_AT_ONCE, "orderBy": "created"}
+            content = self._site.get(address, parameters, allowed=_MISSING)
+            comments = mappings(content.get("comments"))
+            yield from comments
+            start += len(comments)
+            if not comments or start >= (as_is(content.get("total"), int) or 0):
+                return
+        raise SourceUnavailableError(f"{address}: more than {MAX_REQUESTS:,} pages of comments; expected an end")
+
+
+_ONLY_CLOUD = "not a site of Jira Cloud; Data Center and Server have another API, which is not read"
+
+
+def _advice(token_name: str) -> Mapping[int, str]:
+    return {
+        403: f"not allowed; the account of {token_name} needs to be able to use Jira and browse the projects, and to "
+        "log in once with a browser if Jira asks for a CAPTCHA",
+        404: f"not found; check 'url': {_ONLY_CLOUD}",
+        410: "gone; this version of the API was removed, and NornWeave needs an update",
+    }

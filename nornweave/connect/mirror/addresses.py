@@ -1,0 +1,188 @@
+"""Addresses of pages: one spelling for each, which of them belong to a source, and the paths of their documents.
+
+``yarl`` spells them: host in lower case, no default port, no ``..``, percent-encoding only where it is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from yarl import URL
+
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.paths import MAX_PATH_CHARACTERS
+from nornweave.core.types import digest
+
+MAX_ADDRESS = 2_000
+_TRACKING = re.compile(
+    r"utm_\w+|[gfym]clid|msclkid|gbraid|wbraid|dclid|mc_[ce]id|_ga|_gl|_hs\w+|igshid|phpsessid|jsessionid|highlight",
+    re.I,
+)
+_SESSION = re.compile(r";(?:jsessionid|phpsessid|sid)=[^/;]*", re.I)
+_INDEX = re.compile(r"/(?:index|default)\.(?:x?html?)$", re.I)
+_WEB = frozenset({"http", "https"})
+_PORTS = {"http": 80, "https": 443}
+# Left encoded in a document's path: what would change where the path leads.
+_UNSAFE = re.compile(r"[/\\%\x00-\x1f\x7f]")
+
+
+def normalized(address: str, base: str | None = None) -> str | None:
+    """Return the one spelling of an address: whole, without fragment and tracking parameters.
+
+    Args:
+        base: the page that the address stands in.
+
+    Returns:
+        ``None`` for what is no page's address: ``mailto:``, ``javascript:``, one with a password, a broken one.
+    """
+    if len(address) > MAX_ADDRESS or (address[:1].isalpha() and not _has_web_scheme(address)):
+        return None
+    try:
+        url = URL(address.strip())
+        url = (URL(base).join(url) if base else url).with_fragment(None)
+        if url.scheme not in _WEB or not url.host or url.user or url.password or (url.port or 1) <= 0:
+            return None
+        kept = sorted((name, value) for name, value in url.query.items() if not _TRACKING.fullmatch(name))
+        url = url.with_path(_SESSION.sub("", url.raw_path) or "/", encoded=True).with_query(kept)
+        spelled = str(url)
+    except (ValueError, TypeError, UnicodeError):
+        return None
+    return spelled if len(spelled) <= MAX_ADDRESS else None
+
+
+def _has_web_scheme(address: str) -> bool:
+    scheme, colon, _ = address.partition(":")
+    return not colon or not re.fullmatch(r"[A-Za-z][\w+.-]*", scheme) or scheme.lower() in _WEB
+
+
+def without_query(address: str) -> str:
+    """Return a normalized address without its query."""
+    return address.partition("?")[0]
+
+
+def identity(address: str) -> str:
+    """Return a key that is equal for addresses of one page: http and https, with and without ``index.html``."""
+    url = URL(address, encoded=True)
+    port = "" if url.port in (None, _PORTS.get(url.scheme)) else str(url.port)
+    return digest(url.raw_host or "", port, _INDEX.sub("/", url.raw_path), url.raw_query_string)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which addresses belong to a source.
+
+    Attributes:
+        start: the page to begin with.
+        prefix: addresses have to begin so, whatever their scheme.
+        hosts: further hosts; there the path has to begin like the prefix's.
+        keeps_queries: links that differ in their query lead to different pages.
+    """
+
+    start: str
+    prefix: str
+    hosts: frozenset[str] = frozenset()
+    keeps_queries: bool = False
+
+    def holds(self, address: str) -> bool:
+        """Say whether a normalized address belongs to the source."""
+        url, prefix = URL(address, encoded=True), URL(self.prefix, encoded=True)
+        if not self.is_ours(address):
+            return False
+        wanted = prefix.raw_path if prefix.raw_path.startswith("/") else "/"
+        return f"{url.raw_path}/".startswith(wanted) and (url.raw_path.startswith(wanted) or wanted.endswith("/"))
+
+    def is_ours(self, address: str) -> bool:
+        """Say whether a normalized address is on one of the source's hosts."""
+        url, prefix = URL(address, encoded=True), URL(self.prefix, encoded=True)
+        if url.raw_host == prefix.raw_host and _port(url) == _port(prefix):
+            return url.scheme in (prefix.scheme, "https")
+        return _authority(url) in self.hosts and url.scheme in (prefix.scheme, "https")
+
+    def link(self, target: str, page: str) -> str | None:
+        """Return the normalized address of a link on a page; ``None`` if it leads out of the source."""
+        address = self.address(target, page)
+        return address if address is None or self.keeps_queries else without_query(address)
+
+    def address(self, target: str, page: str | None = None) -> str | None:
+        """Return the normalized address of a page of the source, by https where the source is; ``None`` for others."""
+        address = normalized(target, page)
+        if address is not None and self.prefix.startswith("https:") and address.startswith("http:"):
+            address = f"https:{address.removeprefix('http:')}"
+        return address if address is not None and self.holds(address) else None
+
+    @property
+    def authorities(self) -> frozenset[str]:
+        """Return every host of the source, with its port where it has one of its own."""
+        return self.hosts | {_authority(URL(self.prefix))}
+
+    def path(self, address: str) -> str:
+        """Return the path of a page's document: readable, and another one for every page."""
+        url = URL(address, encoded=True)
+        parts = list(_parts(_INDEX.sub("/", url.raw_path)))
+        if (url.raw_host, _port(url)) != (URL(self.prefix).raw_host, _port(URL(self.prefix))):
+            parts.insert(0, _authority(url))
+        path = "/".join(parts)
+        if url.raw_query_string:
+            path += f"~{digest(url.raw_query_string)[:10]}"
+        if len(path) > MAX_PATH_CHARACTERS:
+            path = f"{path[: MAX_PATH_CHARACTERS - 40]}~{digest(address)}"
+        return path
+
+
+def scope_of(url: str, prefix: str | None, hosts: tuple[str, ...]) -> Scope:
+    """Return what a source reads.
+
+    Raises:
+        ConfigError: an address or a host has the wrong form, or the prefix is on a host that is not the source's.
+    """
+    start = normalized(url)
+    if start is None:
+        raise ConfigError(f"url: {url!r}; expected the address of a page, such as 'https://docs.example.org/'")
+    beginning = normalized(prefix) if prefix else str(URL(start, encoded=True).join(URL(".")).with_query(None))
+    if beginning is None:
+        raise ConfigError(f"prefix: {prefix!r}; expected an address such as 'https://docs.example.org/guide/'")
+    further = frozenset(map(_further_host, hosts))
+    keeps_queries = "?" in start or "?" in beginning
+    scope = Scope(start, without_query(beginning), further, keeps_queries)
+    if not scope.is_ours(start):
+        raise ConfigError(f"prefix: {beginning!r} is on another host than url; name the url's host in hosts")
+    return scope
+
+
+def _further_host(host: str) -> str:
+    address = normalized(f"https://{host}/")
+    if address is None or "/" in host:
+        raise ConfigError(f"hosts: {host!r}; expected a host such as 'docs.example.org' or 'docs.example.org:8443'")
+    return _authority(URL(address))
+
+
+def _authority(url: URL) -> str:
+    port = _port(url)
+    host = url.raw_host or ""
+    host = f"[{host}]" if ":" in host else host
+    return host if port in (None, _PORTS.get(url.scheme)) else f"{host}:{port}"
+
+
+def _port(url: URL) -> int | None:
+    """Return the port; http and https on their own ports count as one."""
+    return None if url.port in _PORTS.values() else url.port
+
+
+def _parts(path: str) -> Iterator[str]:
+    *folders, name = path.removeprefix("/").split("/")
+    for folder in folders:
+        yield _readable(folder) if folder else "%2F"
+    yield _readable(name) if name else "index.html"
+
+
+def _readable(part: str) -> str:
+    """Decode a part of a path where that neither breaks it nor makes two of them equal."""
+    try:
+        decoded = unquote(part, errors="strict")
+    except UnicodeDecodeError:
+        return part
+    is_same = not _UNSAFE.search(decoded) and decoded.isprintable() and decoded.strip(" .") == decoded
+    return decoded if is_same else part

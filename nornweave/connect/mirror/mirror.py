@@ -1,0 +1,335 @@
+"""What was read of an API: records, and how far the reading came, in one SQLite file per source.
+
+A page and the position after it are stored in one transaction, so that a killed sync goes on at the page it was killed
+at. The file is a cache: a damaged one is thrown away and read anew.
+
+SQLite, not DuckDB: it is written a page at a time, and read a document at a time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import sqlite3
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nornweave.connect.mirror.feed import Body, Page, Pass, Record
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.types import digest
+
+log = logging.getLogger(__name__)
+
+_VERSION = 1
+_PATIENCE_S = 10.0
+# Sorts after everything that starts with the same prefix.
+_LAST = "\U0010ffff"
+_TABLES = (
+    """
+    create table if not exists records (
+      key text primary key,
+      document text not null,
+      body blob not null,
+      size integer not null,
+      digest text not null,
+      pass integer not null
+    ) without rowid
+    """,
+    "create index if not exists records_of_document on records (document, key)",
+    """
+    create table if not exists documents (
+      path text primary key,
+      mark text not null,
+      size integer not null
+    ) without rowid
+    """,
+    """
+    create table if not exists reading (
+      id integer primary key check (id = 1),
+      scope text not null,
+      pass integer not null,
+      is_full integer not null,
+      is_complete integer not null,
+      position text not null,
+      since text not null,
+      next_since text not null,
+      full_at real not null
+    )
+    """,
+)
+_START = "insert into reading values (1, :scope, 0, 1, 1, 'null', 'null', 'null', 0)"
+_STORE = """
+insert into records (key, document, body, size, digest, pass)
+values (:key, :document, :body, :size, :digest, :pass)
+on conflict (key) do update
+set document = excluded.document, body = excluded.body, size = excluded.size, digest = excluded.digest,
+  pass = excluded.pass
+"""
+_MARK = "insert into documents values (:path, :mark, :size) on conflict (path) do update set mark = :mark, size = :size"
+# Keys that start with a prefix.
+_CONFIRM = "update records set pass = :pass where key >= :first and key < :last"
+_UNDER = "select key, body from records where key >= :first and key < :last order by key"
+_SURVIVING = """
+select key, body
+from records
+where key >= :first and key < :last
+  and pass >= (select case when is_full and not is_complete then pass else 0 end from reading)
+order by key
+"""
+_COUNT = "select count(*) from records where key >= :first and key < :last"
+_TOUCHED = "select distinct document from records where key >= :first and key < :last"
+_REMOVE = "delete from records where key >= :first and key < :last"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far the reading came.
+
+    Attributes:
+        number: of the pass, from 1; 0 before the first.
+        is_complete: it came to its end; the next reading starts a new pass.
+        full_at: when the last full pass ended, in seconds since 1970; 0 before there was one.
+    """
+
+    number: int
+    is_complete: bool
+    full_at: float
+    state: Pass
+
+
+@dataclass(frozen=True, slots=True)
+class MirroredDocument:
+    """A document of the mirror; ``mark`` changes when one of its records does."""
+
+    path: str
+    mark: str
+    size: int
+
+
+class Mirror:
+    """The records of one source; a context manager that holds the file open.
+
+    Args:
+        file: in a folder that is made as well.
+        scope: what is read; a file of another scope is emptied.
+    """
+
+    def __init__(self, file: Path, scope: str) -> None:
+        self._file = file
+        self._scope = scope
+
+    @contextmanager
+    def reading(self) -> Iterator[Mirror]:
+        """Hold the file open, alone.
+
+        Raises:
+            SourceUnavailableError: another process reads the source, or the file cannot be written.
+        """
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with self._file.with_suffix(".lock").open("ab") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                with closing(self._opened()) as self._connection:
+                    yield self
+        except BlockingIOError as error:
+            raise SourceUnavailableError("another process is reading this source; try again when it is done") from error
+        except (OSError, sqlite3.Error) as error:
+            raise SourceUnavailableError(f"{self._file} cannot be written: {error}; free space or permit it") from error
+
+    @contextmanager
+    def open(self) -> Iterator[Mirror]:
+        """Hold the file open for reading what is stored.
+
+        Raises:
+            SourceUnavailableError: the file cannot be read.
+        """
+        try:
+            with closing(self._connect()) as self._connection:
+                yield self
+        except sqlite3.Error as error:
+            raise SourceUnavailableError(f"{self._file} cannot be read: {error}; sync again") from error
+
+    def begin(self, *, full: bool) -> Reading:
+        """Go on with the pass that was interrupted, or start a new one."""
+        before = self.state()
+        if not before.is_complete:
+            return before
+        with self._transaction():
+            self._connection.execute(
+                "update reading set pass = pass + 1, is_full = ?, is_complete = 0, position = 'null'", (int(full),)
+            )
+        return self.state()
+
+    def restart(self) -> Reading:
+        """Begin the pass again from its start; what it has stored stays."""
+        with self._transaction():
+            self._connection.execute("update reading set position = 'null'")
+        return self.state()
+
+    def state(self) -> Reading:
+        """Return how far the reading came."""
+        row = self._connection.execute(
+            "select pass, is_full, is_complete, position, since, full_at from reading"
+        ).fetchone()
+        number, is_full, is_complete, position, since, full_at = row
+        state = Pass(is_full=bool(is_full), position=json.loads(position), since=json.loads(since))
+        return Reading(number, bool(is_complete), full_at, state)
+
+    def store(self, page: Page, number: int) -> None:
+        """Store a page of a pass, and where to go on, in one transaction."""
+        with self._transaction():
+            touched = self._remove(page.gone)
+            for prefix in page.confirmed:
+                self._connection.execute(_CONFIRM, {**_range(prefix), "pass": number})
+            for record in page.records:
+                touched |= self._store(record, number)
+            self._mark(touched)
+            self._connection.execute("update reading set position = ?", (json.dumps(page.position),))
+            if page.since is not None:
+                self._connection.execute("update reading set next_since = ?", (json.dumps(page.since),))
+
+    def complete(self, number: int, *, full: bool, now: float) -> None:
+        """End a pass; what a full one did not name is deleted."""
+        with self._transaction():
+            if full:
+                stale = self._connection.execute("select distinct document from records where pass < ?", (number,))
+                touched = {path for (path,) in stale}
+                self._connection.execute("delete from records where pass < ?", (number,))
+                self._mark(touched)
+                self._connection.execute("update reading set full_at = ?", (now,))
+            self._connection.execute("update reading set is_complete = 1, since = next_since, position = 'null'")
+
+    def documents(self) -> Iterator[MirroredDocument]:
+        """Yield the documents, by path."""
+        for row in self._connection.execute("select path, mark, size from documents order by path"):
+            yield MirroredDocument(*row)
+
+    def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
+        """Yield the records of a document, by key."""
+        rows = self._connection.execute("select key, body from records where document = ? order by key", (path,))
+        return _unpacked(rows)
+
+    def body(self, key: str) -> Body | None:
+        """Return a record; ``None`` when it is not there."""
+        row = self._connection.execute("select body from records where key = ?", (key,)).fetchone()
+        return _body(row[0]) if row else None
+
+    def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
+        """Yield the records whose keys start so, by key."""
+        rows = self._connection.execute(_UNDER, _range(prefix))
+        return _unpacked(rows.fetchall())
+
+    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
+        """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
+        rows = self._connection.execute(_SURVIVING, _range(prefix))
+        return _unpacked(rows.fetchall())
+
+    def count(self, prefix: str) -> int:
+        """Count the records whose keys start so."""
+        row = self._connection.execute(_COUNT, _range(prefix)).fetchone()
+        return int(row[0])
+
+    def totals(self) -> tuple[int, int]:
+        """Return how many documents there are, and their bytes."""
+        row = self._connection.execute("select count(*), coalesce(sum(size), 0) from documents").fetchone()
+        return int(row[0]), int(row[1])
+
+    def _opened(self) -> sqlite3.Connection:
+        """Open the file; one that is damaged, of another version or of another scope is thrown away."""
+        try:
+            connection = self._connect()
+            if self._is_current(connection):
+                return connection
+            connection.close()
+        except sqlite3.DatabaseError as error:
+            log.warning("%s is damaged and read anew: %s", self._file, error)
+        for suffix in ("", "-wal", "-shm"):
+            self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
+        connection = self._connect()
+        with connection:
+            for table in _TABLES:
+                connection.execute(table)
+            connection.execute(_START, {"scope": self._scope})
+            connection.execute(f"pragma user_version = {_VERSION}")
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._file, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
+        connection.execute("pragma journal_mode = wal")
+        connection.execute("pragma synchronous = normal")
+        return connection
+
+    def _is_current(self, connection: sqlite3.Connection) -> bool:
+        if connection.execute("pragma user_version").fetchone()[0] != _VERSION:
+            return False
+        row = connection.execute("select scope from reading").fetchone()
+        return row is not None and row[0] == self._scope
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._connection.execute("begin immediate")
+        try:
+            yield
+        except BaseException:
+            self._connection.execute("rollback")
+            raise
+        self._connection.execute("commit")
+
+    def _store(self, record: Record, number: int) -> set[str]:
+        """Store a record; return the documents that it changes."""
+        text = json.dumps(record.body, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+        mark = digest(record.document, text)
+        row = self._connection.execute("select document, digest from records where key = ?", (record.key,)).fetchone()
+        if row and row[1] == mark:
+            self._connection.execute("update records set pass = ? where key = ?", (number, record.key))
+            return set()
+        values = {
+            "key": record.key,
+            "document": record.document,
+            "body": zlib.compress(text, 1),
+            "size": len(text),
+            "digest": mark,
+            "pass": number,
+        }
+        self._connection.execute(_STORE, values)
+        return {record.document, row[0]} if row else {record.document}
+
+    def _remove(self, prefixes: Iterable[str]) -> set[str]:
+        touched: set[str] = set()
+        for prefix in prefixes:
+            rows = self._connection.execute(_TOUCHED, _range(prefix))
+            touched |= {path for (path,) in rows}
+            self._connection.execute(_REMOVE, _range(prefix))
+        return touched
+
+    def _mark(self, paths: Iterable[str]) -> None:
+        """Compute the marks of documents from their records; a document without any is gone."""
+        for path in paths:
+            if not path:
+                continue
+            rows = self._connection.execute(
+                "select key, digest, size from records where document = ? order by key", (path,)
+            ).fetchall()
+            if rows:
+                mark = digest(*(part for key, record, _ in rows for part in (key, record)))
+                self._connection.execute(_MARK, {"path": path, "mark": mark, "size": sum(row[2] for row in rows)})
+            else:
+                self._connection.execute("delete from documents where path = ?", (path,))
+
+
+def _range(prefix: str) -> dict[str, Any]:
+    return {"first": prefix, "last": prefix + _LAST}
+
+
+def _unpacked(rows: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, Body]]:
+    return ((key, _body(body)) for key, body in rows)
+
+
+def _body(packed: bytes) -> Body:
+    loaded: Body = json.loads(zlib.decompress(packed))
+    return loaded

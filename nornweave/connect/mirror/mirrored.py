@@ -1,0 +1,175 @@
+"""A source whose documents are those of a mirror, which is brought up to date whenever the source is listed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+
+from nornweave.connect.mirror.feed import LEFT_OUT, NOTHING_KNOWN, Feed, Pass, PositionLostError
+from nornweave.connect.mirror.mirror import Mirror, Reading
+from nornweave.connect.protocol import Watcher
+from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
+from nornweave.core.files.paths import unsafe_path
+from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
+
+_MAX_SKIPS = 1_000
+
+
+class MirroredSource:
+    """The documents of one API.
+
+    ``list`` asks the API for what changed, or for everything once in ``relist_s``, to find what was deleted. A pass
+    that is interrupted, by a kill or by the API, goes on with the next listing. ``fetch`` reads the mirror.
+    """
+
+    def __init__(
+        self,
+        id: SourceId,  # noqa: A002 - the port's name for it
+        feed: Feed,
+        folder: Path,
+        *,
+        relist_s: float = 86_400.0,
+        problem: str | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Store the parameters; nothing is read yet.
+
+        Args:
+            id: the source's id.
+            feed: the API.
+            folder: where the mirror is kept.
+            relist_s: seconds from one full listing to the next.
+            problem: why the API cannot be asked, if so; what was read of it stays.
+            now: seconds since 1970.
+        """
+        self.id = id
+        self._feed = feed
+        self._mirror = Mirror(folder / f"{id}.sqlite", feed.scope)
+        self._relist_s = relist_s
+        self._problem = problem
+        self._now = now
+        self._watcher: Watcher = lambda *_: None
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that it feeds."""
+        return self._feed.domain
+
+    @property
+    def version(self) -> str:
+        """Changes when the same bytes may be parsed into a different document."""
+        return self._feed.version
+
+    def watched_by(self, watcher: Watcher) -> None:
+        """Call ``watcher`` after each page that a listing brings."""
+        self._watcher = watcher
+
+    def check(self) -> None:
+        """Ask for the first page, and store nothing.
+
+        Raises:
+            SourceUnavailableError: the API refuses, does not answer, or answers nonsense.
+        """
+        self._require_access()
+        with _told():
+            next(self._feed.pages(Pass(is_full=True), NOTHING_KNOWN), None)
+
+    def list(self) -> Listing:
+        """Bring the mirror up to date and list its documents.
+
+        Returns:
+            What is in the mirror; with a ``problem`` where the API failed on the way, so that nothing follows from what
+            is missing.
+
+        Raises:
+            SourceUnavailableError: the API failed, and nothing was ever read of it.
+        """
+        with self._mirror.reading() as mirror:
+            problem = None
+            try:
+                self._pull(mirror)
+            except SourceUnavailableError as error:
+                if not mirror.totals()[0]:
+                    raise SourceUnavailableError(f"source {self.id!r}: {error}") from error
+                problem = str(error)
+            entries, skipped = [], _left_out(mirror)
+            for each in mirror.documents():
+                if reason := unsafe_path(each.path):
+                    skipped.append(Skip(each.path, reason))
+                else:
+                    entries.append(Entry(path=each.path, gate=each.mark, size=each.size))
+        return Listing(tuple(entries), tuple(skipped), problem)
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read a document from the mirror.
+
+        Raises:
+            DocumentSkipped: there is nothing in it that says anything.
+            TransientDocumentError: it is not there any more.
+        """
+        try:
+            with self._mirror.open() as mirror:
+                records = list(mirror.records_of(entry.path))
+                if not records:
+                    raise TransientDocumentError("it vanished after it was listed; the next sync settles it")
+                return self._feed.assemble(entry.path, records, mirror)
+        except SourceUnavailableError as error:
+            raise TransientDocumentError(str(error)) from error
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise DocumentError(f"the API's answer has another shape than expected ({error!r})") from error
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Turn what ``fetch`` returned into a document."""
+        return self._feed.parse(self.id, entry, raw)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._feed.close()
+
+    def _pull(self, mirror: Mirror) -> None:
+        """Read the API to the end of a pass."""
+        self._require_access()
+        now = self._now()
+        reading = mirror.begin(full=self._is_due(mirror.state(), now))
+        with _told():
+            try:
+                self._read(mirror, reading)
+            except PositionLostError:
+                self._read(mirror, mirror.restart())
+        mirror.complete(reading.number, full=reading.state.is_full, now=now)
+
+    def _read(self, mirror: Mirror, reading: Reading) -> None:
+        expected: int | None = None
+        for page in self._feed.pages(reading.state, mirror):
+            mirror.store(page, reading.number)
+            expected = page.expected if page.expected is not None else expected
+            self._watcher(*mirror.totals(), expected)
+
+    def _require_access(self) -> None:
+        if self._problem:
+            raise SourceUnavailableError(self._problem)
+
+    def _is_due(self, before: Reading, now: float) -> bool:
+        return not before.full_at or now - before.full_at >= self._relist_s
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """Say that an answer has another shape than expected: whatever a feed trips over came from the API."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise SourceUnavailableError(f"an answer of another shape than expected ({error!r})") from error
+
+
+def _left_out(mirror: Mirror) -> list[Skip]:
+    """Return what the feed left out, as far as somebody should know; at most ``_MAX_SKIPS``, then how many more."""
+    reasons = (
+        Skip(str(body.get("path")), str(body["reason"])) for _, body in mirror.under(LEFT_OUT) if body.get("reason")
+    )
+    skipped = list(islice(reasons, _MAX_SKIPS))
+    more = sum(1 for _ in reasons)
+    return [*skipped, Skip("…", f"{more:,} more are left out")] if more else skipped

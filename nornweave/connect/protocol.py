@@ -1,0 +1,72 @@
+"""The port that every kind of source implements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from nornweave.core.types import Document, Domain, Entry, Listing, SourceId
+
+Watcher: TypeAlias = Callable[[int, int, int | None], None]
+"""Called while a source is listed: documents so far, their bytes, and how many are expected, if that is known."""
+
+
+@runtime_checkable
+class Watched(Protocol):
+    """A source that takes long to list, because it is read over a network."""
+
+    def watched_by(self, watcher: Watcher) -> None:
+        """Call ``watcher`` while the source is listed."""
+
+
+@runtime_checkable
+class Checked(Protocol):
+    """A source that can be tried without reading all of it."""
+
+    def check(self) -> None:
+        """Ask for as little as tells whether it can be read.
+
+        Raises:
+            SourceUnavailableError: it cannot.
+        """
+
+
+class Source(Protocol):
+    """Where documents come from.
+
+    ``list`` is cheap and reads no contents; ``fetch`` reads one document; ``parse`` is pure. The bytes that ``fetch``
+    returns are everything that ``parse`` depends on, so their hash tells whether the document changed.
+    """
+
+    @property
+    def id(self) -> SourceId:
+        """The source's name in ``nornweave.yaml``."""
+
+    @property
+    def domain(self) -> Domain:
+        """The domain that it feeds."""
+
+    @property
+    def version(self) -> str:
+        """Changes when the same bytes may be parsed into a different document."""
+
+    def list(self) -> Listing:
+        """List every document, by path, and what was left out and why.
+
+        Raises:
+            SourceUnavailableError: the source cannot be listed now; nothing follows about its documents.
+        """
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read one document.
+
+        Raises:
+            DocumentError: it cannot be read; ``TransientDocumentError`` when trying again may help.
+        """
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Turn what ``fetch`` returned into a document.
+
+        Raises:
+            DocumentError: it is broken, empty, encrypted, …; ``DocumentSkipped`` when leaving it out is right.
+        """

@@ -1,0 +1,1 @@
+"""Slack: export folders and the API."""

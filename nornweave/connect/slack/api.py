@@ -1,0 +1,159 @@
+"""Ask Slack's Web API: its errors come as ``{"ok": false, "error": …}`` with status 200.
+
+Source: docs.slack.dev/reference/methods, docs.slack.dev/apis/web-api/pagination and …/rate-limits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nornweave.connect.mirror.api_client import Answer, ApiClient, Limits
+from nornweave.connect.mirror.feed import PositionLostError
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.read.conversation import as_is, mappings
+
+# Slack recommends no more than 200, and allows 999; of apps sold outside its marketplace 15.
+PER_PAGE = 200
+# A server that sends more pages than this sends the same ones for ever.
+MAX_PAGES = 20_000
+# Where a rate limit names no time.
+_UNNAMED_WAIT_S = 30.0
+_RATE_LIMITS = frozenset({"ratelimited", "rate_limited", "message_limit_exceeded"})
+_PASSING = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+_REFUSED_TOKEN = frozenset(
+    {"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive", "org_login_required"}
+)
+# These are about one channel; the others can be read.
+_OF_A_CHANNEL = frozenset(
+    {
+        "access_denied",
+        "channel_is_limited_access",
+        "channel_not_found",
+        "is_inactive",
+        "method_not_supported_for_channel_type",
+        "missing_scope",
+        "no_permission",
+        "not_in_channel",
+        "team_access_not_granted",
+    }
+)
+_UNSHOWN = re.compile(r"[^\w:,.\- ]+")
+
+
+class SlackError(SourceUnavailableError):
+    """Slack refuses; ``code`` is its own word for it."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+    @property
+    def is_of_a_channel(self) -> bool:
+        """Tell whether other channels may be readable nevertheless."""
+        return self.code in _OF_A_CHANNEL
+
+
+class SlackApi:
+    """The methods of one workspace, with its token."""
+
+    def __init__(self, api_url: str, *, token: str | None, token_name: str, limits: Limits | None) -> None:
+        self._has_token = bool(token)
+        self._token_name = token_name
+        self._client = ApiClient(api_url, token=token, token_name=token_name, limits=limits)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def ask(self, method: str, **parameters: str | int) -> tuple[Answer, Mapping[str, Any]]:
+        """Call a method; return the answer and its content.
+
+        Raises:
+            SlackError: it refuses; with what to do.
+            PositionLostError: it does not know the cursor any more.
+            SourceUnavailableError: it does not answer, answers nonsense, or limits its rate for too long.
+        """
+        if not self._has_token:
+            raise SourceUnavailableError(f"{self._token_name} is not set; export the token of a Slack app in it")
+        code = ""
+        for attempt in range(self._client.limits.attempts):
+            answer = self._client.get(method, parameters)
+            content = answer.mapping()
+            if content.get("ok") is True:
+                return answer, content
+            code = self._shown(content.get("error")) or "no error named"
+            if code not in _RATE_LIMITS | _PASSING:
+                break
+            if attempt + 1 < self._client.limits.attempts:
+                self._client.wait(self._pause(answer, code, attempt), answer.url)
+        if code == "invalid_cursor":
+            raise PositionLostError(f"{method}: the cursor is not valid any more")
+        raise SlackError(code, f"{method}: {code}; {self._advice(code, content)}")
+
+    def listed(self, method: str, key: str, **parameters: str) -> Iterator[Mapping[str, Any]]:
+        """Yield what a method lists, over all its pages.
+
+        Raises:
+            SourceUnavailableError: see ``ask``; a cursor that is refused at once too.
+        """
+        try:
+            for found, _ in self.pages(method, key, **parameters):
+                yield from found
+        except PositionLostError as error:
+            raise SourceUnavailableError(f"{error}; try again later") from error
+
+    def pages(
+        self, method: str, key: str, *, cursor: str | None = None, **parameters: str
+    ) -> Iterator[tuple[list[dict[str, Any]], str | None]]:
+        """Yield the pages of a list, each with the cursor of the next one; ``None`` after the last."""
+        for _ in range(MAX_PAGES):
+            _, content = self.ask(method, limit=PER_PAGE, **parameters, **({"cursor": cursor} if cursor else {}))
+            before, cursor = cursor, next_cursor(content)
+            if cursor and cursor == before:
+                raise SourceUnavailableError(f"{method}: the same page follows itself; try again later")
+            yield items(content, key, method), cursor
+            if not cursor:
+                return
+        raise SourceUnavailableError(f"{method}: more than {MAX_PAGES:,} pages; expected an end")
+
+    def _pause(self, answer: Answer, code: str, attempt: int) -> float:
+        if code in _PASSING:
+            return min(self._client.limits.backoff_s * 2.0**attempt, self._client.limits.max_wait_s)
+        wait = answer.headers.get("retry-after", "")
+        return float(wait) if re.fullmatch(r"\d{1,9}", wait) else _UNNAMED_WAIT_S
+
+    def _advice(self, code: str, content: Mapping[str, Any]) -> str:
+        if code in _REFUSED_TOKEN:
+            return f"the token is refused; renew {self._token_name}"
+        if code == "missing_scope":
+            needed, provided = self._shown(content.get("needed")), self._shown(content.get("provided"))
+            return f"add the scope {needed or '?'} to the app and install it again; {self._token_name} has {provided}"
+        if code == "not_allowed_token_type":
+            return f"{self._token_name} has to be a bot token (xoxb-…) or a user token (xoxp-…)"
+        if code in _OF_A_CHANNEL:
+            return "invite the app to the channel, or leave the channel out"
+        if code in _RATE_LIMITS:
+            return "what was read is kept; the next sync continues"
+        return "try again later"
+
+    def _shown(self, value: object) -> str:
+        """Return what the server says, as far as it may stand in a message."""
+        return _UNSHOWN.sub("?", self._client.hide(as_is(value, str) or ""))[:200]
+
+
+def items(content: Mapping[str, Any], key: str, method: str) -> list[dict[str, Any]]:
+    """Return what an answer lists.
+
+    Raises:
+        SourceUnavailableError: there is no list, from whose emptiness nothing may be concluded.
+    """
+    if not isinstance(content.get(key), list):
+        raise SourceUnavailableError(f"{method}: no list of {key} in the answer; check api_url")
+    return mappings(content[key])
+
+
+def next_cursor(content: Mapping[str, Any]) -> str | None:
+    """Return the cursor of the page after this one; ``None`` on the last."""
+    return as_is((as_is(content.get("response_metadata"), dict) or {}).get("next_cursor"), str) or None

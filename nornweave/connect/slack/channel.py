@@ -1,0 +1,225 @@
+"""Read one Slack channel: its history from the newest message down, and the replies of its threads."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, timedelta
+from typing import Any
+
+from nornweave.connect.mirror.feed import Known, Record
+from nornweave.connect.slack.api import MAX_PAGES, PER_PAGE, SlackApi, SlackError, items, next_cursor
+from nornweave.connect.slack.people import People
+from nornweave.connect.slack.records import (
+    day_of,
+    event_in,
+    ids_in,
+    marks,
+    message_of,
+    replies,
+    root_of,
+    says_something,
+    thread_prefix,
+    to_record,
+    turn_of,
+)
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.read.conversation import as_is, clean_name
+
+# Edits of a reply leave no mark on its thread. A full pass reads every so many-th old thread again, each in its turn.
+TURNS = 30
+# What a thread has beyond so many replies is left out.
+_MAX_REPLIES = 10_000
+# Before every ``ts``, and a day on which nobody used Slack.
+_EARLIEST = "1000000000.000000"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A channel; ``folder`` is the first part of its documents' paths."""
+
+    id: str
+    name: str
+    folder: str
+    is_archived: bool
+    is_private: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A part of a channel; ``latest`` is the message that was read last: everything from it on is settled."""
+
+    latest: str
+    records: tuple[Record, ...] = ()
+    gone: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class ChannelReader:
+    """Reads the channels of one pass.
+
+    Attributes:
+        turn: which of the old threads are read again, in a full pass.
+        until: a pass of changes looks back to this moment, in seconds since 1970, or further.
+        began_at: when the pass began.
+        channels: name by id.
+    """
+
+    api: SlackApi
+    known: Known
+    people: People
+    is_full: bool
+    turn: int
+    until: float
+    began_at: float
+    channels: Mapping[str, str]
+
+    def read(self, channel: Channel, latest: str) -> Iterator[Step]:
+        """Read a channel down from the message ``latest``, which is left out; from the newest one if it is empty.
+
+        A channel that was not read to its end before under its name is read to its end now.
+        """
+        key = f"channel/{channel.id}/"
+        before = self.known.body(key) or {}
+        body = {key: value for key, value in asdict(channel).items() if key != "id"}
+        is_complete = before.get("is_complete") is True and before.get("folder") == channel.folder
+        if is_complete and not self.is_full and channel.is_archived and before.get("is_archived"):
+            return  # nobody can say anything in it
+        record = Record(key=key, document="", body={**body, "is_complete": is_complete})
+        yield Step(records=(record,), latest=latest)
+        for step in self._history(channel, latest, is_whole=self.is_full or not is_complete):
+            yield step
+            latest = step.latest
+        yield Step(records=(Record(key=key, document="", body={**body, "is_complete": True}),), latest=latest)
+
+    def _history(self, channel: Channel, latest: str, *, is_whole: bool) -> Iterator[Step]:
+        cursor = None
+        for _ in range(MAX_PAGES):
+            place: dict[str, str | int] = {"cursor": cursor} if cursor else {}
+            place |= {"latest": latest} if latest else {}
+            _, content = self.api.ask("conversations.history", channel=channel.id, limit=PER_PAGE, **place)
+            events = _newest_first(items(content, "messages", "conversations.history"), before=latest)
+            oldest = str(events[-1]["ts"]) if events else latest
+            cursor = None if events else next_cursor(content)  # needed only beyond a page without messages
+            is_end = content.get("has_more") is not True
+            if not is_end and not events and not cursor:
+                raise SourceUnavailableError(
+                    f"#{channel.name}: the history goes on without saying where; try again later"
+                )
+            if not is_end and not is_whole:
+                is_end = bool(events) and float(oldest) < self.until
+            end = _EARLIEST if is_whole else min(oldest or "9", _ts(self.until))
+            if events or is_end:
+                for step in self._page(channel, events, latest, end if is_end else oldest, is_whole=is_whole):
+                    yield step
+                    latest = step.latest
+            if is_end:
+                return
+        raise SourceUnavailableError(f"#{channel.name}: more than {MAX_PAGES:,} pages of history; expected an end")
+
+    def _page(
+        self, channel: Channel, events: Iterable[Mapping[str, Any]], upper: str, lower: str, *, is_whole: bool
+    ) -> Iterator[Step]:
+        """Settle a page of history; each thread whose replies are asked for ends a step."""
+        records: list[Record] = []
+        for event in events:
+            root = root_of(event)
+            if root != event["ts"]:
+                # A reply that was also sent to the channel: the one sign that an old thread goes on.
+                if not is_whole and float(root) < self.until and self._is_news(channel, event):
+                    yield self._old_thread(channel, root, latest=upper)
+            elif self._needs_replies(channel, event):
+                records += self._thread(channel, root, event)
+                yield self._settled(channel, records, upper, root)
+                records, upper = [], root
+            elif says_something(event):
+                records += self._again(channel, event)
+        yield self._settled(channel, records, upper, lower)
+
+    def _old_thread(self, channel: Channel, root: str, *, latest: str) -> Step:
+        records = self._thread(channel, root)
+        read = {record.key for record in records}
+        known = self.known.under(thread_prefix(channel.id, root))
+        return Step(records=self._taken(records), gone=tuple(key for key, _ in known if key not in read), latest=latest)
+
+    def _settled(self, channel: Channel, records: Sequence[Record], upper: str, lower: str) -> Step:
+        """Return what was read from ``lower`` up to ``upper``, which is left out; what else is known there is gone.
+
+        A full pass finds what is gone at its end.
+        """
+        read = {record.key for record in records}
+        between = () if self.is_full else self._between(channel, lower, upper)
+        gone = tuple(key for key in between if key not in read)
+        return Step(records=self._taken(records), gone=gone, latest=lower)
+
+    def _between(self, channel: Channel, lower: str, upper: str) -> Iterator[str]:
+        """Yield the keys of the known messages in threads that began from ``lower`` on and before ``upper``."""
+        day = date.fromisoformat(day_of(upper or _ts(self.began_at + 86_400)))
+        while day.isoformat() >= day_of(lower or _EARLIEST):
+            for key, _ in self.known.under(f"message/{channel.id}/{day}/"):
+                root = key.split("/")[3]
+                if lower <= root and (not upper or root < upper):
+                    yield key
+            day -= timedelta(days=1)
+
+    def _needs_replies(self, channel: Channel, event: Mapping[str, Any]) -> bool:
+        if not replies(event):
+            return False
+        before = self.known.body(f"{thread_prefix(channel.id, event['ts'])}{event['ts']}")
+        if before is None or marks(event_in(before)) != marks(event):
+            return True
+        latest = as_is(event.get("latest_reply"), str) or ""
+        is_due = latest >= _ts(self.until) or turn_of(event["ts"]) % TURNS == self.turn % TURNS
+        return self.is_full and is_due
+
+    def _is_news(self, channel: Channel, event: Mapping[str, Any]) -> bool:
+        return self.known.body(f"{thread_prefix(channel.id, root_of(event))}{event['ts']}") is None
+
+    def _thread(self, channel: Channel, root: str, opening: Mapping[str, Any] | None = None) -> list[Record]:
+        """Ask for a thread; ``opening`` is its root as the history has it."""
+        listed = self.api.listed("conversations.replies", "messages", channel=channel.id, ts=root)
+        try:
+            said = [message for each in itertools.islice(listed, _MAX_REPLIES) if (message := message_of(each))]
+        except SlackError as error:
+            if error.code != "thread_not_found":
+                raise
+            # Deleted since; without marks it is asked for again if it is still there next time.
+            said, opening = [], {**opening, "reply_count": 0} if opening else None
+        events = {each["ts"]: each for each in said if root_of(each) == root and says_something(each)}
+        if opening is not None:
+            events[root] = opening
+        return [self._record(channel, each) for each in events.values()]
+
+    def _again(self, channel: Channel, event: Mapping[str, Any]) -> Iterator[Record]:
+        """Yield a message, and the replies that are known of it, with the names of today."""
+        own = self._record(channel, event)
+        yield own
+        if replies(event):
+            for key, body in self.known.under(thread_prefix(channel.id, event["ts"])):
+                if key != own.key:
+                    yield self._record(channel, event_in(body))
+
+    def _record(self, channel: Channel, event: Mapping[str, Any]) -> Record:
+        self.people.require(ids_in(event))
+        return to_record(event, channel.id, channel.folder, self.people.names, self.channels)
+
+    def _taken(self, records: Iterable[Record]) -> tuple[Record, ...]:
+        """Return records with those of the people who were asked for meanwhile."""
+        return (*records, *self.people.taken())
+
+
+def channel_of(listed: Mapping[str, Any], folder: str) -> Channel:
+    """Return a channel as the workspace lists it."""
+    identifier = str(listed["id"])
+    name = clean_name(as_is(listed.get("name"), str) or "") or identifier
+    return Channel(identifier, name, folder, bool(listed.get("is_archived")), bool(listed.get("is_private")))
+
+
+def _newest_first(events: Iterable[Mapping[str, Any]], *, before: str) -> list[Mapping[str, Any]]:
+    found = {message["ts"]: message for each in events if (message := message_of(each))}
+    return [found[ts] for ts in sorted(found, reverse=True) if not before or ts < before]
+
+
+def _ts(moment: float) -> str:
+    return f"{max(moment, 1e9):017.6f}"

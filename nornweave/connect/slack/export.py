@@ -1,0 +1,275 @@
+"""A source of Slack exports: one document per channel and day.
+
+``fetch`` resolves everything that lies outside the day's file (names, the roots of threads that began on other days),
+so that its bytes change exactly when the document does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import PurePosixPath
+from typing import Any
+
+from nornweave.connect.exports.conversation_folder import Folder, FolderFile, FolderSource
+from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import Document, Entry, Listing, Skip, SourceId, digest
+from nornweave.read.conversation import (
+    RawMessage,
+    as_is,
+    clean,
+    clean_name,
+    conversation,
+    from_canonical,
+    gather_threads,
+    line_of,
+    load_json,
+    mappings,
+    parse_time,
+    to_canonical,
+)
+from nornweave.read.isolated import parse_apart
+from nornweave.read.products.slack_text import Directory, body_of, speaker_of, user_name
+
+USERS = "users.json"
+# Public, private, direct and group-direct channels; each file is optional.
+CHANNEL_FILES = ("channels.json", "groups.json", "dms.json", "mpims.json")
+_MANIFEST = (USERS, *CHANNEL_FILES)
+# The users of a large workspace take more than a document may.
+_MAX_MANIFEST_BYTES = 200 * 1024 * 1024
+_DATED = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
+
+# Slack's notices about the channel itself, which say nothing that anyone would look for.
+NOTICES = frozenset(
+    f"{kind}_{event}"
+    for kind in ("channel", "group", "bot", "reminder")
+    for event in ("join", "leave", "archive", "unarchive", "add", "remove", "convert_to_private")
+) | {"tombstone", "message_deleted", "channel_posting_permissions", "pinned_item", "unpinned_item"}
+
+# A thread's root is looked for on the day of its ts and the days beside it: exports cut days in the workspace's zone.
+_ROOT_DAYS = (0, -1, 1)
+_MAX_ROOTS = 200
+_MAX_REMEMBERED_DAYS = 64
+_LEAD_CHARACTERS = 600
+
+
+class SlackSource(FolderSource):
+    """A Slack export folder: ``users.json``, ``channels.json``, ``<channel>/<date>.json``."""
+
+    version = "slack-1"
+    _export: _Export | None = None
+
+    def list(self) -> Listing:
+        """List the channel days.
+
+        A day's gate covers its own file, the names, and the earlier days of its channel, where its threads may begin.
+
+        Raises:
+            SourceUnavailableError: no readable folder, or none that looks like an export.
+        """
+        files, skipped = self.folder.files((".json",))
+        days = [file for file in files if file.path.count("/") == 1]
+        skipped += [Skip(file.path, "deeper than <channel>/<date>.json") for file in files if file.path.count("/") > 1]
+        self._require_export(days)
+        gates = _gates(days, _manifest_mark(self.folder))
+        entries = tuple(file.entry(gates[file.path]) for file in days)
+        return Listing(entries, (*skipped, *self._current().broken))
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read one channel day, with names and the roots of its threads resolved.
+
+        Raises:
+            DocumentError: its JSON is broken (line and column are named) or is no list of messages.
+        """
+        export = self._current()
+        path = PurePosixPath(entry.path)
+        messages = gather_threads(export.with_leads(path, export.messages(entry.path)))
+        return to_canonical({"channel": export.title(path.parent.name), "day": path.stem}, messages)
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Build the document.
+
+        Raises:
+            DocumentSkipped: nothing but notices (joins, leaves) that day.
+        """
+        return parse_apart("slack", self.id, entry, raw)
+
+    def _current(self) -> _Export:
+        """Return the export's names, read again only when one of their files changed."""
+        mark = _manifest_mark(self.folder)
+        if self._export is None or self._export.mark != mark:
+            self._export = _Export(self.folder, mark)
+        return self._export
+
+    def _require_export(self, days: Sequence[FolderFile]) -> None:
+        root = self.folder.root
+        if any((root / name).is_file() for name in _MANIFEST):
+            return
+        if not any(_DATED.fullmatch(PurePosixPath(day.path).name) for day in days):
+            raise SourceUnavailableError(
+                f"{str(root)!r} is not a Slack export; expected users.json, channels.json and a folder per channel "
+                "with <date>.json files. Unzip the export and name the folder that holds channels.json."
+            )
+
+
+def slack_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+    """Build the document of a channel's day, of an export or of the API.
+
+    Only the API's has ``permalink`` and ``thread_permalink``: templates in which ``{digits}`` stands for the digits of
+    a message's id, and ``{thread_id}`` for its thread's.
+
+    Raises:
+        DocumentSkipped: nothing but notices (joins, leaves) that day.
+    """
+    header, messages = from_canonical(raw, entry.path)
+    if not messages:
+        raise DocumentSkipped(f"{entry.path}: no messages; only joins, leaves and the like.")
+    channel = str(header.get("channel"))
+    links = {key: str(header[key]) for key in ("permalink", "thread_permalink") if header.get(key)}
+    first = "".join(filter(str.isdigit, messages[0].id))
+    return conversation(
+        source_id,
+        entry,
+        raw,
+        messages,
+        format="slack",
+        title=f"{channel} {header.get('day')}",
+        metadata={"source_type": "slack", "channel": channel, **links},
+        url=links["permalink"].replace("{digits}", first) if links else None,
+    )
+
+
+class _Export:
+    """An export's names, and the days that were read for the roots of threads."""
+
+    def __init__(self, folder: Folder, mark: str) -> None:
+        self.mark = mark
+        self.broken: tuple[Skip, ...] = ()
+        self._folder = folder
+        people = {key: name for key, user in self._objects(USERS) if (name := user_name(user))}
+        channels: dict[str, str] = {}
+        self._titles: dict[str, str] = {}
+        for file in CHANNEL_FILES:
+            for key, channel in self._objects(file):
+                name = clean_name(as_is(channel.get("name"), str) or "") or key
+                channels[key] = name
+                self._titles[name] = self._titles[key] = _title(name, channel, people, file)
+        self._names = Directory(people, channels)
+        self._days: dict[tuple[str, str], Mapping[str, str]] = {}
+
+    def title(self, folder: str) -> str:
+        """Return what a channel is called: ``#general``, or ``@alice, @bob`` for a direct conversation."""
+        return self._titles.get(folder, f"#{folder}")
+
+    def messages(self, path: str) -> list[RawMessage]:
+        """Return what was said in one day's file, by time."""
+        content = load_json(self._folder.read(path), path)
+        listed = content.get("messages") if isinstance(content, dict) else content
+        if not isinstance(listed, list):
+            raise DocumentError(f"{path}: expected a list of Slack messages, as in an export; found something else.")
+        said = [read_message(each, number, self._names) for number, each in enumerate(mappings(listed), start=1)]
+        # Exports repeat messages now and then (a reply that was also sent to the channel).
+        unique = {(each.id, each.speaker, each.body): each for each in said if each is not None}
+        return sorted(unique.values(), key=lambda each: each.timestamp.timestamp() if each.timestamp else math.inf)
+
+    def with_leads(self, path: PurePosixPath, said: Sequence[RawMessage]) -> Iterator[RawMessage]:
+        """Mark the roots of threads as members, and give replies whose root is in another file its line."""
+        here = {each.id for each in said}
+        threads = {each.thread_id for each in said}
+        away = sorted({each.thread_id for each in said if each.thread_id and each.thread_id not in here})
+        roots = {thread: self._root(path, thread) for thread in away[:_MAX_ROOTS]}
+        for each in said:
+            lead = roots.get(each.thread_id or "")
+            if lead:
+                yield replace(each, lead=(lead,))
+            else:
+                yield replace(each, thread_id=each.id) if each.id in threads else each
+
+    def _root(self, path: PurePosixPath, thread: str) -> str | None:
+        began = parse_time(thread)
+        if began is None or not 2000 < began.year < 9000:
+            return None
+        for days in _ROOT_DAYS:
+            name = f"{began.date() + timedelta(days=days)}.json"
+            line = self._day(str(path.with_name(name))).get(thread) if name <= path.name else None
+            if line:
+                return line
+        return None
+
+    def _day(self, path: str) -> Mapping[str, str]:
+        """Return the first words of each message of a day; nothing when it cannot be read, which is its own failure."""
+        key = (path, self._folder.mark(path))
+        if key not in self._days:
+            if len(self._days) >= _MAX_REMEMBERED_DAYS:
+                self._days.clear()
+            try:
+                said = self.messages(path) if key[1] else []
+            except DocumentError:
+                said = []
+            self._days[key] = {each.id: line_of(each.speaker, each.body)[:_LEAD_CHARACTERS] for each in said}
+        return self._days[key]
+
+    def _objects(self, file: str) -> list[tuple[str, dict[str, Any]]]:
+        if not self._folder.mark(file):
+            return []
+        try:
+            found = load_json(self._folder.read(file, _MAX_MANIFEST_BYTES), file)
+        except DocumentError as error:
+            self.broken += (Skip(file, f"{error} Until then ids stand in for names."),)
+            return []
+        return [(each["id"], each) for each in mappings(found) if isinstance(each.get("id"), str)]
+
+
+def _title(name: str, channel: Mapping[str, Any], people: Mapping[str, str], file: str) -> str:
+    members = [people[each] for each in as_is(channel.get("members"), list) or [] if people.get(str(each))]
+    if file in ("dms.json", "mpims.json") and members:
+        return ", ".join(f"@{member}" for member in members)
+    return f"#{name}"
+
+
+def _manifest_mark(folder: Folder) -> str:
+    return digest(*(folder.mark(name) or "none" for name in _MANIFEST))
+
+
+def _gates(days: Sequence[FolderFile], manifest: str) -> dict[str, str]:
+    """Chain the marks of each channel's days: a day's gate changes with every earlier day, never with a later one."""
+    gates = {}
+    earlier: dict[str, str] = {}
+    for file in days:
+        channel = file.path.split("/")[0]
+        before = earlier.get(channel, "")
+        gates[file.path] = digest(manifest, before, file.mark)
+        earlier[channel] = digest(before, file.mark)
+    return gates
+
+
+def read_message(event: Mapping[str, Any], number: int, names: Directory) -> RawMessage | None:
+    """Read one message, of an export or of the API; ``None`` for notices and for what says nothing."""
+    if event.get("subtype") == "message_changed" and isinstance(event.get("message"), dict):
+        event = event["message"]
+    body = "" if as_is(event.get("subtype"), str) in NOTICES else body_of(event, names)
+    if not body:
+        return None
+    ts = event.get("ts")
+    thread = event.get("thread_ts")
+    return RawMessage(
+        id=clean(str(ts)) if ts else str(number),
+        speaker=speaker_of(event, names),
+        body=body,
+        thread_id=clean(str(thread)) if thread else None,
+        timestamp=parse_time(ts),
+        reactions=count_reactions(event),
+    )
+
+
+def count_reactions(event: Mapping[str, Any]) -> int:
+    """Return how many reactions a message has, over all emoji."""
+    return sum(map(_count, mappings(event.get("reactions"))))
+
+
+def _count(reaction: Mapping[str, Any]) -> int:
+    count = reaction.get("count")
+    return max(count, 0) if isinstance(count, int) else len(as_is(reaction.get("users"), list) or [])

@@ -1,0 +1,245 @@
+"""Read the channels of a workspace from Slack's Web API: a document for each channel and day.
+
+A message lies in the document of the day on which its thread began. A full pass reads people, channels, their whole
+history, and the replies of threads that are new, recent, or whose count of replies changed. Slack cannot say what
+changed since, so that a pass of changes reads the newest page of each channel's history, or as many as reach back far
+enough, and compares it with what is stored.
+
+History is paged by time (``latest``), which Slack documents beside cursors: such a position never expires.
+
+Source: docs.slack.dev/reference/methods.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, Known, Page, Pass, Record, left_out
+from nornweave.connect.slack.api import SlackApi, SlackError
+from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
+from nornweave.connect.slack.export import read_message
+from nornweave.connect.slack.people import PREFIX, People, people_in
+from nornweave.connect.slack.records import event_in, folder_of
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.read.conversation import as_is, to_canonical
+from nornweave.read.isolated import parse_apart
+from nornweave.read.products.slack_text import Directory
+
+log = logging.getLogger(__name__)
+
+PUBLIC_API = "https://slack.com/api"
+# A pass of changes looks back so far before the last one: edits and deletions within it are seen at once.
+WINDOW_S = 3 * 86_400
+_NOT_JOINED = "not among the channels that the token's owner has joined; invite the app, or correct 'channels'"
+_WEB_ADDRESS = re.compile(r"https?://[\w.:-]{1,200}/?")
+
+
+class SlackFeed:
+    """The channels that the owner of a token has joined."""
+
+    domain = Domain.CONVERSATIONS
+    version = "slack-api-1"
+
+    def __init__(
+        self,
+        channels: Sequence[str] = (),
+        *,
+        api_url: str = PUBLIC_API,
+        token: str | None = None,
+        token_name: str = "SLACK_TOKEN",  # noqa: S107 - a name, not a token
+        limits: Limits | None = None,
+    ) -> None:
+        """Store the parameters; no request is made yet.
+
+        Args:
+            channels: names or ids; empty: every channel that was joined.
+            api_url: where the methods are.
+            token: of a bot or a user; sent to ``api_url`` only.
+            token_name: the environment variable that holds it.
+            limits: of each request.
+
+        Raises:
+            ConfigError: URL or token have the wrong form.
+        """
+        self._wanted = frozenset(each.removeprefix("#") for each in channels)
+        self._api_url = api_url.rstrip("/")
+        self._api = SlackApi(self._api_url, token=token, token_name=token_name, limits=limits)
+
+    @property
+    def scope(self) -> str:
+        """What is read; another choice of channels is settled by the next pass."""
+        return f"1,{self._api_url}"
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._api.close()
+
+    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+        """Read the workspace; see ``Feed.pages``."""
+        answer, workspace = self._api.ask("auth.test")
+        before = state.since or {"at": answer.moment, "turn": 0}
+        position = state.position or {"at": answer.moment, "stage": "people" if state.is_full else "channels"}
+        began_at = position["at"]
+        turn = before["turn"] + state.is_full
+        since = {"at": began_at, "turn": turn}
+        record = _workspace_record(workspace)
+        yield Page(gone=_of_another(record, known), records=(record,), position=position, since=since)
+        if position["stage"] == "people":
+            yield from self._people(position)
+            position = {"at": began_at, "stage": "channels"}
+        joined, unseen = self._joined()
+        reader = ChannelReader(
+            api=self._api,
+            known=known,
+            is_full=state.is_full,
+            turn=turn,
+            until=min(before["at"], began_at) - WINDOW_S,
+            began_at=began_at,
+            channels={each["id"]: channel_of(each, "").name for each in joined},
+            people=People(self._api, known, ask_again=state.is_full),
+        )
+        chosen = self._chosen(joined)
+        unread = (*self._missing(joined), *([left_out("private channels", str(unseen))] if unseen else ()))
+        gone, confirmed = _not_chosen(known, chosen, keep_private=unseen is not None)
+        if "channel" not in position:  # a pass that goes on keeps what it has left out
+            gone = (*gone, LEFT_OUT)
+        yield Page(gone=gone, confirmed=confirmed, records=unread, position=position)
+        yield from self._channels(reader, chosen, position)
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
+        """Return what was said in a channel in threads that began on one day, names resolved."""
+        said = []
+        channel = ""
+        for number, (key, body) in enumerate(records, start=1):
+            channel = key.split("/")[1]
+            names = Directory(body.get("people") or {}, body.get("channels") or {})
+            said.append(read_message(event_in(body), number, names))
+        name = (known.body(f"channel/{channel}/") or {}).get("name") or channel
+        header = {"channel": f"#{name}", "day": path.rpartition("/")[2], **_links(known, channel)}
+        return to_canonical(header, [each for each in said if each is not None])
+
+    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+        """Build the document."""
+        return parse_apart("slack", source_id, entry, raw)
+
+    def _people(self, position: Mapping[str, Any]) -> Iterator[Page]:
+        """Read the list of users; the names of people who are not in it any more stay."""
+        for found, cursor in self._api.pages("users.list", "members", cursor=position.get("cursor")):
+            stage = "people" if cursor else "channels"
+            at = {"at": position["at"], "stage": stage, "cursor": cursor}
+            yield Page(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
+
+    def _joined(self) -> tuple[list[dict[str, Any]], SlackError | None]:
+        """List the channels that were joined, by id; and why private ones are not among them, if so."""
+        unseen = None
+        try:
+            listed = self._listed_channels("public_channel,private_channel")
+        except SlackError as error:
+            if error.code != "missing_scope":
+                raise
+            unseen, listed = error, self._listed_channels("public_channel")
+        kept = [{key: each.get(key) for key in ("id", "name", "is_archived", "is_private")} for each in listed]
+        joined = {str(each["id"]): each for each in kept if re.fullmatch(r"[A-Za-z0-9]{1,40}", str(each["id"]))}
+        return [joined[identifier] for identifier in sorted(joined)], unseen
+
+    def _listed_channels(self, types: str) -> list[Mapping[str, Any]]:
+        return list(self._api.listed("users.conversations", "channels", types=types, exclude_archived="false"))
+
+    def _channels(
+        self, reader: ChannelReader, chosen: Sequence[Channel], position: Mapping[str, Any]
+    ) -> Iterator[Page]:
+        """Read the channels, by id; one that refuses is left out, and what is known of it stays."""
+        has_worked, refusal = bool(position.get("has_worked")), None
+        for channel in chosen:
+            if channel.id < position.get("channel", ""):
+                continue
+            at = {"at": position["at"], "stage": "channels", "channel": channel.id, "has_worked": has_worked}
+            latest = position.get("latest", "") if channel.id == position.get("channel") else ""
+            try:
+                for step in reader.read(channel, latest):
+                    yield Page(records=step.records, gone=step.gone, position={**at, "latest": step.latest})
+                has_worked = True
+            except SlackError as error:
+                if not error.is_of_a_channel:
+                    raise
+                refusal = error
+                yield _refused(reader.known, channel, error, at)
+        if refusal is not None and not has_worked:
+            yield Page(position=None)  # the next pass tries every channel again
+            raise SourceUnavailableError(f"no channel can be read: {refusal}")
+
+    def _chosen(self, joined: Sequence[Mapping[str, Any]]) -> list[Channel]:
+        """Return the channels to read, by id.
+
+        Raises:
+            SourceUnavailableError: there is none.
+        """
+        chosen: dict[str, Channel] = {}
+        for each in joined:
+            if not self._wanted or self._wanted & {each["id"], each["name"]}:
+                folder = folder_of(each)
+                folder = str(each["id"]) if folder in chosen else folder
+                chosen[folder] = channel_of(each, folder)
+        if chosen:
+            return list(chosen.values())
+        if self._wanted:
+            named = ", ".join(sorted(self._wanted))
+            raise SourceUnavailableError(f"channels: {named}: {_NOT_JOINED}")
+        raise SourceUnavailableError("the token's owner has joined no channel; invite the app to those to be read")
+
+    def _missing(self, joined: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
+        """Yield the channels that the configuration names though they were not joined."""
+        for name in sorted(self._wanted - {each[key] for each in joined for key in ("id", "name")}):
+            yield left_out(f"#{name}", _NOT_JOINED)
+
+
+def _refused(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> Page:
+    """Name a channel that refuses; what is known of it stays, and it is read whole as soon as it can be."""
+    log.warning("#%s is left out: %s", channel.name, error)
+    key = f"channel/{channel.id}/"
+    record = Record(key=key, document="", body={**(known.body(key) or {}), "is_complete": False})
+    return Page(
+        records=(record, left_out(f"#{channel.name}", str(error))),
+        confirmed=(f"message/{channel.id}/",),
+        position=dict(position),
+    )
+
+
+def _workspace_record(workspace: Mapping[str, Any]) -> Record:
+    body = {key: as_is(workspace.get(key), str) for key in ("team_id", "url")}
+    if not body["team_id"]:
+        raise SourceUnavailableError("auth.test: no team_id in the answer; check api_url")
+    return Record(key="workspace/", document="", body=body)
+
+
+def _of_another(workspace: Record, known: Known) -> tuple[str, ...]:
+    """Return what is known of the workspace that the token belonged to before, if it is of another one now."""
+    before = known.body(workspace.key)
+    is_same = before is None or before.get("team_id") == workspace.body["team_id"]
+    return () if is_same else ("message/", "channel/", PREFIX)
+
+
+def _not_chosen(
+    known: Known, chosen: Iterable[Channel], *, keep_private: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the prefixes of all that is known of channels that are not read any more, and of those that stay."""
+    ids = {channel.id for channel in chosen}
+    prefixes: dict[bool, list[str]] = {False: [], True: []}
+    for key, body in known.under("channel/"):
+        if (identifier := key.split("/")[1]) not in ids:
+            prefixes[keep_private and body.get("is_private") is True] += [key, f"message/{identifier}/"]
+    return tuple(prefixes[False]), tuple(prefixes[True])
+
+
+def _links(known: Known, channel: str) -> dict[str, str]:
+    """Return the templates of the addresses at which messages can be opened."""
+    url = (known.body("workspace/") or {}).get("url") or ""
+    if not _WEB_ADDRESS.fullmatch(url):
+        return {}
+    permalink = f"{url.rstrip('/')}/archives/{channel}/p{{digits}}"
+    return {"permalink": permalink, "thread_permalink": f"{permalink}?thread_ts={{thread_id}}&cid={channel}"}

@@ -1,0 +1,137 @@
+"""What is stored of Slack's messages: the parts that a document needs, and the names of whom they mention.
+
+The key of a message is ``message/CHANNEL/DAY/ROOT/TS``: the day (UTC) and the ``ts`` of its thread's root, then its
+own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from nornweave.connect.mirror.feed import Body, Record
+from nornweave.connect.slack.export import NOTICES, count_reactions
+from nornweave.read.conversation import as_is, clean_name, mappings
+from nornweave.read.products.slack_text import user_name
+
+_TS = re.compile(r"[1-9]\d{9}\.\d{6}")
+_FIELDS = ("subtype", "ts", "thread_ts", "user", "bot_id", "username", "text", "reply_count", "latest_reply")
+_ATTACHMENT_FIELDS = (
+    *("pretext", "title", "text", "fields", "blocks", "fallback"),
+    *("from_url", "original_url", "is_msg_unfurl"),
+)
+# <@U1>, <#C1>, and the same in blocks.
+_MENTION = re.compile(r'<[@#]([A-Z][A-Z0-9]{1,30})|"(?:user_id|channel_id)": "([A-Z][A-Z0-9]{1,30})"')
+
+
+def message_of(event: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the message that an event is about; ``None`` when it is none, or has no usable ``ts``."""
+    if event.get("subtype") == "message_changed":
+        event = as_is(event.get("message"), dict) or {}
+    if event.get("subtype") == "message_deleted" or not _is_ts(event.get("ts")):
+        return None
+    return event
+
+
+def root_of(event: Mapping[str, Any]) -> str:
+    """Return the ``ts`` of the message that a message answers; its own where it answers none."""
+    root = event.get("thread_ts")
+    return str(root) if _is_ts(root) else str(event["ts"])
+
+
+def day_of(ts: str) -> str:
+    """Return the day of a moment, in UTC."""
+    return datetime.fromtimestamp(int(ts[:10]), UTC).date().isoformat()
+
+
+def thread_prefix(channel: str, root: str) -> str:
+    """Return what the keys of a thread's messages start with."""
+    return f"message/{channel}/{day_of(root)}/{root}/"
+
+
+def says_something(event: Mapping[str, Any]) -> bool:
+    """Tell whether a message is worth keeping: not a notice without replies."""
+    return as_is(event.get("subtype"), str) not in NOTICES or replies(event) > 0
+
+
+def replies(event: Mapping[str, Any]) -> int:
+    """Return how many replies a message has."""
+    return as_is(event.get("reply_count"), int) or 0
+
+
+def marks(event: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what changes when a thread gets or loses a reply."""
+    return replies(event), event.get("latest_reply")
+
+
+def turn_of(root: str) -> int:
+    """Return a number that spreads threads evenly, the same at every call."""
+    return zlib.crc32(root.encode())
+
+
+def to_record(
+    event: Mapping[str, Any], channel: str, folder: str, people: Mapping[str, str], channels: Mapping[str, str]
+) -> Record:
+    """Return the record of a message.
+
+    Args:
+        channel: id of the channel.
+        folder: first part of the document's path.
+        people: name by id, of people and bots.
+        channels: name by id.
+    """
+    root = root_of(event)
+    kept = _kept(event)
+    mentioned = ids_in(kept)
+    body = {
+        "event": kept,
+        "people": {each: people[each] for each in sorted(mentioned) if people.get(each)},
+        "channels": {each: channels[each] for each in sorted(mentioned) if each in channels},
+    }
+    key = f"{thread_prefix(channel, root)}{event['ts']}"
+    return Record(key=key, document=f"{folder}/{day_of(root)}", body=body)
+
+
+def event_in(body: Body) -> dict[str, Any]:
+    """Return what was stored of a message."""
+    return as_is(body.get("event"), dict) or {}
+
+
+def ids_in(event: Mapping[str, Any]) -> set[str]:
+    """Return the ids of the people, bots and channels that a message names."""
+    found = {first or second for first, second in _MENTION.findall(json.dumps(event, ensure_ascii=False))}
+    return found | {each for key in ("user", "bot_id") if (each := as_is(event.get(key), str))}
+
+
+def folder_of(channel: Mapping[str, Any]) -> str:
+    """Return the folder of a channel's documents: its name where that is one path component, else its id."""
+    name = clean_name(as_is(channel.get("name"), str) or "")
+    return name if re.fullmatch(r"\w[\w.-]{0,99}", name) else str(channel["id"])
+
+
+def _kept(event: Mapping[str, Any]) -> dict[str, Any]:
+    kept = {key: event[key] for key in _FIELDS if event.get(key) is not None}
+    if not event.get("text") and event.get("blocks"):
+        kept["blocks"] = event["blocks"]
+    attachments = [
+        {key: each[key] for key in _ATTACHMENT_FIELDS if each.get(key)} for each in mappings(event.get("attachments"))
+    ]
+    files = [{key: each[key] for key in ("title", "name") if each.get(key)} for each in mappings(event.get("files"))]
+    count = count_reactions(event)
+    bot, user = as_is(event.get("bot_profile"), dict), as_is(event.get("user_profile"), dict)
+    more = {
+        "attachments": attachments,
+        "files": files,
+        "reactions": [{"count": count}] if count else None,
+        "bot_profile": {"name": user_name(bot)} if bot else None,
+        "user_profile": {"display_name": user_name(user)} if user else None,
+    }
+    return {**kept, **{key: value for key, value in more.items() if value}}
+
+
+def _is_ts(value: object) -> bool:
+    return isinstance(value, str) and _TS.fullmatch(value) is not None

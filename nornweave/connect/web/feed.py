@@ -1,0 +1,102 @@
+"""Read the pages of a website that lie below a prefix.
+
+A pass finds addresses first: in the site's sitemaps, or, where they name no page below the prefix, by following links
+from the start page, the nearest ones first. Addresses wait in a queue inside the mirror, so that a pass that was
+interrupted goes on with the next one, and memory does not grow with the site.
+
+A full pass asks for every page, if it changed. A pass for changes asks for those whose ``lastmod`` in the sitemap
+changed, for new ones, and for those that failed. Where there is no sitemap, it asks for the start page and for what
+that newly links to.
+
+Source: sitemaps.org/protocol.html, RFC 9309 (robots.txt), RFC 6596 (canonical links), RFC 9110 (conditional requests).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from nornweave.connect.mirror.addresses import scope_of
+from nornweave.connect.mirror.api_client import ApiClient, Limits
+from nornweave.connect.mirror.feed import Body, Known, Page, Pass
+from nornweave.connect.web.crawl import Crawl, Reach
+from nornweave.connect.web.page import PageReader, changed_at
+from nornweave.connect.web.robots import Robots
+from nornweave.core.errors import DocumentSkipped
+from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.read.isolated import parse_apart
+from nornweave.read.web_document import VERSION, write_page
+
+
+class WebFeed:
+    """The pages of one website."""
+
+    version = VERSION
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        domain: Domain,
+        prefix: str | None = None,
+        hosts: Sequence[str] = (),
+        max_pages: int = 5_000,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        limits: Limits | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """Store the parameters; no request is made yet.
+
+        Args:
+            url: the page to begin with.
+            domain: documentation or research.
+            prefix: addresses of pages begin so; the folder of ``url`` unless given.
+            hosts: further hosts whose pages below the same path belong to it.
+            max_pages: at most so many documents.
+            include: globs of the paths of documents; links are followed on other pages too.
+            exclude: globs of paths that are not asked for.
+            limits: of each request.
+            sleep: waits for so many seconds where robots.txt asks for it.
+
+        Raises:
+            ConfigError: an address, a host or a glob has the wrong form.
+        """
+        self.domain = domain
+        self._reach = Reach(scope_of(url, prefix, tuple(hosts)), max_pages, tuple(include), tuple(exclude))
+        self._client = ApiClient(
+            self._reach.scope.prefix,
+            hosts=self._reach.scope.authorities,
+            token_name="nothing else",  # noqa: S106 - what raises a rate limit; there is no token
+            limits=limits,
+        )
+        self._sleep = sleep
+
+    @property
+    def scope(self) -> str:
+        """What is read."""
+        reach, scope = self._reach, self._reach.scope
+        of_site = ["1", scope.start, scope.prefix, *sorted(scope.hosts)]
+        return json.dumps([of_site, reach.max_pages, reach.include, reach.exclude])
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+        """Read the site; see ``Feed.pages``."""
+        robots = Robots(self._client)
+        reader = PageReader(self._client, robots, self._reach.scope, self._sleep)
+        return Crawl(self._reach, self._client, robots, reader, state, known).pages()
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
+        """Return a page with what is known of it."""
+        body = next((body for _, body in records), None)
+        if body is None:
+            raise DocumentSkipped("no page")
+        return write_page(body, changed_at(body))
+
+    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+        """Build the document."""
+        return parse_apart("web", source_id, entry, raw, domain=self.domain)

@@ -1,0 +1,275 @@
+"""Ask for one page of a website and say what came of it."""
+
+from __future__ import annotations
+
+import base64
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from pathlib import PurePosixPath
+from typing import Any, Literal, TypeAlias, cast
+from urllib.parse import urlsplit
+
+import httpx
+
+from nornweave.connect.mirror.addresses import Scope, identity, normalized
+from nornweave.connect.mirror.api_client import Answer, AnswerError, ApiClient, OtherHostError
+from nornweave.connect.mirror.feed import Body
+from nornweave.connect.web.robots import AGENT, Robots
+from nornweave.connect.web.sitemaps import moment
+from nornweave.core.errors import DocumentError, TransientDocumentError
+from nornweave.core.sandbox import run_apart
+from nornweave.read.time_limits import seconds_for
+from nornweave.read.web_page import VERSION, robots_rules
+
+MAX_BYTES = {"pdf": 20 * 1024 * 1024}
+"""Of a page, by format; of any other format ``_MAX_TEXT_BYTES``."""
+_MAX_TEXT_BYTES = 10 * 1024 * 1024
+FORMAT_OF_TYPE: Mapping[str, str] = {
+    "text/html": "html",
+    "application/xhtml+xml": "html",
+    "text/markdown": "markdown",
+    "text/x-markdown": "markdown",
+    "text/x-rst": "rst",
+    "text/prs.fallenstein.rst": "rst",
+    "text/plain": "text",
+    "application/pdf": "pdf",
+}
+# Servers send these as plain text, or as bytes of no type.
+_FORMAT_OF_SUFFIX = {".md": "markdown", ".markdown": "markdown", ".rst": "rst", ".pdf": "pdf"}
+ACCEPT = "text/html,application/xhtml+xml,text/markdown;q=0.9,text/plain;q=0.8,application/pdf;q=0.7,*/*;q=0.1"
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_GONE = frozenset({404, 410})
+_HOPS = 5
+# Addresses that no text can be read from; they are not asked for.
+_BINARY = re.compile(
+    r"\.(?:png|jpe?g|gif|svgz?|webp|avif|ico|bmp|tiff?|css|m?js|map|json|xml|rss|atom|woff2?|ttf|otf|eot|zip|t?gz|tar|"
+    r"t?bz2|t?xz|zst|7z|rar|jar|war|whl|deb|rpm|dmg|exe|msi|iso|apk|mp[34]|m4[av]|webm|og[gv]|wav|mov|avi|epub|mobi|"
+    r"docx?|xlsx?|pptx?|od[tsp]|csv|tsv|parquet|ipynb|inv|ics|wasm|so|dll|bin|pyc?|cc?|cpp|h|java|go|rs|sh|ya?ml|toml)$",
+    re.I,
+)
+_AGENTS_RULE = re.compile(r"\s*([\w-]+)\s*:\s*(.*)", re.S)
+_DIRECTIVES = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
+
+Kind: TypeAlias = Literal["stored", "same", "moved", "left", "gone", "failed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What came of asking for a page.
+
+    Attributes:
+        kind: it is a document; it is as it was; it is at ``target``; it is left out; it is not there any more; it could
+            not be read now.
+        body: of a document, as it is stored.
+        links: where it leads inside the source; ``None`` where nothing is known.
+        canonical: another page of the source that it calls its own address.
+        reason: why it is left out or failed; empty where nobody has to be told.
+    """
+
+    kind: Kind
+    body: Body | None = None
+    links: tuple[str, ...] | None = None
+    target: str | None = None
+    canonical: str | None = None
+    reason: str = ""
+
+
+def is_page(address: str) -> bool:
+    """Say whether an address may have text, by its suffix."""
+    return not _BINARY.search(urlsplit(address).path)
+
+
+class PageReader:
+    """Asks for pages, one at a time, as robots.txt allows."""
+
+    def __init__(self, client: ApiClient, robots: Robots, scope: Scope, sleep: Callable[[float], None] = time.sleep):
+        """Store the parameters; nothing is asked yet."""
+        self._client = client
+        self._robots = robots
+        self._scope = scope
+        self._sleep = sleep
+
+    def read(self, address: str, before: Body | None, *, needs_links: bool) -> Outcome:
+        """Ask for a page.
+
+        Args:
+            address: normalized.
+            before: what is stored of it; it is asked whether that is still so.
+            needs_links: its links are wanted too.
+
+        Raises:
+            SourceUnavailableError: nothing may be asked for now.
+        """
+        if not self._robots.allows(address):
+            return Outcome(kind="left", reason=f"robots.txt does not allow {AGENT!r} to read it")
+        self._sleep(self._robots.delay_s(address))
+        try:
+            answer = self._ask(address, _conditions(before, needs_links=needs_links))
+        except OtherHostError:
+            return Outcome(kind="left", reason="it leads to a host that is not in hosts")
+        except AnswerError as error:
+            if error.status == 429:
+                raise
+            return Outcome(kind="failed", reason=str(error))
+        if answer.status == 304:
+            return Outcome(kind="same", links=_strings(before or {}, "links"))
+        if answer.status in _GONE:
+            return Outcome(kind="gone")
+        if answer.status in _REDIRECTS:
+            return self._moved(answer.headers.get("location", ""), answer.url)
+        return self._content(answer, before)
+
+    def _ask(self, address: str, conditions: Mapping[str, str]) -> Answer:
+        """Ask for a page, and again where a redirect only changes how its address is spelt."""
+        for _ in range(_HOPS):
+            answer = self._client.get(
+                address,
+                headers={"Accept": ACCEPT, **conditions},
+                allowed=_REDIRECTS | _GONE | {304},
+                follow=False,
+                wanted=_is_wanted,
+            )
+            target = normalized(answer.headers.get("location", ""), address) if answer.status in _REDIRECTS else None
+            if target is None or target == address or identity(target) != identity(address):
+                return answer
+            address = target
+        return answer
+
+    def _moved(self, location: str, address: str) -> Outcome:
+        target = self._scope.address(location, address)
+        if target is None:
+            return Outcome(kind="left", reason=f"redirected to {location[:200]!r}, which is outside prefix and hosts")
+        if identity(target) == identity(_spelled(address)):
+            return Outcome(kind="left", reason="redirected to itself")
+        return Outcome(kind="moved", target=target)
+
+    def _content(self, answer: Answer, before: Body | None) -> Outcome:
+        address = _spelled(answer.url)
+        kind = format_of(answer)
+        rules = _header_rules(answer.headers)
+        if kind is None:
+            return Outcome(kind="left", reason=f"content of type {_type(answer.headers)!r}; no reader for it")
+        if len(answer.content) > MAX_BYTES.get(kind, _MAX_TEXT_BYTES) or not _is_wanted(answer):
+            return Outcome(kind="left", reason=f"more than {MAX_BYTES.get(kind, _MAX_TEXT_BYTES):,} bytes; exclude it")
+        stored = {
+            "url": address,
+            "format": kind,
+            "etag": answer.headers.get("etag"),
+            "modified": answer.headers.get("last-modified"),
+            "reader": VERSION,
+        }
+        if kind != "html":
+            content = base64.b64encode(answer.content).decode()
+            if "noindex" in rules:
+                return Outcome(kind="left", reason="it asks not to be indexed")
+            return Outcome(kind="stored", body=_dated({**stored, "raw": content, "links": []}, before), links=())
+        return self._html(answer, stored, rules, before)
+
+    def _html(self, answer: Answer, stored: dict[str, Any], rules: frozenset[str], before: Body | None) -> Outcome:
+        try:
+            values = {"charset": _charset(answer.headers)}
+            page = cast(
+                dict[str, Any],
+                run_apart("web_page", values, answer.content, cpu_s=seconds_for(len(answer.content))),
+            )
+        except TransientDocumentError as error:
+            return Outcome(kind="failed", reason=str(error))
+        except DocumentError as error:
+            return Outcome(kind="left", reason=str(error))
+        address = str(stored["url"])
+        base = normalized(page["base"], address) if page["base"] else address
+        if page["refresh"]:
+            moved = self._moved(page["refresh"], base or address)
+            if moved.kind == "moved":
+                return moved
+        found = (self._scope.link(link, base or address) for link in page["links"])
+        links = () if "nofollow" in rules else tuple(dict.fromkeys(each for each in found if each and is_page(each)))
+        if page["no_index"] or "noindex" in rules:
+            return Outcome(kind="left", links=links, reason="it asks not to be indexed")
+        if not page["has_text"]:
+            reason = "no text in its HTML; a site that is put together in the browser cannot be read"
+            return Outcome(kind="left", links=links, reason=reason)
+        canonical = self._scope.address(page["canonical"], base) if page["canonical"] else None
+        if canonical and identity(canonical) == identity(address):
+            stored["url"], canonical = canonical, None
+        facts = {key: page[key] for key in ("title", "updated_at", "metadata", "content")}
+        body = _dated({**stored, **facts, "links": links}, before)
+        return Outcome(kind="stored", body=body, links=links, canonical=canonical)
+
+
+def format_of(answer: Answer) -> str | None:
+    """Return the format of an answer by its type, and by its suffix where the type says little."""
+    suffix = PurePosixPath(urlsplit(answer.url).path.lower()).suffix
+    kind = _type(answer.headers)
+    if kind in ("text/plain", "application/octet-stream", "binary/octet-stream", ""):
+        return _FORMAT_OF_SUFFIX.get(suffix) or FORMAT_OF_TYPE.get(kind) or ("html" if not kind else None)
+    return FORMAT_OF_TYPE.get(kind)
+
+
+def _is_wanted(answer: Answer) -> bool:
+    kind = format_of(answer)
+    length = answer.headers.get("content-length", "0")
+    limit = MAX_BYTES.get(kind or "", _MAX_TEXT_BYTES)
+    return 200 <= answer.status < 300 and kind is not None and (not length.isdigit() or int(length[:18]) <= limit)
+
+
+def _conditions(before: Body | None, *, needs_links: bool) -> dict[str, str]:
+    """Return the headers that ask whether a stored page is still so; none if it has to be read anew."""
+    if before is None or before.get("reader") != VERSION or (needs_links and before.get("links") is None):
+        return {}
+    known = {"If-None-Match": before.get("etag"), "If-Modified-Since": before.get("modified")}
+    return {name: str(value) for name, value in known.items() if value}
+
+
+def _dated(body: dict[str, Any], before: Body | None) -> dict[str, Any]:
+    """Add when the page changed: the time of a file is not taken when it says what it said before."""
+    shown = ("content", "raw", "title")
+    if before is not None and all(before.get(key) == body.get(key) for key in shown):
+        return {**body, "file_at": before.get("file_at")}
+    return {**body, "file_at": _iso(body.get("modified"))}
+
+
+def _iso(modified: Any) -> str | None:
+    try:
+        return parsedate_to_datetime(str(modified)).isoformat() if modified else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def changed_at(body: Body) -> str | None:
+    """Return when a stored page changed last: by the sitemap, by itself, by its file; ISO 8601."""
+    listed = moment(str(body.get("lastmod") or ""))
+    return listed.isoformat() if listed else body.get("updated_at") or body.get("file_at")
+
+
+def _type(headers: httpx.Headers) -> str:
+    return str(headers.get("content-type", "")).partition(";")[0].strip().lower()[:100]
+
+
+def _charset(headers: httpx.Headers) -> str | None:
+    match = re.search(r"charset\s*=\s*[\"']?([\w.:-]{1,40})", headers.get("content-type", ""), re.I)
+    return match[1] if match else None
+
+
+def _header_rules(headers: httpx.Headers) -> frozenset[str]:
+    """Read ``X-Robots-Tag``; one that names an agent is for that agent only."""
+    rules: set[str] = set()
+    for value in headers.get_list("x-robots-tag"):
+        named = _AGENTS_RULE.fullmatch(value)
+        if named is None or named[1].lower() in _DIRECTIVES:
+            rules |= robots_rules(value)
+        elif named[1].lower() in (AGENT, "*"):
+            rules |= robots_rules(named[2])
+    return frozenset(rules)
+
+
+def _spelled(address: str) -> str:
+    return normalized(address) or address
+
+
+def _strings(body: Body, key: str) -> tuple[str, ...] | None:
+    values = body.get(key)
+    return None if values is None else tuple(map(str, values))

@@ -1,0 +1,1 @@
+"""Nouns, errors, text analysis, safe files, the sandbox, tracing, viewers and rules."""

@@ -1,0 +1,97 @@
+"""Which groups may see a document: every statement about it has to be met.
+
+A statement is a list of groups, of which a viewer needs one. Statements come from the source, from the document itself
+(front matter) and from what is known of it besides (side file, inbox). Whoever meets all of them sees the document: the
+people that one statement allows and the other does not are left out, so that no statement can loosen another.
+"""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from nornweave.core.types import JsonValue
+
+KEY = "access"
+"""The key of metadata that holds a statement."""
+MAX_GROUPS = 1_000
+
+Statement: TypeAlias = frozenset[str]
+"""Groups of which a viewer needs one; an empty one is met by nobody."""
+Rule: TypeAlias = tuple[Statement, ...]
+"""Statements that must all be met; an empty one is met by everybody."""
+
+EVERYBODY: Rule = ()
+NOBODY: Statement = frozenset()
+
+
+def read_statement(value: JsonValue) -> Statement | None:
+    """Read a statement out of metadata: one group as text, or a list of groups.
+
+    Returns:
+        ``None`` if nothing is stated. What is no list of groups (a number, an empty list, a blank name) is met by
+        nobody: somebody meant to restrict the document, and how is not known.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = (value,)
+    if not isinstance(value, Sequence) or not 1 <= len(value) <= MAX_GROUPS:
+        return NOBODY
+    names = [group_name(each) if isinstance(each, str) else "" for each in value]
+    return frozenset(names) if all(names) else NOBODY
+
+
+def group_name(text: str) -> str:
+    """Return a group's name as it is compared: composed (NFC), without blanks around it, in its own case."""
+    return unicodedata.normalize("NFC", text).strip()
+
+
+def read_rule(*values: JsonValue) -> Rule:
+    """Return the rule of several statements; equal ones count once."""
+    statements = [statement for value in values if (statement := read_statement(value)) is not None]
+    return tuple(dict.fromkeys(statements))
+
+
+def is_met(rule: Iterable[Statement], groups: frozenset[str]) -> bool:
+    """Tell whether somebody in these groups meets a rule."""
+    return all(not statement.isdisjoint(groups) for statement in rule)
+
+
+def encode_rule(rule: Rule) -> str | None:
+    """Write a rule as JSON; ``None`` for one that everybody meets. Equal rules, equal text."""
+    return json.dumps(sorted(sorted(statement) for statement in rule), ensure_ascii=False) if rule else None
+
+
+def decode_rule(stored: str | None) -> Rule:
+    """Read a rule that ``encode_rule`` wrote.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if stored is None:
+        return EVERYBODY
+    loaded = json.loads(stored)
+    if not isinstance(loaded, list) or not all(isinstance(groups, list) for groups in loaded):
+        raise ValueError(f"no rule of access: {stored[:80]!r}")
+    return tuple(frozenset(map(str, groups)) for groups in loaded)
+
+
+def encode_source_rules(groups: Mapping[str, Sequence[str]]) -> str:
+    """Write the statements of sources as JSON, by source id; equal ones, equal text."""
+    names = {source: sorted(map(group_name, named)) for source, named in groups.items() if named}
+    return json.dumps(names, ensure_ascii=False, sort_keys=True)
+
+
+def decode_source_rules(stored: str) -> dict[str, Statement]:
+    """Read what ``encode_source_rules`` wrote.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    loaded = json.loads(stored)
+    if not isinstance(loaded, dict) or not all(isinstance(groups, list) for groups in loaded.values()):
+        raise ValueError(f"no rules of sources: {stored[:80]!r}")
+    return {source: frozenset(map(str, groups)) for source, groups in loaded.items()}

@@ -1,0 +1,89 @@
+"""Recognise a full disk in any error and describe it in one sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from nornweave.core.errors import DiskFullError
+
+_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
+_SAID = re.compile(r"no space left on device|disk quota exceeded|database or disk is full", re.IGNORECASE)
+# What is also said where the disk has room: SQLite of a shared-memory file, DuckDB of what it spills.
+_HINTED = re.compile(r"disk i/o error|max_temp_directory_size", re.IGNORECASE)
+_PATH = re.compile(r"/[^\s'\":,;]+")
+_NOTHING_LEFT = 1 << 20
+_MIB = 1 << 20
+
+
+@contextmanager
+def disk_full_said(folder: Path) -> Iterator[None]:
+    """Translate errors of a full disk into ``DiskFullError``; any other error passes unchanged.
+
+    Args:
+        folder: what is written to, where the error does not say.
+
+    Raises:
+        DiskFullError: a disk is full.
+    """
+    try:
+        yield
+    except DiskFullError:
+        raise
+    except Exception as error:
+        if reason := full_disk(error, folder):
+            raise DiskFullError(reason) from error
+        raise
+
+
+def full_disk(error: BaseException, *folders: Path) -> str | None:
+    """Return a message if a full disk caused an error, else ``None``.
+
+    Args:
+        error: with the errors that caused it.
+        folders: what may have been written to; files that the errors name are considered before them.
+    """
+    chain = tuple(_chain(error))
+    text = "\n".join(str(one) for one in chain)
+    place = _full_folder([*_places(chain, text), *folders, Path(tempfile.gettempdir())])
+    usage = shutil.disk_usage(place)
+    is_said = _SAID.search(text) or any(isinstance(one, OSError) and one.errno in _ERRORS for one in chain)
+    if not is_said and not (_HINTED.search(text) and usage.free < _NOTHING_LEFT):
+        return None
+    return (
+        f"the disk that holds {str(place)!r} is full: {usage.free // _MIB:,} MiB of {usage.total // _MIB:,} MiB are "
+        "free. Free some space there, or set data_dir to a folder on a larger disk, and try again; what was published "
+        "before still answers"
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in seen:
+        seen.add(id(following))
+        yield following
+        following = following.__cause__ or following.__context__
+
+
+def _places(chain: tuple[BaseException, ...], text: str) -> Iterator[Path]:
+    for one in chain:
+        if isinstance(one, OSError) and isinstance(one.filename, str):
+            yield Path(one.filename).absolute()
+    for match in _PATH.finditer(text):
+        path = Path(match[0])
+        if os.path.isdir(path.parent) and path.parent != Path("/"):  # noqa: PTH112 - web addresses look like paths too
+            yield path
+
+
+def _full_folder(places: list[Path]) -> Path:
+    """Return the first folder, of those that hold the places, whose disk has nothing left; else the first."""
+    # Not Path.is_dir(): that raises where a folder on the way may not be searched.
+    there = [next(folder for folder in (place, *place.parents) if os.path.isdir(folder)) for place in places]  # noqa: PTH112
+    return next((folder for folder in there if shutil.disk_usage(folder).free < _NOTHING_LEFT), there[0])

@@ -1,0 +1,148 @@
+"""One writer per domain: the ``Lock`` port, and ``flock`` on a file that says who holds it.
+
+The operating system releases a file's lock when its process ends, however it ends. The lock of several machines is
+``nornweave.index.leases.domain_lease``.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import logging
+import os
+import socket
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from nornweave.core.errors import DomainBusyError
+
+logger = logging.getLogger(__name__)
+
+POLL_S = 0.1
+
+
+class Lock(Protocol):
+    """Excludes other writers of a domain while it is entered."""
+
+    shares_files: bool
+    """Whether ``commit`` takes the domain's files to other machines: none of them may be open then."""
+
+    def __enter__(self) -> Self:
+        """Take the lock.
+
+        Raises:
+            DomainBusyError: another process still holds it after the time to wait.
+        """
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Release the lock."""
+
+    def confirm(self) -> None:
+        """Return if the lock is still held.
+
+        Raises:
+            LeaseLostError: it is not; nothing may be written any more.
+        """
+
+    def commit(self) -> None:
+        """Make the domain's files, as they are now, the ones that the next holder starts from.
+
+        Raises:
+            LeaseLostError: the lock is not held any more; what others see stays.
+        """
+
+
+class WriterLock:
+    """An exclusive lock on ``file``; a context manager.
+
+    Raises:
+        DomainBusyError: on entering, when another process still holds it after ``wait_s`` seconds.
+    """
+
+    shares_files = False
+
+    def __init__(self, file: Path, *, purpose: str, wait_s: float = 0) -> None:
+        self._file = file
+        self._purpose = purpose
+        self._wait_s = wait_s
+        self._descriptor: int | None = None
+
+    def __enter__(self) -> Self:
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            self._acquire(descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        self._descriptor = descriptor
+        _write_holder(descriptor, self._purpose)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._descriptor is not None:
+            os.ftruncate(self._descriptor, 0)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def confirm(self) -> None:
+        """Return: the operating system takes this lock from nobody."""
+
+    def commit(self) -> None:
+        """Return: whoever comes next reads the same disk."""
+
+    def _acquire(self, descriptor: int) -> None:
+        deadline = time.monotonic() + self._wait_s
+        told = False
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    raise DomainBusyError(_describe_holder(descriptor, self._file)) from error
+                if not told:
+                    told = True
+                    logger.warning("waiting up to %g s: %s", self._wait_s, _describe_holder(descriptor, self._file))
+                time.sleep(POLL_S)
+            else:
+                return
+
+
+def _write_holder(descriptor: int, purpose: str) -> None:
+    os.ftruncate(descriptor, 0)
+    os.pwrite(descriptor, holder_text(purpose).encode(), 0)
+
+
+def _describe_holder(descriptor: int, file: Path) -> str:
+    return describe_holder(f"domain {file.parent.name!r}", os.pread(descriptor, 4096, 0))
+
+
+def holder_text(purpose: str) -> str:
+    """Say in JSON who this process is, for others that wait for its lock."""
+    holder = {
+        "pid": os.getpid(),
+        "host": socket.gethostname(),
+        "purpose": purpose,
+        "program": Path(sys.argv[0]).name,
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    return json.dumps(holder)
+
+
+def describe_holder(what: str, text: str | bytes) -> str:
+    """Say who holds the lock of something, by the text that the holder left."""
+    try:
+        holder = json.loads(text)
+        process = f"pid {holder['pid']} on {holder['host']}, since {holder['since']}"
+        who = f"{holder['purpose']} by {holder['program']} ({process})"
+    except (ValueError, KeyError, TypeError):
+        who = "a process that has not said who it is yet"
+    return f"{what} is being written: {who}; wait for it or stop it, then try again"

@@ -1,0 +1,104 @@
+"""Check that paths stay inside a source, and filter them by include and exclude globs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+
+from pathspec import GitIgnoreSpec
+from pathspec.patterns.gitignore import GitIgnorePatternError
+
+from nornweave.core.errors import ConfigError
+
+MAX_PATH_CHARACTERS = 1_024
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_DRIVE = re.compile(r"[A-Za-z]:")
+
+
+def unsafe_path(path: str) -> str | None:
+    """Return why a path cannot name a document inside a source, or ``None``.
+
+    Good paths are relative, with ``/`` between non-empty components other than ``.`` and ``..``, and valid text.
+    """
+    if not path or len(path) > MAX_PATH_CHARACTERS:
+        return f"the path has {len(path)} characters; expected 1 to {MAX_PATH_CHARACTERS}"
+    if not is_text(path):
+        return f"the path {path!r} is not valid Unicode text"
+    if _CONTROL.search(path):
+        return f"the path {path!r} holds a control character"
+    if path.startswith("/") or _DRIVE.match(path):
+        return f"the path {path!r} is absolute; expected one relative to the source"
+    if "\\" in path or not {"", ".", ".."}.isdisjoint(path.split("/")):
+        return f"the path {path!r} holds an empty component, '.', '..' or a backslash; expected names with '/' between"
+    return None
+
+
+def is_text(name: str) -> bool:
+    """Say whether a name from the file system is valid Unicode; undecodable bytes arrive as lone surrogates."""
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(name: str) -> str:
+    """Return a name with undecodable bytes spelt out."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def is_inside(path: str, root: str) -> bool:
+    """Say whether a resolved path is ``root`` or below it."""
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+class PathFilter:
+    """The include and exclude globs of a source.
+
+    Globs are ``.gitignore`` patterns: ``**`` is any number of whole components, ``*`` stays inside one, a pattern
+    without a slash matches at any depth, and one that names a directory means everything below it. So ``src/**`` never
+    matches ``src_utils/a.py`` and ``**/*.py`` matches ``setup.py`` too. A later ``!pattern`` takes back an earlier one.
+    """
+
+    def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
+        """Compile the globs.
+
+        Args:
+            include: a path must match one of them; none means that every path does.
+            exclude: a path must match none of them.
+
+        Raises:
+            ConfigError: a glob is empty, a comment or broken.
+        """
+        self.include = tuple(include)
+        self.exclude = tuple(exclude)
+        self._included = _compile("include", self.include)
+        self._excluded = _compile("exclude", self.exclude)
+        self._can_prune = not any(pattern.startswith("!") for pattern in self.exclude)
+
+    def matches(self, path: str) -> bool:
+        """Say whether a file's path, relative to the root, is asked for."""
+        if self.include and not self._included.match_file(path):
+            return False
+        return not (self.exclude and self._excluded.match_file(path))
+
+    def prunes(self, directory: str) -> bool:
+        """Say whether nothing below a directory can match; ``False`` when that is not certain."""
+        return bool(self.exclude) and self._can_prune and self._excluded.match_file(directory + "/")
+
+
+def _compile(key: str, patterns: tuple[str, ...]) -> GitIgnoreSpec:
+    for pattern in patterns:
+        if not _is_valid(pattern):
+            raise ConfigError(f"{key}: {pattern!r} is not a glob; expected one such as 'src/**' or '**/*.py'")
+    return GitIgnoreSpec.from_lines([pattern.removeprefix("./") for pattern in patterns])
+
+
+@lru_cache(maxsize=1_024)
+def _is_valid(pattern: str) -> bool:
+    try:
+        (compiled,) = GitIgnoreSpec.from_lines([pattern.removeprefix("./")]).patterns or (None,)
+    except (GitIgnorePatternError, ValueError, re.error):
+        return False
+    return compiled is not None and compiled.include is not None

@@ -1,0 +1,184 @@
+"""A pool of processes for tasks: started on demand, reused, replaced when they die."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from nornweave.core.errors import DocumentError, DocumentSkipped, ReaderLostError, TransientDocumentError
+from nornweave.core.sandbox.frames import receive, send
+from nornweave.core.sandbox.limits import WALL_FACTOR
+from nornweave.core.types import JsonValue
+
+logger = logging.getLogger(__name__)
+
+START_S = 60.0
+"""What a process may take to load what it needs."""
+KEPT = 4
+"""Processes that wait for the next task at most: as many as read at once."""
+# What a program needs to run; tokens and keys stay with the parent.
+_ENVIRONMENT = (
+    *("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"),
+    "TESSDATA_PREFIX",
+)
+_ERRORS = {error.__name__: error for error in (DocumentError, DocumentSkipped, TransientDocumentError)}
+
+
+class _Child:
+    """A process and the connection to it."""
+
+    def __init__(self, module: str) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            # -P: nothing is imported from the working directory.
+            command = [sys.executable, "-P", "-m", "nornweave.core.sandbox.child", str(theirs.fileno()), module]
+            self.process = subprocess.Popen(
+                command,
+                pass_fds=(theirs.fileno(),),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=_environment(),
+            )
+        self.connection = ours
+        self.is_leaving = False
+
+    def wait_until_ready(self) -> None:
+        receive(self.connection, time.monotonic() + START_S)
+
+    def ask(self, request: Mapping[str, object], raw: bytes, due: float) -> Mapping[str, JsonValue]:
+        self.connection.settimeout(max(0.001, due - time.monotonic()))
+        send(self.connection, request, raw)
+        answer, _ = receive(self.connection, due)
+        if not isinstance(answer, dict):
+            raise ValueError(f"an answer that is a {type(answer).__name__}")  # noqa: TRY004 - as of other bad answers
+        self.is_leaving = bool(answer.get("is_leaving"))
+        return answer
+
+    def end(self) -> int:
+        """End the process; return how it ended: a signal's number is negative."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(0.05)  # how it ended by itself, if it did
+        self.process.kill()
+        self.connection.close()
+        return self.process.wait()
+
+
+class Pool:
+    """Processes that offer the ``TASKS`` of one module, by its name: they load it, this process does not."""
+
+    def __init__(self, module: str) -> None:
+        self._module = module
+        self._lock = threading.Lock()
+        self._waiting: list[_Child] = []
+
+    def run(self, task: str, values: Mapping[str, object], raw: bytes, *, cpu_s: float) -> JsonValue:
+        """Run a task.
+
+        Args:
+            task: a name in ``TASKS``.
+            values: JSON, and records of ``types`` in it.
+            cpu_s: seconds of processor time that it may take; ``WALL_FACTOR`` times as many on the clock.
+
+        Raises:
+            DocumentError: what the task raised, or a defect of it.
+            ReaderLostError: it took too long or too much memory, or ended its process.
+            TransientDocumentError: no process can be started.
+        """
+        request = {"task": task, "values": values, "cpu_s": cpu_s}
+        child = self._take()
+        answer: Mapping[str, JsonValue] = {}
+        try:
+            answer = child.ask(request, raw, time.monotonic() + WALL_FACTOR * cpu_s)
+        except TimeoutError as error:
+            raise ReaderLostError(_too_slow(cpu_s)) from error
+        except (EOFError, OSError, ValueError) as error:
+            raise ReaderLostError(_how_it_ended(child.end(), cpu_s, error)) from error
+        finally:
+            self._give_back(child, is_fit="result" in answer or "error" in answer)
+        return _result(answer)
+
+    def _take(self) -> _Child:
+        """Return a process that waits, or a new one."""
+        with self._lock:
+            while self._waiting:
+                child = self._waiting.pop()
+                if child.process.poll() is None:
+                    return child
+                child.end()
+        try:
+            child = _Child(self._module)
+        except OSError as error:
+            raise TransientDocumentError(f"no process to read it can be started: {error.strerror}") from error
+        try:
+            child.wait_until_ready()
+        except (EOFError, OSError, ValueError) as error:
+            ended = child.end()
+            raise TransientDocumentError(f"no process to read it can be started: it ended with {ended}") from error
+        return child
+
+    def _give_back(self, child: _Child, *, is_fit: bool) -> None:
+        with self._lock:
+            if is_fit and not child.is_leaving and len(self._waiting) < KEPT:
+                self._waiting.append(child)
+                return
+        child.end()
+
+    def close(self) -> None:
+        """End the idle processes."""
+        with self._lock:
+            waiting, self._waiting = self._waiting, []
+        for child in waiting:
+            child.process.kill()
+            child.end()
+
+    def forget(self) -> None:
+        """Leave the processes to the process that this one was forked from."""
+        self._lock, self._waiting = threading.Lock(), []
+
+
+def _environment() -> dict[str, str]:
+    """Return the environment of a process: it finds this program wherever it lies, and computes on one thread."""
+    here = str(Path(__file__).resolve().parents[3])
+    inherited = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
+    path = os.pathsep.join(filter(None, (here, inherited.get("PYTHONPATH"))))
+    return inherited | {"PYTHONPATH": path, "PYTHONUTF8": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+
+def _result(answer: Mapping[str, JsonValue]) -> JsonValue:
+    """Return what a task returned, or raise what it raised."""
+    if "result" in answer:
+        return answer["result"]
+    reason = str(answer.get("reason") or answer.get("lost"))
+    if "lost" in answer:
+        raise ReaderLostError(f"{reason}; {_REMEDY}")
+    kind = str(answer.get("error"))
+    if kind in _ERRORS:
+        raise _ERRORS[kind](reason)
+    logger.error("a defect of the parser: %s\n%s", reason, answer.get("trace", ""))
+    raise DocumentError(f"a defect of the parser ({reason}); exclude the document and report it")
+
+
+_REMEDY = "split or exclude the document; it is tried again when it changes"
+
+
+def _too_slow(cpu_s: float) -> str:
+    return f"too slow: it takes more than {cpu_s:.0f} s to read; {_REMEDY}"
+
+
+def _how_it_ended(code: int, cpu_s: float, error: Exception) -> str:
+    if code == -signal.SIGXCPU:
+        return _too_slow(cpu_s)
+    if isinstance(error, ValueError):
+        return f"the process that read it answered with {error}; {_REMEDY}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"code {code}"
+    return f"reading it ended the process that did ({name}); {_REMEDY}"

@@ -1,0 +1,171 @@
+"""The kinds of values that bodies hold, each with what is refused; nothing is converted but dates."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
+
+from nornweave.core.text.dates import utc
+from nornweave.core.types import JsonValue
+
+MAX_QUERY_CHARACTERS = 4096
+MAX_DEPTH = 32
+MAX_NAME_CHARACTERS = 512
+MAX_LINE_CHARACTERS = 4096
+# Of dates that Python's reader takes; longer ones are none.
+MAX_DATE_CHARACTERS = 64
+
+# Short names that other agents use for our domains.
+DOMAIN_SHORTHANDS = {"docs": "documentation", "convo": "conversations"}
+_DOMAIN = r"^[A-Za-z0-9_-]{1,64}$"
+
+
+def textual(text: str) -> str:
+    """Refuse what no text has.
+
+    Raises:
+        ValueError: the character NUL, or half a surrogate pair, which UTF-8 cannot hold.
+    """
+    if "\0" in text:
+        raise ValueError("holds the character NUL, which no text has")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ValueError("holds half a character (a lone surrogate)") from None
+    return text
+
+
+def readable(text: str) -> str:
+    """Refuse blank text and what is no text."""
+    if not text.strip():
+        raise ValueError("blank; ask something")
+    return textual(text)
+
+
+def plain_json(values: dict[str, Any]) -> dict[str, Any]:
+    """Refuse what JSON has no words for, and what is nested so deeply that nobody means it.
+
+    Raises:
+        ValueError: NaN or an infinite number, text that is none, more than ``MAX_DEPTH`` levels.
+    """
+    for value, depth in _values(values):
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError("holds NaN or Infinity, which JSON does not have")
+        if isinstance(value, str):
+            textual(value)
+    return values
+
+
+def _values(values: Mapping[str, Any]) -> Iterator[tuple[JsonValue, int]]:
+    """Yield every key and value with its level, the outermost at 1; without recursion, however deep it goes."""
+    pending: list[tuple[Any, int]] = [(values, 0)]
+    while pending:
+        value, depth = pending.pop()
+        if isinstance(value, dict):
+            pending.extend((inner, depth + 1) for pair in value.items() for inner in pair)
+        elif isinstance(value, list):
+            pending.extend((inner, depth + 1) for inner in value)
+        yield (None if isinstance(value, dict | list) else value), depth
+
+
+def moment(value: object) -> object:
+    """Read an ISO 8601 date or time, UTC unless it says otherwise.
+
+    Raises:
+        ValueError: it is none, or lies outside the years 1 to 9999.
+    """
+    if not isinstance(value, str):
+        return value
+    expected = "expected an ISO 8601 date or time such as 2026-01-20T10:00:00Z"
+    if len(value) > MAX_DATE_CHARACTERS:
+        raise ValueError(expected)
+    try:
+        read = datetime.fromisoformat(value)
+        return utc(read)
+    except (ValueError, OverflowError):
+        raise ValueError(expected) from None
+
+
+def score_number(value: object) -> object:
+    """Return the number of a score: itself, or its ``value`` as our own answers have it."""
+    if not isinstance(value, Mapping):
+        return value
+    if "value" not in value:
+        raise ValueError("an object without 'value'; expected a number or {'value': number}")
+    return value["value"]
+
+
+def domain_name(name: str) -> str:
+    """Return the name of a domain in full."""
+    return DOMAIN_SHORTHANDS.get(name, name)
+
+
+def _pair(value: object) -> object:
+    """Let JSON's list stand for a pair, which strict checking would refuse."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _ascending(pair: tuple[int, int]) -> tuple[int, int]:
+    if pair[0] > pair[1]:
+        raise ValueError("ends before it starts")
+    return pair
+
+
+def _switch(value: object) -> object:
+    """Read a boolean of a URL, which has only words."""
+    return {"true": True, "false": False}.get(value, value) if isinstance(value, str) else value
+
+
+def _count(value: object) -> object:
+    """Read a number of a URL, written as JSON writes it."""
+    return int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,6}", value) else value
+
+
+QuestionText = Annotated[
+    str, StringConstraints(min_length=1, max_length=MAX_QUERY_CHARACTERS), AfterValidator(readable)
+]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=MAX_NAME_CHARACTERS), AfterValidator(textual)]
+Line = Annotated[str, StringConstraints(max_length=MAX_LINE_CHARACTERS), AfterValidator(textual)]
+PlainJson = Annotated[dict[str, Any], AfterValidator(plain_json)]
+Moment = Annotated[
+    datetime,
+    BeforeValidator(moment),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-01-20T10:00:00Z"]}),
+]
+DomainId = Annotated[str, StringConstraints(pattern=_DOMAIN), AfterValidator(domain_name)]
+Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Score = Annotated[
+    float,
+    Field(allow_inf_nan=False),
+    BeforeValidator(score_number),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number"},
+                {"type": "object", "properties": {"value": {"type": "number"}}, "required": ["value"]},
+            ]
+        }
+    ),
+]
+_RANGE_SCHEMA = {"type": "array", "minItems": 2, "maxItems": 2}
+Lines = Annotated[
+    tuple[Annotated[int, Field(ge=1, le=10**9)], Annotated[int, Field(ge=1, le=10**9)]],
+    BeforeValidator(_pair),
+    AfterValidator(_ascending),
+    WithJsonSchema({**_RANGE_SCHEMA, "items": {"type": "integer", "minimum": 1, "maximum": 10**9}}),
+]
+Characters = Annotated[
+    tuple[Annotated[int, Field(ge=0, le=10**9)], Annotated[int, Field(ge=0, le=10**9)]],
+    BeforeValidator(_pair),
+    AfterValidator(_ascending),
+    WithJsonSchema({**_RANGE_SCHEMA, "items": {"type": "integer", "minimum": 0, "maximum": 10**9}}),
+]
+UrlSwitch = Annotated[bool, BeforeValidator(_switch)]
+UrlCount = Annotated[int, BeforeValidator(_count)]

@@ -1,0 +1,160 @@
+"""The index fields of a chunk: the text that BM25 sees, and its symbol, path, headings, people, tags and dates.
+
+A *key* is ``field:value``, lower case, blank space collapsed: ``symbol:handle_payment_error``, ``path:handlers.py``,
+``name:rate limits`` (headings, titles, people, channels, tags), ``date:2026-01-16``, ``date:2026-01``. The index holds
+a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``asked_keys``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from itertools import combinations
+
+from nornweave.core.text.analyzer import FUNCTION_WORDS, analyze
+from nornweave.core.types import Chunk, Document, Frequencies, JsonValue
+
+VERSION = "fields-1"
+
+MAX_VALUE_CHARACTERS = 120
+# "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
+MAX_NAME_WORDS = 6
+# What stands further back in a long query names nothing: it is a pasted text.
+MAX_WORDS = 64
+
+_SYMBOL_KEYS = ("function_name", "class_name")
+_NAME_KEYS = ("speaker", "participants", "authors", "author", "tags", "channel")
+_DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)*")
+# The lookbehinds change no match, they keep the search linear.
+_PATH = re.compile(
+    r"(?<![\w.@~+-])[\w.@~+-]*(?:/[\w.@~+-]+)+|(?<![\w+-])(?<![\w+-]\.)[\w+-]+(?:\.[\w+-]+)*\.[a-z]{1,5}\b"
+)
+_WORD = re.compile(r"(?<![\w#@.'-])[\w#@.'-]*\w")
+_ISO_DATE = re.compile(r"\b(\d{4})-(\d{1,2})(?:-(\d{1,2}))?\b")
+_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
+           "november", "december")  # fmt: skip
+_MONTH = "|".join((*_MONTHS, *(f"{month[:3]}\\.?" for month in _MONTHS)))
+_SPOKEN_DATE = re.compile(
+    rf"\b(?:(?P<d1>\d{{1,2}})(?:st|nd|rd|th)?\s+(?:of\s+)?)?(?P<month>{_MONTH})"
+    r"(?:\s+(?P<d2>\d{1,2})(?:st|nd|rd|th)?)?,?\s+(?P<year>\d{4})\b",
+    re.IGNORECASE,
+)
+
+# Formats whose threads have a number or a key.
+_NUMBERED = frozenset({"github", "jira"})
+
+
+def terms_by_field(document: Document, chunk: Chunk) -> dict[str, Frequencies]:
+    """Count the terms of a chunk: term → occurrences in each of ``types.FIELDS``.
+
+    With the language in every chunk of it, "python" in "python sort a list" prefers Python without preferring the few
+    chunks that mention the word.
+    """
+    titles = (document.title, chunk.title, chunk.metadata.get("language"), thread_number(document, chunk))
+    title = "\n".join(part for part in titles if isinstance(part, str))
+    counted = [analyze(text) for text in (document.path, title, chunk.section or "", chunk.content)]
+    terms = dict.fromkeys(term for counts in counted for term in counts)
+    return {term: tuple(counts[term] for counts in counted) for term in terms}
+
+
+def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
+    """Return the lookup keys of a chunk."""
+    known = {**document.metadata, **chunk.metadata}
+    keys = {*_path_keys(document.path)}
+    symbols = [known.get(key) for key in _SYMBOL_KEYS]
+    names = [
+        *(document.title, chunk.title, *(chunk.section or "").split(" > "), thread_number(document, chunk)),
+        *(name for key in _NAME_KEYS for name in _strings(known.get(key))),
+    ]
+    keys.update(_key("symbol", value) for value in symbols if isinstance(value, str))
+    keys.update(_key("name", value) for value in names if value and value.strip())
+    keys.update(key for name in _DATE_KEYS for value in _strings(known.get(name)) for key in _date_keys(value))
+    return keys
+
+
+def thread_number(document: Document, chunk: Chunk) -> str | None:
+    """Return the number by which people call the issue or pull request that a chunk is from; nothing in it says so."""
+    thread = chunk.metadata.get("thread_id")
+    return thread.rpartition("#")[2] if document.format in _NUMBERED and isinstance(thread, str) else None
+
+
+def asked_keys(text: str) -> set[str]:
+    """Return the lookup keys that a query mentions.
+
+    Neighbouring words may be a name, so that "rate limits" in a question finds the section of that name; a single word
+    only when it is written like a name or is the whole query, for "set" and "get" are headings somewhere.
+    """
+    paths = {match[0] for match in _PATH.finditer(text)}
+    words = _WORD.findall(text)[:MAX_WORDS]
+    keys = {*_asked_dates(text), *(_key("path", path.removeprefix("./").strip("/")) for path in paths)}
+    keys.update(_key("name", name) for name in _asked_names(words))
+    for match in _IDENTIFIER.finditer(text):
+        called = text[match.end() : match.end() + 1] == "("
+        in_path = any(match[0] in path for path in paths)
+        if not in_path and (is_identifier(match[0]) or called or text.strip() == match[0]):
+            keys.add(_key("symbol", match[0]))
+            keys.add(_key("symbol", re.split(r"\.|::|->", match[0])[-1]))
+    return keys
+
+
+def _asked_names(words: Sequence[str]) -> Iterator[str]:
+    content = [word.lower() not in FUNCTION_WORDS for word in words]
+    for start, end in combinations(range(len(words) + 1), 2):
+        several = end - start > 1 or len(words) == 1 or _is_written_as_name(words[start])
+        if several and end - start <= MAX_NAME_WORDS and content[start] and content[end - 1]:
+            yield " ".join(words[start:end])
+
+
+def is_identifier(word: str) -> bool:
+    """Tell whether a word is written as names in code are: ``snake_case``, ``camelCase``, ``HTTPError``, ``a.b``."""
+    return (
+        "_" in word.strip("_")
+        or re.search(r"[a-z0-9][A-Z]|(?<![A-Z])[A-Z]{2,}[a-z]|\w(?:\.|::|->)[A-Za-z_]", word) is not None
+        or (word.startswith("_") and len(word) > 1)
+    )
+
+
+def _is_written_as_name(word: str) -> bool:
+    return word[:1] in "#@" or word[:1].isupper() or any(mark in word for mark in "_-.")
+
+
+def _key(field: str, value: str) -> str:
+    collapsed = " ".join(value.strip(" #@`'\"").lower().split())
+    return f"{field}:{collapsed[:MAX_VALUE_CHARACTERS]}"
+
+
+def _path_keys(path: str) -> Iterator[str]:
+    """Yield the path and every tail of it: ``src/payments/handlers.py``, ``payments/handlers.py``, ``handlers.py``."""
+    parts = path.split("/")
+    for start in range(len(parts)):
+        yield _key("path", "/".join(parts[start:]))
+
+
+def _date_keys(value: str) -> Iterator[str]:
+    try:
+        day = datetime.fromisoformat(value.replace("Z", "+00:00")).date()
+    except ValueError:
+        return
+    yield f"date:{day:%Y-%m-%d}"
+    yield f"date:{day:%Y-%m}"
+
+
+def _asked_dates(text: str) -> Iterator[str]:
+    for match in _ISO_DATE.finditer(text):
+        yield _date(match[1], match[2], match[3])
+    for match in _SPOKEN_DATE.finditer(text):
+        month = [name[:3] for name in _MONTHS].index(match["month"][:3].casefold()) + 1
+        yield _date(match["year"], str(month), match["d1"] or match["d2"])
+
+
+def _date(year: str, month: str, day: str | None) -> str:
+    return f"date:{year}-{int(month):02d}" + (f"-{int(day):02d}" if day else "")
+
+
+def _strings(value: JsonValue) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []

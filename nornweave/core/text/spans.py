@@ -1,0 +1,151 @@
+"""Spans, tokens and lines: measure, cut and pack pieces of a text.
+
+A chunker decides where a document may be cut; this module knows how long pieces are and packs them under a limit.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+from nornweave.core.types import Span
+
+# From the coarsest cut to the finest: blank line, line, sentence, word. A piece that has none of them is cut by tokens.
+BOUNDARIES: tuple[re.Pattern[str], ...] = (
+    re.compile(r"\n[ \t]*\n\s*"),
+    re.compile(r"\n+"),
+    re.compile(r"(?<=[.!?])[\"')\]]*\s+"),
+    re.compile(r"\s+"),
+)
+PARAGRAPH, LINE, SENTENCE, WORD = BOUNDARIES
+
+
+class Tokenizer(Protocol):
+    """Says where the tokens of a text start."""
+
+    @property
+    def version(self) -> str:
+        """Changes when the same text may get other tokens."""
+
+    def token_starts(self, text: str) -> Sequence[int]:
+        """Return the character offset at which each token starts, ascending, without special tokens."""
+
+
+class KnownStarts:
+    """A tokenizer that answers with token starts which are known already."""
+
+    version = ""
+
+    def __init__(self, starts: Sequence[int]) -> None:
+        self._starts = starts
+
+    def token_starts(self, text: str) -> Sequence[int]:  # noqa: ARG002 - the port's signature
+        """Return the known starts."""
+        return self._starts
+
+
+class TokenIndex:
+    """Token counts of any span of one text, from one tokenisation of the whole."""
+
+    def __init__(self, text: str, tokenizer: Tokenizer) -> None:
+        self.text = text
+        self._starts = tokenizer.token_starts(text)
+
+    def count(self, span: Span) -> int:
+        """Count the tokens that start inside ``span``."""
+        return bisect_left(self._starts, span.end) - bisect_left(self._starts, span.start)
+
+    def offset_after(self, start: int, tokens: int) -> int:
+        """Return where token number ``tokens`` after ``start`` begins, at most the end of the text."""
+        position = bisect_left(self._starts, start) + tokens
+        return self._starts[position] if position < len(self._starts) else len(self.text)
+
+
+class Lines:
+    """Line numbers, from 1, of the offsets of one text."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(match.end() for match in re.finditer("\n", text))]
+
+    def at(self, offset: int) -> int:
+        """Return the number of the line that holds ``offset``."""
+        return bisect_right(self._starts, offset)
+
+    def range(self, span: Span) -> tuple[int, int]:
+        """Return the first and the last line that ``span`` touches."""
+        return self.at(span.start), self.at(max(span.start, span.end - 1))
+
+
+def strip(text: str, span: Span) -> Span:
+    """Shrink ``span`` until it neither starts nor ends with blank space; an all-blank span becomes empty."""
+    piece = text[span.start : span.end]
+    start = span.start + len(piece) - len(piece.lstrip())
+    return Span(start, max(start, span.start + len(piece.rstrip())))
+
+
+def strip_lines(text: str, span: Span) -> Span:
+    """Shrink like ``strip``, but keep the first line's indentation: code reads wrong without it."""
+    inner = strip(text, span)
+    start = inner.start
+    while len(inner) and start > span.start and text[start - 1] in " \t":
+        start -= 1
+    return Span(start, inner.end)
+
+
+def cut(text: str, span: Span, boundary: re.Pattern[str]) -> Iterator[Span]:
+    """Cut ``span`` after every match of ``boundary``; the pieces tile it exactly."""
+    start = span.start
+    for match in boundary.finditer(text, span.start, span.end):
+        if start < match.end() < span.end:
+            yield Span(start, match.end())
+            start = match.end()
+    if start < span.end:
+        yield Span(start, span.end)
+
+
+def pack(pieces: Iterable[Span], index: TokenIndex, limit: int) -> Iterator[Span]:
+    """Join neighbouring ``pieces`` while the result stays within ``limit`` tokens; the result tiles what they tile.
+
+    A piece that is larger than the limit by itself comes out alone.
+    """
+    current: Span | None = None
+    for piece in pieces:
+        joined = piece if current is None else Span(current.start, piece.end)
+        if current is not None and index.count(joined) > limit:
+            yield current
+            current = piece
+        else:
+            current = joined
+    if current is not None:
+        yield current
+
+
+def split(span: Span, index: TokenIndex, limit: int, boundaries: Sequence[re.Pattern[str]] = BOUNDARIES) -> list[Span]:
+    """Split ``span`` into pieces of at most ``limit`` tokens at the coarsest boundaries that do.
+
+    Returns:
+        Pieces in order that tile ``span``. Without any boundary left a piece is cut between tokens.
+    """
+    if index.count(span) <= limit:
+        return [span] if len(span) else []
+    if not boundaries:
+        return _split_by_tokens(span, index, limit)
+    pieces = [
+        part
+        for piece in cut(index.text, span, boundaries[0])
+        for part in ([piece] if index.count(piece) <= limit else split(piece, index, limit, boundaries[1:]))
+    ]
+    return list(pack(pieces, index, limit))
+
+
+def _split_by_tokens(span: Span, index: TokenIndex, limit: int) -> list[Span]:
+    pieces = []
+    start = span.start
+    while start < span.end:
+        # A text without tokens for long (one token of a million letters) still has to end somewhere.
+        end = min(max(index.offset_after(start, limit), start + 1), span.end)
+        pieces.append(Span(start, end))
+        start = end
+    return pieces

@@ -1,0 +1,94 @@
+"""Consoles and log handlers that remove control characters from foreign text.
+
+Documents, file names and messages of other programs are foreign text. On a terminal an escape sequence in them could
+clear the screen or fill the clipboard, and text in square brackets would be taken for rich's markup. The commands print
+through ``Terminal``, ``print_text`` and ``print_json``; log lines go through ``LogFormatter``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import IO, Any
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from nornweave.core.text.legible import UNSEEN, legible
+
+
+class Terminal(Console):
+    """A rich console that prints text as it is: no markup, no emoji codes, no control characters of foreign text."""
+
+    def __init__(self, file: IO[str] | None = None, *, stderr: bool = False, width: int | None = None) -> None:
+        super().__init__(file=file, stderr=stderr, width=width, markup=False, emoji=False, highlight=False)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render as rich does, without the control characters; those that rich itself sends stay."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(legible(segment.text), segment.style)
+
+
+class LogFormatter(logging.Formatter):
+    """Format a record without control characters; a traceback keeps its lines."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record's line, and its traceback if it has one."""
+        return legible(super().format(record))
+
+
+class JsonFormatter(logging.Formatter):
+    """Format a record as one line of JSON: time, level, logger, message; trace_id and exception where there are any."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the record as JSON; what is unseen is escaped."""
+        document = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        if trace_id := getattr(record, "trace_id", ""):
+            document["trace_id"] = trace_id
+        if record.exc_info:
+            document["exception"] = self.formatException(record.exc_info)
+        return json.dumps(document)
+
+
+def configure_logging(
+    environment: Mapping[str, str], *, line: str = "%(levelname)s %(message)s", added: logging.Filter | None = None
+) -> None:
+    """Send log records to stderr, from ``LOG_LEVEL`` on, in the form that ``NORNWEAVE_LOG_FORMAT`` says: text or json.
+
+    Args:
+        environment: of the process.
+        line: the form of a record.
+        added: gives records what the line has besides; other handlers are then replaced.
+    """
+    handler = logging.StreamHandler()
+    as_json = environment.get("NORNWEAVE_LOG_FORMAT", "").strip().lower() == "json"
+    handler.setFormatter(JsonFormatter() if as_json else LogFormatter(line))
+    if added:
+        handler.addFilter(added)
+    level = environment.get("LOG_LEVEL", "WARNING").upper()
+    logging.basicConfig(level=level, handlers=[handler], force=added is not None)
+
+
+def print_text(text: str) -> None:
+    """Write text on stdout, not wrapped, without control characters."""
+    sys.stdout.write(f"{legible(text)}\n")
+    sys.stdout.flush()
+
+
+def print_json(document: Any) -> None:
+    """Write one JSON document on stdout; control characters that JSON allows in strings are escaped, not dropped."""
+    sys.stdout.write(UNSEEN.sub(_escaped, json.dumps(document, ensure_ascii=False, default=str)) + "\n")
+    sys.stdout.flush()
+
+
+def _escaped(unseen: re.Match[str]) -> str:
+    return json.dumps(unseen[0])[1:-1]

@@ -1,0 +1,1 @@
+"""Facts, the decision that two contradict each other, the ledger, drift."""

@@ -1,0 +1,93 @@
+"""Decide which two facts can be compared at all, and whether their values differ."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from nornweave.core.types import Attribute, Fact
+from nornweave.disagree.conflicts.records import LocatedFact
+from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.names import is_generic
+from nornweave.disagree.facts.values import Value
+
+SIDES = ("code", "configuration", "documentation", "conversation", "research")
+"""Who knows best what runs, first."""
+
+WORD_ATTRIBUTES: frozenset[Attribute] = frozenset(("status",))
+"""Stated of things in words, seldom by the name that the code gives them: any word in common will do."""
+_VALUES: frozenset[Attribute] = frozenset(("default", "value", "setting"))
+LIMITS: dict[Attribute, frozenset[str]] = {
+    "maximum": frozenset(("max", "limit", "size", "upper", "length")),
+    "minimum": frozenset(("min", "lower")),
+}
+
+
+class NameMatch(Enum):
+    """How the names of two facts match."""
+
+    SAME = "same"
+    OWNED = "completed by the owner"
+    """One is the end of the other; its first words are words of the other's owner: ``timeout`` of a webhook."""
+    LONGER = "longer"
+    """One is the end of the other, and nothing explains its first words."""
+    OTHER = "other"
+
+
+def match_names(one: LocatedFact, other: LocatedFact) -> NameMatch:
+    """Compare two names by their words; if a limit is stated, words such as ``max`` are ignored."""
+    dropped = {word for fact in (one.fact, other.fact) for word in LIMITS.get(fact.attribute, ())}
+    left, right = ([word for word in side.name_words if word not in dropped] for side in (one, other))
+    if left == right:
+        return NameMatch.SAME
+    short, long, owner = (left, right, one) if len(left) < len(right) else (right, left, other)
+    if not short or long[-len(short) :] != short:
+        return NameMatch.OTHER
+    return NameMatch.OWNED if owner.context.issuperset(long[: -len(short)]) else NameMatch.LONGER
+
+
+def comparable(one: LocatedFact, other: LocatedFact) -> bool:
+    """Tell whether two facts of one name state the same property, one of them in words of people.
+
+    What a configuration sets may differ from what the code starts with: that is what it is for. Two of one side are
+    compared where neither is a program's: pages of two systems.
+    """
+    a, b = one.fact, other.fact
+    if a.side == b.side and (one.domain == other.domain or "code" in {one.domain, other.domain}):
+        return False
+    if {a.side, b.side} == {"code", "configuration"}:
+        return False
+    if "research" in {a.side, b.side} and (is_generic(a.name) or is_generic(b.name)):
+        return False  # a paper's timeout is that of its own experiment
+    if a.attribute not in WORD_ATTRIBUTES and match_names(one, other) is NameMatch.OTHER:
+        return False
+    if a.attribute == b.attribute:
+        # Everything has a type: only what is said of one function or class is compared with it.
+        return a.attribute != "type" or (bool(one.near) and one.near == other.near)
+    if a.attribute in _VALUES and b.attribute in _VALUES:
+        return True
+    for limit, value in ((a, b), (b, a)):
+        if limit.attribute in LIMITS and value.attribute in _VALUES:  # what a limit may be is not what it is
+            words = LIMITS[limit.attribute]
+            return words.isdisjoint(limit.name.split()) and not words.isdisjoint(value.name.split())
+    return False
+
+
+def value_of(fact: Fact) -> Value:
+    """Return the value of a fact for comparison."""
+    return Value(fact.kind, fact.value, fact.unit)
+
+
+def outcome(a: Fact, b: Fact) -> Comparison:
+    """Compare the values of two comparable facts; a denied value differs only from itself."""
+    if a.attribute == b.attribute == "minimum" and "0" in {a.value, b.value}:  # checked besides, for sanity
+        return Comparison.UNDECIDED
+    found = compare(value_of(a), value_of(b))
+    if a.negated == b.negated:
+        return Comparison.UNDECIDED if a.negated else found
+    return Comparison.DIFFER if found is Comparison.AGREE else Comparison.UNDECIDED
+
+
+def ordered(a: LocatedFact, b: LocatedFact) -> tuple[LocatedFact, LocatedFact]:
+    """Return the two facts, the side that is closest to what runs first."""
+    first, second = sorted((a, b), key=lambda one: (SIDES.index(one.fact.side), one.place, one.fact.span))
+    return first, second

@@ -1,0 +1,175 @@
+"""Find the contradictions among facts, each with a probability: the one decision of queries, ledger and drift."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nornweave.core.types import Fact
+from nornweave.disagree.conflicts.comparable import comparable, ordered, outcome
+from nornweave.disagree.conflicts.features import Corpus, corpus_of, features
+from nornweave.disagree.conflicts.join import pairs
+from nornweave.disagree.conflicts.model import Model, shipped
+from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
+from nornweave.disagree.facts.comparison import Comparison
+from nornweave.disagree.facts.values import show
+
+MIN_CONFIDENCE = 0.7
+"""Below this, facts that differ are taken to be about two things: what nobody asked about needs to be sure."""
+POSSIBLE_FROM = 0.5
+"""In an answer both sides stand next to each other, so that the reader decides: more likely than not is enough."""
+DEMOTE_FROM = 0.75
+"""From this on a contradiction is so certain that one side of it may be demoted."""
+SETTLED_SHARE = 0.8
+"""A fact that finds its like is settled, unless it matches what it contradicts clearly better."""
+RIVAL_SHARE = 0.7
+"""Definitions that match nearly as well as the best one count as alternatives of it."""
+NEARBY_LINES = 8
+"""A statement that repeats the other side's value so close by settles the pair: "5 on MRI, 16 elsewhere"."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A pair of comparable facts, the better informed one first."""
+
+    code: LocatedFact
+    other: LocatedFact
+    outcome: Comparison
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """A candidate with different values, and its features."""
+
+    candidate: Candidate
+    features: Mapping[str, float]
+
+
+def find_conflicts(
+    facts: Sequence[LocatedFact],
+    *,
+    min_confidence: float = MIN_CONFIDENCE,
+    joined: Iterable[tuple[int, int]] | None = None,
+    model: Model | None = None,
+) -> list[FactConflict]:
+    """Return the facts that contradict each other.
+
+    Args:
+        facts: of any number of documents.
+        min_confidence: in [0, 1].
+        joined: places of the pairs that share a name, where a store has joined them; otherwise they are joined here.
+        model: another than the one that is shipped, for fitting.
+
+    Returns:
+        At most one per fact and better informed side, the most confident first, then by place.
+    """
+    model = model or shipped()
+    conflicts = [
+        _conflict(one.candidate, confidence)
+        for one in candidates(facts, joined=joined, model=model)
+        if (confidence := model.probability(one.features)) >= min_confidence
+    ]
+    return _merged(conflicts)
+
+
+def candidates(
+    facts: Sequence[LocatedFact], *, joined: Iterable[tuple[int, int]] | None = None, model: Model | None = None
+) -> list[Described]:
+    """Return each fact's best rival of each better informed side that differs, unless one of that side agrees."""
+    model, corpus = model or shipped(), corpus_of(facts)
+    by_fact: dict[tuple[int, str, str], list[Candidate]] = defaultdict(list)
+    for first, second in pairs(facts) if joined is None else _comparable(facts, joined):
+        code, other = ordered(facts[first], facts[second])
+        found = outcome(code.fact, other.fact)
+        if found is not Comparison.UNDECIDED:
+            strength = model.probability(features(code, other, corpus))
+            place = first if facts[first] is other else second
+            by_fact[place, code.domain, code.fact.side].append(Candidate(code, other, found, strength))
+    agreeing = _agreeing_lines(by_fact)
+    chosen = (_chosen(rivals, agreeing, corpus) for _, rivals in sorted(by_fact.items(), key=lambda one: one[0]))
+    return [one for one in chosen if one]
+
+
+def _comparable(facts: Sequence[LocatedFact], joined: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    return ((first, second) for first, second in joined if comparable(facts[first], facts[second]))
+
+
+def _agreeing_lines(by_fact: Mapping[tuple[int, str, str], Sequence[Candidate]]) -> dict[tuple[object, ...], list[int]]:
+    """Return a well informed fact and a document → the lines of it that say the same."""
+    lines: dict[tuple[object, ...], list[int]] = defaultdict(list)
+    for rivals in by_fact.values():
+        for one in rivals:
+            if one.outcome is Comparison.AGREE:
+                lines[_identity(one.code), one.other.place].append(one.other.fact.line)
+    return lines
+
+
+def _identity(one: LocatedFact) -> tuple[object, ...]:
+    return (*one.place, one.fact.name, one.fact.attribute, one.fact.span)
+
+
+def _chosen(
+    rivals: Sequence[Candidate], agreeing: Mapping[tuple[object, ...], Sequence[int]], corpus: Corpus
+) -> Described | None:
+    differing = [one for one in rivals if one.outcome is Comparison.DIFFER]
+    if not differing:
+        return None
+    best = max(differing, key=lambda one: (one.strength, one.code.place, -one.code.fact.span.start))
+    settled = max((one.strength for one in rivals if one.outcome is Comparison.AGREE), default=0.0)
+    if settled >= SETTLED_SHARE * best.strength:
+        return None
+    nearby = agreeing.get((_identity(best.code), best.other.place), ())
+    if any(abs(line - best.other.fact.line) <= NEARBY_LINES for line in nearby):
+        return None
+    values = {_value(one.code.fact) for one in rivals if one.strength >= RIVAL_SHARE * best.strength}
+    return Described(best, features(best.code, best.other, corpus, len(values)))
+
+
+def _value(fact: Fact) -> tuple[str, str, str | None]:
+    return fact.kind, fact.value, fact.unit
+
+
+def _conflict(one: Candidate, confidence: float) -> FactConflict:
+    names = sorted((one.code.fact.name, one.other.fact.name), key=lambda name: (-len(name), name))
+    attribute = one.other.fact.attribute
+    return FactConflict(
+        first=one.code,
+        second=one.other,
+        confidence=round(confidence, 4),
+        name=names[0],
+        attribute="default"
+        if attribute in {"value", "setting"} and one.code.fact.attribute == "default"
+        else attribute,
+        explanation=explanation(one.code, one.other, names[0]),
+    )
+
+
+def explanation(first: LocatedFact, second: LocatedFact, name: str) -> str:
+    """Say in one sentence what disagrees, with both values and places."""
+    said = (
+        f"{one.path or one.fact.side}{f':{one.line_range[0]}' if one.line_range else ''} says "
+        f"{'not ' if one.fact.negated else ''}{show(one.fact.kind, one.fact.value, one.fact.unit)}"
+        for one in (second, first)
+    )
+    return f"{name} ({second.fact.attribute}): {'; '.join(said)}"
+
+
+def _merged(conflicts: Sequence[FactConflict]) -> list[FactConflict]:
+    """Join conflicts of one name between the same two values; the surest stands, the others are named with it."""
+    best: dict[tuple[object, ...], FactConflict] = {}
+    others: dict[tuple[object, ...], dict[LocatedFact, None]] = defaultdict(dict)
+    lines: set[tuple[object, ...]] = set()
+    for one in sorted(conflicts, key=lambda one: (-one.confidence, one.first.place, one.second.place, one.name,
+                                                  one.second.fact.span)):  # fmt: skip
+        line = (one.second.place, one.second.fact.line, _value(one.second.fact), one.first.place)
+        if line in lines:  # the same line under another of its names
+            continue
+        lines.add(line)
+        key = (one.name, _value(one.first.fact), _value(one.second.fact), one.first.place, one.second.place)
+        if key in best:
+            others[key][one.second] = None
+        else:
+            best[key] = one
+    return [replace(one, also=tuple(others[key])) for key, one in best.items()]

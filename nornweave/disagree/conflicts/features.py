@@ -1,0 +1,143 @@
+"""Features of a pair of facts for the logistic model, each explainable."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from nornweave.disagree.conflicts.comparable import LIMITS, WORD_ATTRIBUTES, NameMatch, match_names, value_of
+from nornweave.disagree.conflicts.records import LocatedFact
+from nornweave.disagree.facts.comparison import compared_kinds
+from nornweave.disagree.facts.names import is_generic
+
+STRUCTURED = frozenset(
+    ("signature", "table", "heading", "list", "field", "manifest", "option", "definition", "setting")
+)
+_DECLARED = frozenset(("definition", "option", "fallback", "manifest"))
+BESIDE_LINES = 4
+"""A comment so close to the code was probably written with it."""
+SMALL_CORPUS = 50
+"""Documents that a corpus is taken to have besides its own: in an answer of ten chunks no word is common."""
+
+
+MANY_DOCUMENTS = 500
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Frequencies of words and names among the facts that are compared.
+
+    Attributes:
+        documents: how many there are.
+        holders: word of a context → documents that have it.
+        definitions: name → facts of programs that have it, in different documents.
+        in_code, in_words: words of the contexts of programs, and of what people write.
+    """
+
+    documents: int = 0
+    holders: Counter[str] = field(default_factory=Counter)
+    definitions: Counter[str] = field(default_factory=Counter)
+    in_code: frozenset[str] = frozenset()
+    in_words: frozenset[str] = frozenset()
+
+    def rarity(self, words: Iterable[str]) -> float:
+        """Return the rarity of the rarest word, in [0, 1]; 0 without words.
+
+        Inverse document frequency (Spärck Jones 1972), scaled so that a word of one document has about 1.
+        """
+        fewest = min(map(self.holders.__getitem__, words), default=None)
+        if fewest is None:
+            return 0.0
+        size = SMALL_CORPUS + self.documents
+        return math.log(size / max(1, fewest)) / math.log(size)
+
+
+def corpus_of(facts: Collection[LocatedFact]) -> Corpus:
+    """Count the words and names of facts."""
+    contexts = {(one.place, word) for one in facts for word in one.context}
+    definitions = {(one.place, one.name_words) for one in facts if one.fact.side == "code"}
+    return Corpus(
+        documents=len({one.place for one in facts}),
+        holders=Counter(word for _, word in contexts),
+        definitions=Counter(" ".join(words) for _, words in definitions),
+        in_code=frozenset(word for one in facts if one.fact.side == "code" for word in one.context),
+        in_words=frozenset(word for one in facts if one.fact.side != "code" for word in one.context),
+    )
+
+
+NO_CORPUS = Corpus()
+
+
+def are_siblings(code: LocatedFact, other: LocatedFact) -> bool:
+    """Tell whether the owners are called alike but for one word each: ``BlobReader`` and ``BlobWriter``."""
+    mine, theirs = code.near - other.near, other.near - code.near
+    apart = not mine & other.context and not theirs & code.context
+    return len(mine) == len(theirs) == 1 and apart and bool(code.near & other.near)
+
+
+def features(code: LocatedFact, other: LocatedFact, corpus: Corpus = NO_CORPUS, rivals: int = 1) -> dict[str, float]:
+    """Describe a pair of comparable facts with different values.
+
+    Args:
+        code: the side that knows best what runs, see ``comparable.ordered``.
+        rivals: distinct values among the facts that match ``other`` about as well, at least 1.
+
+    Returns:
+        Feature → number, mostly 0 or 1; always the same features.
+    """
+    a, b = code.fact, other.fact
+    match = match_names(code, other)
+    shared = set(code.name_words) & set(other.name_words)
+    together = (code.near & other.context) | (other.near & code.context)
+    is_apart = b.attribute not in WORD_ATTRIBUTES
+    near = corpus.rarity(together)
+    if match is NameMatch.OWNED:
+        near = max(near, corpus.rarity(set(code.name_words) ^ set(other.name_words)))
+    if b.attribute in WORD_ATTRIBUTES:
+        near = max(near, corpus.rarity(shared))
+    elif b.attribute == "requires":  # the project itself has it
+        near = 1.0
+    # A webhook's ``timeout`` beside ``webhook_timeout`` is a name of two words.
+    is_owned = match is NameMatch.OWNED
+    words = max(len(code.name_words), len(other.name_words)) if is_owned else len(shared)
+    generic = not is_owned and (is_generic(a.name) or (is_generic(b.name) and b.attribute not in LIMITS))
+    namesakes = math.log(max(1, corpus.definitions[" ".join(code.name_words)]))
+    kinds = compared_kinds(value_of(a), value_of(b))
+    return {
+        "name_completed_by_owner": float(is_owned),
+        "longer_name": float(match is NameMatch.LONGER),
+        "shared_name_words": min(3, words) - 1.0,
+        "generic_name": float(generic),
+        "same_owner": near,
+        "same_context": corpus.rarity(code.context & other.context),
+        "far_and_generic": float(generic) * (1 - near),
+        "far_and_single_word": float(words == 1) * (1 - near),
+        "far_and_common": namesakes * (1 - near),
+        "siblings": float(are_siblings(code, other)),
+        "same_file_name": float(
+            code.path != other.path and bool(code.file_words) and code.file_words == other.file_words
+        ),
+        # What one belongs to exists on the other side as well, and is something else there.
+        "another_owner_in_code": is_apart * corpus.rarity((other.near - code.context) & corpus.in_code),
+        "another_owner_in_words": is_apart * corpus.rarity((code.near - other.context) & corpus.in_words),
+        "rivals": math.log(max(1, rivals)),
+        "limit": float(b.attribute in {"minimum", "maximum"}),
+        "type_or_result": float(b.attribute == "type"),
+        "status_or_support": float(b.attribute == "status"),
+        "requirement": float(b.attribute == "requires"),
+        "structured": float(b.form in STRUCTURED),
+        "topic": float(b.form == "topic"),
+        "declared": float(a.form in _DECLARED),
+        "setting": float(bool({a.side, b.side} & {"configuration"}) or "setting" in {a.attribute, b.attribute}),
+        "qualified": float(bool(b.qualifiers) and b.attribute != "status"),  # every status has its occasion
+        "code_has_none": float(a.kind == "none"),
+        "other_says_none": float(b.kind == "none"),
+        "other_kind": float(len(kinds) > 1 and "none" not in kinds),
+        "string": float(kinds == {"string"}),
+        "beside_each_other": float(code.place == other.place and abs(a.line - b.line) <= BESIDE_LINES),
+        "people": float(b.side in {"conversation", "research"}),
+        # The more documents meet, the more facts meet by chance.
+        "documents": min(1.0, math.log1p(corpus.documents) / math.log1p(MANY_DOCUMENTS)),
+    }

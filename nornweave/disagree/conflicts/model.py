@@ -1,0 +1,31 @@
+"""The logistic model of conflicts; ``python -m lab.conflicts fit`` writes its weights."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+
+@dataclass(frozen=True)
+class Model:
+    """Log-odds are ``intercept + Σ weight · feature``; features without a weight count nothing."""
+
+    intercept: float
+    weights: Mapping[str, float]
+
+    def probability(self, features: Mapping[str, float]) -> float:
+        """Return the probability, in (0, 1), that a pair with these features is a contradiction."""
+        score = self.intercept + math.fsum(self.weights.get(name, 0.0) * number for name, number in features.items())
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, score))))
+
+
+@cache
+def shipped() -> Model:
+    """Load the shipped model."""
+    file = resources.files("nornweave.disagree.conflicts").joinpath("model.json")
+    stored = json.loads(file.read_text(encoding="utf-8"))
+    return Model(stored["intercept"], stored["weights"])

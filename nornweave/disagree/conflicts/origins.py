@@ -1,0 +1,55 @@
+"""Who wrote the line of a fact, as the ledger found it by ``git blame``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TypeAlias
+
+from nornweave.core.types import Fact, Origin
+from nornweave.disagree.conflicts.records import LocatedFact
+
+LineKey: TypeAlias = tuple[str, str, str, int, str]
+"""Domain, source, path, where the fact starts, its value: a line that moved or changed is another one."""
+
+Origins: TypeAlias = Mapping[LineKey, Origin]
+"""Lines of which git says who wrote them when."""
+
+NO_ORIGINS: Origins = MappingProxyType({})
+
+
+def key_of(place: tuple[str, str, str], fact: Fact) -> LineKey:
+    """Return the key of the line of a fact in a document (domain, source, path)."""
+    return (*place, fact.span.start, fact.value)
+
+
+def with_origin(one: LocatedFact, origins: Origins) -> LocatedFact:
+    """Return a fact with date, revision and author of its line; unchanged if they are unknown."""
+    origin = origins.get(key_of(one.place, one.fact))
+    if origin is None:
+        return one
+    return replace(one, updated_at=origin.written_at, revision=origin.revision, author=origin.author or None)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownLine:
+    """A line of which git said who wrote it.
+
+    Attributes:
+        version: of the document that it stood in (``version_of``); of another version git is asked again.
+    """
+
+    key: LineKey
+    version: str
+    origin: Origin
+
+
+def version_of(one: LocatedFact) -> str:
+    """Return the version of a fact's document: its revision and its date."""
+    return f"{one.revision or ''} {one.updated_at.isoformat() if one.updated_at else ''}"
+
+
+def origins_of(lines: Iterable[KnownLine]) -> Origins:
+    """Return the author of each line."""
+    return {line.key: line.origin for line in lines}

@@ -1,0 +1,103 @@
+"""Records of conflict detection."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from nornweave.core.types import Fact
+from nornweave.disagree.facts.names import singular, words_of
+
+# Words of places and headings that tell nothing apart: every repository has a ``src``, every page an ``Options``.
+PLACE_WORDS = frozenset(
+    """
+    docs doc documentation reference references api guide guides manual user userguide usage website content source src
+    lib main java org com io net index readme md rst txt html py js ts go rb rs kt c h cpp cs php swift mdx adoc
+    configuration config configure settings setting options option default defaults init parameters parameter
+    params args arguments field fields property properties class module package packages core internal common utils
+    util the a an of and for to in on with by command line commands example examples overview introduction getting
+    started topics advanced general misc other help constants namespaces types type how using factory base abstract impl
+    implementation interface block section object struct all default
+    """.split()  # noqa: SIM905
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocatedFact:
+    """A fact with where it stands and who wrote it when.
+
+    Attributes:
+        domain, source_id, path: of its document.
+        section: the heading path of what it stands in, ``A > B``; of code the enclosing symbol, if known.
+        updated_at, revision, author: of the line where that is known, else of the document.
+        line_range: first and last line, from 1, of what one would cite.
+    """
+
+    fact: Fact
+    domain: str
+    source_id: str = ""
+    path: str = ""
+    section: str | None = None
+    title: str | None = None
+    updated_at: datetime | None = None
+    revision: str | None = None
+    author: str | None = None
+    chunk_id: str = ""
+    line_range: tuple[int, int] | None = None
+
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Return the key of its document."""
+        return self.domain, self.source_id, self.path
+
+    @cached_property
+    def context(self) -> frozenset[str]:
+        """Words of the owner, the headings and the path that tell it from others, singular, without its own name."""
+        words = {*self.fact.owner.split(), *words_of(self.section or ""), *words_of(self.title or "")}
+        words |= set(words_of(self.path))
+        return frozenset(map(singular, words)) - PLACE_WORDS - set(self.name_words)
+
+    @cached_property
+    def near(self) -> frozenset[str]:
+        """Words of the innermost thing that it belongs to: its class or function, its last heading, or its file."""
+        for text in (self.fact.owner, (self.section or "").rpartition(">")[2], self.title or "", self._file):
+            words = frozenset(singular(word) for word in words_of(text)) - PLACE_WORDS - set(self.name_words)
+            if words:
+                return words
+        return frozenset()
+
+    @cached_property
+    def name_words(self) -> tuple[str, ...]:
+        """The words of its name, singular."""
+        return tuple(map(singular, self.fact.name.split()))
+
+    @cached_property
+    def file_words(self) -> frozenset[str]:
+        """Words of the file's name that tell it from others: ``webhooks.md`` and ``webhooks.py`` share them."""
+        return frozenset(singular(word) for word in words_of(self._file)) - PLACE_WORDS
+
+    @property
+    def _file(self) -> str:
+        return self.path.rpartition("/")[2].partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FactConflict:
+    """Two facts about one thing that cannot both be true.
+
+    Attributes:
+        first: the side that probably describes what runs: code before configuration before documentation before people.
+        confidence: the probability, in [0, 1], that an engineer who reads both calls it a contradiction.
+        name, attribute: about what; words for people.
+        explanation: one sentence that names both values.
+        also: other places that state the same as one of the two.
+    """
+
+    first: LocatedFact
+    second: LocatedFact
+    confidence: float
+    name: str
+    attribute: str
+    explanation: str
+    also: tuple[LocatedFact, ...] = ()

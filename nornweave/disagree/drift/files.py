@@ -1,0 +1,188 @@
+"""List and read the files of a folder or of a commit."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nornweave.connect.files.skip import Rules
+from nornweave.connect.files.walk import walk
+from nornweave.connect.git.blame import commit_of
+from nornweave.connect.git.program import Blobs, GitFailedError, run_git
+from nornweave.connect.git.tree import list_tree
+from nornweave.core.errors import ConfigError, NornWeaveError, SourceUnavailableError
+from nornweave.core.files.paths import PathFilter, is_inside, is_text, unsafe_path
+from nornweave.core.types import Domain
+from nornweave.disagree.drift.kinds import MAX_BYTES, Kind, kind_of
+
+GIT_S = 30.0
+"""The longest that one call of git may take."""
+
+_REGULAR = {"100644", "100755"}
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file to read.
+
+    Attributes:
+        path: relative to the folder, with ``/``.
+        kind: as what it is read.
+        version: of a committed file its blob; empty in a working tree.
+    """
+
+    path: str
+    kind: Kind
+    version: str = ""
+
+
+def is_repository(root: Path) -> bool:
+    """Tell whether a folder lies in the working tree of a git repository, and git is there to ask."""
+    try:
+        return run_git(root, "rev-parse", "--is-inside-work-tree", timeout_s=GIT_S).strip() == b"true"
+    except (GitFailedError, SourceUnavailableError):
+        return False
+
+
+@dataclass(frozen=True)
+class WorkingTree:
+    """The files as they lie in a folder; of a repository those that it has or would add, else those not ignored."""
+
+    root: Path
+
+    def list(self) -> tuple[SourceFile, ...]:
+        """Return the files to read, by path; links, large files and what ``kind_of`` leaves out are not among them."""
+        found = (SourceFile(path, kind) for path in self._paths() if (kind := kind_of(path)) is not None)
+        return tuple(one for one in found if self._is_readable(one.path))
+
+    def read(self, file: SourceFile) -> bytes:
+        """Read a file.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        return (self.root / file.path).read_bytes()
+
+    def _paths(self) -> Iterator[str]:
+        listed = self._listed_by_git() if is_repository(self.root) else []
+        if listed:
+            yield from sorted(listed)
+            return
+        found = walk(os.path.realpath(self.root), Rules(Domain.CODE, PathFilter(("**",))), gitignore=True)
+        yield from (one.path for one in found.files)
+
+    def _listed_by_git(self) -> set[str]:
+        try:
+            raw = run_git(self.root, "ls-files", "-z", "--cached", "--others", "--exclude-standard", timeout_s=GIT_S)
+        except GitFailedError:
+            return set()
+        paths = (os.fsdecode(name) for name in raw.split(b"\0") if name)
+        return {path for path in paths if is_text(path) and unsafe_path(path) is None}
+
+    def _is_readable(self, path: str) -> bool:
+        full = self.root / path
+        try:
+            status = full.lstat()
+            outside = not is_inside(os.path.realpath(full), os.path.realpath(self.root))
+        except OSError:
+            return False
+        return stat.S_ISREG(status.st_mode) and 0 < status.st_size <= MAX_BYTES and not outside
+
+
+@dataclass(frozen=True)
+class Commit:
+    """The files of a commit, of a folder below the top only those in it."""
+
+    root: Path
+    revision: str
+    _blobs: dict[int, Blobs] = field(default_factory=dict, compare=False, repr=False)
+
+    def list(self) -> tuple[SourceFile, ...]:
+        """Return the files to read, by path, with their blobs.
+
+        Raises:
+            ConfigError: git does not know the commit.
+            SourceUnavailableError: it lists too many files, or git does not answer in time.
+        """
+        files = []
+        try:
+            for file in list_tree(self.root, self.revision, timeout_s=GIT_S):
+                if file.mode not in _REGULAR or not 0 < file.size <= MAX_BYTES:
+                    continue
+                if is_text(file.path) and unsafe_path(file.path) is None and (kind := kind_of(file.path)) is not None:
+                    files.append(SourceFile(file.path, kind, file.blob))
+        except GitFailedError as error:
+            raise ConfigError(f"git ls-tree: {error}") from error
+        return tuple(sorted(files, key=lambda one: one.path))
+
+    def read(self, file: SourceFile) -> bytes:
+        """Read a blob.
+
+        Raises:
+            NornWeaveError: git does not deliver it.
+        """
+        blobs = self._blobs.setdefault(0, Blobs(self.root, timeout_s=GIT_S))
+        raw = blobs.read(file.version)
+        if raw is None:
+            raise SourceUnavailableError(f"the repository has no blob {file.version}; fetch the whole history")
+        return raw
+
+    def close(self) -> None:
+        """End the git process that ``read`` keeps."""
+        for blobs in self._blobs.values():
+            blobs.close()
+
+
+def git(root: Path, *arguments: str) -> bytes:
+    """Run git.
+
+    Raises:
+        ConfigError: it refuses; the message is its own.
+    """
+    try:
+        return run_git(root, *arguments, timeout_s=GIT_S)
+    except GitFailedError as error:
+        raise ConfigError(f"git {arguments[0]}: {error}") from error
+
+
+_RANGE = re.compile(r"(?P<base>[^\s.](?:[^\s]*?[^\s.])?)(?P<dots>\.{2,3})(?P<head>[^\s.][^\s]*)?$")
+
+
+def commits_of(root: Path, written: str) -> tuple[str, str]:
+    """Resolve ``BASE..HEAD``, or ``BASE...HEAD`` for what HEAD did since both parted; without HEAD it is ``HEAD``.
+
+    Raises:
+        ConfigError: the range is none, the folder no repository, or git does not know a commit.
+    """
+    match = _RANGE.match(written)
+    if match is None or written.startswith("-"):
+        raise ConfigError(f"--diff {written!r}: expected BASE..HEAD, such as origin/main..HEAD")
+    if not is_repository(root):
+        raise ConfigError(f"--diff needs a git repository, and {str(root)!r} is in none")
+    base, head = (_known_commit(root, name) for name in (match["base"], match["head"] or "HEAD"))
+    if len(match["dots"]) == 3:
+        base = git(root, "merge-base", base, head).decode("ascii").strip()
+    return base, head
+
+
+def _known_commit(root: Path, name: str) -> str:
+    found = commit_of(root, name)
+    if found is None:
+        raise ConfigError(
+            f"--diff: {name!r} names no commit here; fetch it first (a shallow clone has only the newest)"
+        )
+    return found
+
+
+def read_or_reason(tree: WorkingTree | Commit, file: SourceFile) -> bytes | str:
+    """Read a file, or say why it cannot be read."""
+    try:
+        return tree.read(file)
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    except NornWeaveError as error:
+        return str(error)

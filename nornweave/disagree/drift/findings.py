@@ -1,0 +1,111 @@
+"""Turn conflicts into findings: both sides, dates, fingerprint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from nornweave.core.text.lines import lines_of
+from nornweave.core.types import Fact, Origin, digest
+from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.disagree.drift.ignore import is_ignored
+from nornweave.disagree.drift.records import Finding, Place, Suggestion, Which
+from nornweave.disagree.drift.rules import WORDS, rule_of
+from nornweave.disagree.drift.suggest import with_value
+from nornweave.disagree.facts.values import show
+
+MAX_ALSO = 10
+"""Other places that are named."""
+SHOWN_VALUE = 120
+
+TextOf = Callable[[str], str]
+"""Path → the text of the file as it was read."""
+
+
+def fingerprint(conflict: FactConflict) -> str:
+    """Identify a disagreement: by paths, name, property and values, not by lines."""
+    sides = [(one.path, *_value(one.fact)) for one in (conflict.first, conflict.second)]
+    return digest("drift-1", conflict.name, conflict.second.fact.attribute, *(part for side in sides for part in side))
+
+
+def _value(fact: Fact) -> tuple[str, str, str, str]:
+    return fact.kind, fact.value, fact.unit or "", "not" if fact.negated else ""
+
+
+def is_suppressed(conflict: FactConflict, text_of: TextOf) -> bool:
+    """Tell whether a ``drift-ignore`` comment stands at either side."""
+    names = {conflict.name, conflict.first.fact.name, conflict.second.fact.name}
+    return any(
+        is_ignored(lines_of(text_of(one.path)), one.fact.line + 1, names) for one in (conflict.first, conflict.second)
+    )
+
+
+def findings_of(conflicts: Sequence[FactConflict], text_of: TextOf) -> list[Finding]:
+    """Convert conflicts into findings, in order, without line authors."""
+    return [_finding(conflict, text_of) for conflict in conflicts]
+
+
+def _finding(conflict: FactConflict, text_of: TextOf) -> Finding:
+    first, second = (_place(one, text_of) for one in (conflict.first, conflict.second))
+    what = WORDS.get(conflict.second.fact.attribute, conflict.attribute)
+    message = (
+        f"{conflict.name} ({what}): {second.path}:{second.line} says {second.value}, "
+        f"{first.path}:{first.line} says {first.value}"
+    )
+    after = with_value(second.text, conflict.second.fact, conflict.first.fact)
+    return Finding(
+        rule=rule_of(conflict.second.fact.attribute).id,
+        name=conflict.name,
+        attribute=conflict.attribute,
+        message=message,
+        fingerprint=fingerprint(conflict),
+        confidence=conflict.confidence,
+        first=first,
+        second=second,
+        also=tuple(_place(one, text_of) for one in conflict.also[:MAX_ALSO]),
+        suggestion=None
+        if after is None
+        else Suggestion(path=second.path, line=second.line, before=second.text, after=after),
+    )
+
+
+def _place(one: LocatedFact, text_of: TextOf) -> Place:
+    lines = lines_of(text_of(one.path))
+    line = one.fact.line + 1
+    fact = one.fact
+    shown = ("not " if fact.negated else "") + show(fact.kind, fact.value, fact.unit)
+    return Place(
+        path=one.path,
+        line=line,
+        side=fact.side,
+        value=" ".join(shown.split())[:SHOWN_VALUE],
+        text=lines[fact.line] if fact.line < len(lines) else fact.statement,
+    )
+
+
+def lines_whose_writer_matters(findings: Sequence[Finding]) -> dict[tuple[str, int], str]:
+    """Return the lines of both sides of every finding, by path and number."""
+    places = [place for finding in findings for place in (finding.first, finding.second)]
+    return {(place.path, place.line): place.text for place in places}
+
+
+def with_origins(finding: Finding, origins: Mapping[tuple[str, int], Origin]) -> Finding:
+    """Add line authors to findings, which line is newer, and since when they disagree."""
+    first, second = (
+        replace(place, origin=origins.get((place.path, place.line))) for place in (finding.first, finding.second)
+    )
+    newer = _newer(first.origin, second.origin)
+    latest = None if newer is None else (first if newer == "first" else second).origin
+    both_at_once = first.origin == second.origin and first.origin is not None
+    since = latest.written_at if latest else first.origin.written_at if both_at_once and first.origin else None
+    return replace(finding, first=first, second=second, newer=newer, since=since)
+
+
+def _newer(first: Origin | None, second: Origin | None) -> Which | None:
+    if first is None or second is None:
+        return None
+    if first.is_committed != second.is_committed:  # what is not committed yet was written last
+        return "second" if first.is_committed else "first"
+    if first.written_at is None or second.written_at is None or first.written_at == second.written_at:
+        return None
+    return "first" if first.written_at > second.written_at else "second"

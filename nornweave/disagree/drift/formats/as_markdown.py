@@ -1,0 +1,73 @@
+"""Write a report as a comment for a pull request; foreign text stands in code spans and fences only."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from nornweave.core.text.legible import legible
+from nornweave.disagree.drift.formats.words import age, one_line, second_opinion, summary, who
+from nornweave.disagree.drift.records import Finding, Place, Report
+
+MARKER = "<!-- nornweave drift -->"
+"""First line of the comment: by it a later run finds the comment to replace."""
+MAX_CHARACTERS = 60_000
+"""GitHub takes 65,536 characters a comment."""
+
+
+def markdown(report: Report) -> str:
+    """Return the report as Markdown, at most ``MAX_CHARACTERS`` long."""
+    head = f"{MARKER}\n### Documentation drift\n\n{_capital(summary(report))}.\n"
+    parts, size = [head], len(head)
+    for count, finding in enumerate(report.findings):
+        block = "\n" + "\n".join(_finding(finding))
+        if size + len(block) > MAX_CHARACTERS:
+            parts.append(f"\n… and {len(report.findings) - count} more.\n")
+            break
+        parts.append(block)
+        size += len(block)
+    return "".join(parts)
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    yield f"#### {code(finding.name)} ({finding.rule.rpartition('/')[2]}, {finding.confidence:.0%})"
+    yield ""
+    yield f"- {_side(finding.second)}"
+    yield f"- {_side(finding.first)}"
+    for place in finding.also:
+        yield f"- also {_side(place)}"
+    if said := age(finding):
+        yield f"- {said}"
+    if opinion := second_opinion(finding):
+        yield f"- {code(opinion)}"
+    yield ""
+    if finding.suggestion:
+        before, after = (_fenced(text) for text in (finding.suggestion.before, finding.suggestion.after))
+        fence = "`" * (max((len(run) for run in re.findall("`+", before + after)), default=0) + 3)
+        yield f"Suggested edit of {code(f'{finding.suggestion.path}:{finding.suggestion.line}')}:"
+        yield ""
+        yield f"{fence}diff\n-{before}\n+{after}\n{fence}"
+        yield ""
+
+
+def _side(place: Place) -> str:
+    written = who(place.origin)
+    return f"{place.side} {code(f'{place.path}:{place.line}')} says {code(place.value)}" + (
+        f" — {code(written)}" if written else ""
+    )
+
+
+def _fenced(line: str) -> str:
+    return legible(line).replace("\n", " ")
+
+
+def code(foreign: str) -> str:
+    """Return foreign text as a code span that it cannot end."""
+    text = one_line(foreign).replace("|", "\\|") if "|" in foreign else one_line(foreign)
+    fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
+    blank = " " if text.startswith("`") or text.endswith("`") or not text else ""
+    return f"{fence}{blank}{text}{blank}{fence}"

@@ -1,0 +1,118 @@
+"""Write a report as SARIF 2.1.0, which GitHub, GitLab and Azure DevOps read."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+from urllib.parse import quote
+
+from nornweave.disagree.drift.formats.words import age, one_line, second_opinion
+from nornweave.disagree.drift.records import Finding, Place, Report, Suggestion
+from nornweave.disagree.drift.rules import ALL_RULES, Rule
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+ROOT = "%SRCROOT%"
+FINGERPRINT = "nornweaveDrift/v1"
+_PLACES = {rule.id: place for place, rule in enumerate(ALL_RULES)}
+
+
+def sarif(report: Report) -> str:
+    """Return the report as a SARIF log of one run."""
+    run = {
+        "tool": {
+            "driver": {
+                "name": "NornWeave drift",
+                "version": _release(),
+                "rules": [_rule(rule) for rule in ALL_RULES],
+            }
+        },
+        "columnKind": "utf16CodeUnits",
+        "originalUriBaseIds": {ROOT: {"description": {"text": "The folder that was looked at."}}},
+        "invocations": [{"executionSuccessful": True, "toolExecutionNotifications": _notifications(report)}],
+        "results": [_result(one, _state(report)) for one in report.findings],
+    }
+    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
+
+
+def _release() -> str:
+    try:
+        return version("nornweave")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _rule(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": rule.description},
+        "fullDescription": {"text": f"{rule.description} One of them is wrong, or they speak about two things."},
+        "help": {"text": "Correct the side that is wrong, or put drift-ignore in a comment at either line."},
+        "defaultConfiguration": {"level": "warning"},
+    }
+
+
+def _state(report: Report) -> dict[str, str]:
+    return {"baselineState": "new"} if report.is_against_baseline or report.compared else {}
+
+
+def _result(finding: Finding, state: dict[str, str]) -> dict[str, Any]:
+    notes = [one_line(finding.message, 1_000), *filter(None, (age(finding), second_opinion(finding)))]
+    related = [_location(place, number) for number, place in enumerate((finding.first, *finding.also), 1)]
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": _PLACES[finding.rule],
+        "level": "warning",
+        "message": {"text": ". ".join(notes)},
+        "locations": [_location(finding.second)],
+        "relatedLocations": related,
+        "partialFingerprints": {FINGERPRINT: finding.fingerprint},
+        "rank": round(100 * finding.confidence, 2),
+        **state,
+    }
+    if finding.suggestion:
+        result["fixes"] = [_fix(finding.suggestion)]
+    return result
+
+
+def _location(place: Place, number: int | None = None) -> dict[str, Any]:
+    location: dict[str, Any] = {
+        "physicalLocation": {
+            "artifactLocation": _artifact(place.path),
+            "region": {"startLine": place.line, "snippet": {"text": one_line(place.text)}},
+        }
+    }
+    if number is not None:
+        location |= {"id": number, "message": {"text": f"{place.side} says {one_line(place.value)}"}}
+    return location
+
+
+def _artifact(path: str) -> dict[str, str]:
+    return {"uri": quote(path, errors="replace"), "uriBaseId": ROOT}
+
+
+def _fix(suggestion: Suggestion) -> dict[str, Any]:
+    width = len(suggestion.before.encode("utf-16-le", "replace")) // 2
+    region = {"startLine": suggestion.line, "startColumn": 1, "endLine": suggestion.line, "endColumn": width + 1}
+    return {
+        "description": {"text": "Say what the other side says."},
+        "artifactChanges": [
+            {
+                "artifactLocation": _artifact(suggestion.path),
+                "replacements": [{"deletedRegion": region, "insertedContent": {"text": suggestion.after}}],
+            }
+        ],
+    }
+
+
+def _notifications(report: Report) -> list[dict[str, Any]]:
+    failed = [
+        {
+            "level": "warning",
+            "message": {"text": f"not read: {one_line(one.reason)}"},
+            "locations": [{"physicalLocation": {"artifactLocation": _artifact(one.path)}}],
+        }
+        for one in report.failed
+    ]
+    return [*failed, *({"level": "note", "message": {"text": notice}} for notice in report.notices)]

@@ -1,0 +1,110 @@
+"""Records of drift."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from nornweave.core.types import Origin, Side
+
+Which = Literal["first", "second"]
+Verdict = Literal["yes", "no", "unsure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A file that could not be read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One side of a disagreement, or another place that says the same.
+
+    Attributes:
+        path: relative to the folder that was looked at, with ``/``.
+        line: from 1.
+        side: who speaks.
+        value: as people write it.
+        text: the line as it stands, without its end.
+        origin: who wrote it; ``None`` if unknown.
+    """
+
+    path: str
+    line: int
+    side: Side
+    value: str
+    text: str
+    origin: Origin | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suggestion:
+    """A line of the documentation with the other side's value in it; nobody applies it."""
+
+    path: str
+    line: int
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A disagreement.
+
+    Attributes:
+        rule: ``nornweave/default``, …; see ``rules.RULES``.
+        fingerprint: stays the same when lines move; changes with the paths, the name or a value.
+        confidence: probability, in [0, 1], that an engineer who reads both calls it a contradiction.
+        first: the side that probably describes what runs; ``second`` the documentation, or whoever knows less.
+        newer: which of the two lines was written later; ``None`` if unknown or at the same time.
+        since: when the newer of the two was written; ``None`` if unknown or not committed yet.
+        verified: what a second reader says; ``None`` if none was asked.
+    """
+
+    rule: str
+    name: str
+    attribute: str
+    message: str
+    fingerprint: str
+    confidence: float
+    first: Place
+    second: Place
+    also: tuple[Place, ...] = ()
+    newer: Which | None = None
+    since: datetime | None = None
+    suggestion: Suggestion | None = None
+    verified: Verdict | None = None
+    verified_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What one run found.
+
+    Attributes:
+        findings: new ones, the most confident first.
+        known: how many were left out because the baseline has them.
+        existing: with ``--diff``: disagreements in changed files that the base had already.
+        ignored: how many a ``drift-ignore`` comment leaves out.
+        files: how many were read; ``failed`` those that could not be.
+        facts: how many they state, by side.
+        notices: what a reader should know of the run.
+    """
+
+    root: str
+    findings: tuple[Finding, ...]
+    known: int = 0
+    existing: tuple[Finding, ...] = ()
+    ignored: int = 0
+    files: int = 0
+    facts: Mapping[str, int] = field(default_factory=dict)
+    failed: tuple[Failed, ...] = ()
+    notices: tuple[str, ...] = ()
+    seconds: float = 0.0
+    compared: tuple[str, str] | None = None
+    is_against_baseline: bool = False

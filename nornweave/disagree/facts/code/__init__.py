@@ -1,0 +1,96 @@
+"""Extract facts from source code by its syntax, and its comments as documentation."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from nornweave.core.types import Fact
+from nornweave.disagree.facts.code.calls import read_call, read_choice, read_fallback
+from nornweave.disagree.facts.code.comments import Comment, read_comments
+from nornweave.disagree.facts.code.constants import Constants
+from nornweave.disagree.facts.code.definitions import read_assignment, read_declared
+from nornweave.disagree.facts.code.fragments import read_fragments
+from nornweave.disagree.facts.code.keys import name_groups
+from nornweave.disagree.facts.code.members import read_pair
+from nornweave.disagree.facts.code.reading import Reading
+from nornweave.disagree.facts.code.scopes import base_of
+from nornweave.disagree.facts.code.sites import find_sites
+from nornweave.disagree.facts.code.statuses import read_statuses
+from nornweave.disagree.facts.passage import Passage
+
+SECONDS_AT_LEAST = 1.0
+SECONDS_PER_MEGABYTE = 6.0
+"""Of processor time; ordinary source takes a third of that."""
+MINIFIED_BYTES = 50_000
+MINIFIED_LINE = 1_000
+"""Characters of an average line from which a long text counts as generated."""
+
+_READERS = {
+    **dict.fromkeys(("param", "field", "const"), read_declared),
+    **dict.fromkeys(("pair", "kwarg"), read_pair),
+    "assign": read_assignment,
+    "fallback": read_fallback,
+    "choice": read_choice,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CodeReading:
+    """What a passage of code says.
+
+    Attributes:
+        facts: in order of their start.
+        comments: in order.
+        is_complete: ``False`` if time, or a limit of ``code.sites`` and ``code.reading``, came first.
+    """
+
+    facts: tuple[Fact, ...]
+    comments: tuple[Comment, ...]
+    is_complete: bool
+
+
+def read_code(passage: Passage, language: str, *, deadline_s: float | None = None) -> CodeReading:
+    """Read the facts and the comments of a passage of code; it may be cut anywhere.
+
+    Args:
+        language: a key of ``chunking.languages.GRAMMARS``; of another one nothing is read.
+        deadline_s: CPU seconds after which it stops; by default as the length of the text allows.
+    """
+    text = passage.text
+    if not text.strip() or _is_minified(text):
+        return CodeReading((), (), is_complete=not text.strip())
+    if deadline_s is None:
+        deadline_s = SECONDS_AT_LEAST + SECONDS_PER_MEGABYTE * len(text) / 1e6
+    deadline = time.thread_time() + deadline_s
+    found = find_sites(text, language, passage.path, deadline)
+    base = base_of(passage)
+    reading = Reading(passage, language, base, found.found, Constants(text, found.found), deadline)
+    _read_sites(reading)
+    if found.errors and not reading.is_over:
+        read_fragments(found.errors, reading)
+    facts = sorted(reading.facts.values(), key=lambda fact: (fact.span.start, fact.span.end))
+    return CodeReading(
+        tuple(facts), tuple(read_comments(text, found.found, base)), found.is_complete and not reading.is_over
+    )
+
+
+def _read_sites(reading: Reading) -> None:
+    name_groups(reading)
+    for site in reading.sites:
+        if site.role == "call":
+            read_call(site, reading)
+    for number, site in enumerate(reading.sites):
+        if number % 256 == 0 and reading.is_over:
+            return
+        reader = _READERS.get(site.role)
+        if reader is not None:
+            reader(site, reading)
+    read_statuses(reading)
+
+
+def _is_minified(text: str) -> bool:
+    return len(text) > MINIFIED_BYTES and len(text) / (text.count("\n") + 1) > MINIFIED_LINE
+
+
+__all__ = ["CodeReading", "Comment", "read_code"]

@@ -1,0 +1,103 @@
+"""Extract facts from calls that declare options, and from fallback expressions."""
+
+from __future__ import annotations
+
+import re
+
+from tree_sitter import Node
+
+from nornweave.disagree.facts.code.options import Call, call_of
+from nornweave.disagree.facts.code.reading import Reading
+from nornweave.disagree.facts.code.scopes import last_part
+from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.values import Value
+
+_MAX_ARGUMENTS = 12
+_NAMED = re.compile(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
+_CLAP_NAME = re.compile(r"(?:Arg::(?:new|with_name)|\.long)\(\s?\"([\w-]{1,60})\"")
+_PLAIN = frozenset({"true", "false", "null", "none", "nil", "undefined"})
+_PATH = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
+_WORDS_OF_LANGUAGES = frozenset(
+    "null none nil undefined if else and or not is in true false typeof new number string int integer float".split()  # noqa: SIM905
+)
+
+
+def read_call(site: Site, reading: Reading) -> None:
+    """Read a call that declares an option, or that looks something up with a default."""
+    called = call_of(site.name)
+    if called is None:
+        if site.name.endswith(("default_value", "default_value_t")):
+            _clap(site, reading)
+        return
+    arguments = _arguments(site, reading)
+    positional = [argument for argument in arguments if not _NAMED.match(argument)]
+    name = _name(called, positional, reading)
+    if not name or " " in name or len(arguments) < called.least:
+        return
+    site.tag = name
+    if called.default is not None and len(positional) > called.default:
+        value = reading.constants.read(positional[called.default])
+        if value is not None and not positional[called.default].startswith("{"):
+            reading.add(site, value, called.attribute, called.form, name=name)
+
+
+def _arguments(site: Site, reading: Reading) -> list[str]:
+    nodes: list[Node] = site.node.named_children[:_MAX_ARGUMENTS] if site.node is not None else []
+    if site.node is None or site.value is None:
+        return []
+    shift = site.node.start_byte - site.value[0]
+    texts = (reading.text[node.start_byte - shift : min(node.end_byte - shift, node.start_byte - shift + 400)]
+             for node in nodes if "comment" not in node.type)  # fmt: skip
+    return [text.strip() for text in texts]
+
+
+def _name(called: Call, positional: list[str], reading: Reading) -> str:
+    if called.name is None:
+        strings = [text.strip("'\"`") for text in positional[:4] if text[:1] in "'\"`"]
+        flags = [part for text in strings[:1] + [s for s in strings[1:] if s.startswith("-")]
+                 for part in re.split(r"[,|\s]+", text) if part.startswith("-")]  # fmt: skip
+        return max(flags, key=len) if flags else strings[0] if strings and " " not in strings[0] else ""
+    if called.name >= len(positional):
+        return ""
+    text = positional[called.name]
+    value = reading.constants.read(text) if text[:1] not in ":" else Value("string", text[1:])
+    return value.text if value is not None and value.kind == "string" else ""
+
+
+def _clap(site: Site, reading: Reading) -> None:
+    names = _CLAP_NAME.findall(site.name)
+    arguments = _arguments(site, reading)
+    if names and arguments:
+        reading.add(site, reading.constants.read(arguments[0]), "default", "option", name=names[-1])
+
+
+def read_fallback(site: Site, reading: Reading) -> None:
+    """Read ``options.timeout || 30``, wherever it stands."""
+    text = reading.value_text(site)
+    if not text or (text[:1].isalpha() and text.lower() not in _PLAIN):
+        return
+    paths = [path for path in _PATH.findall(site.name) if path.lower() not in _WORDS_OF_LANGUAGES]
+    value = reading.constants.read(text)
+    if paths and value is not None and not site.name.endswith(")"):
+        reading.add(site, value, "default", "fallback", name=_looked_up(paths[-1]))
+
+
+def read_choice(site: Site, reading: Reading) -> None:
+    """Read ``x == null ? 10 : x``, wherever it stands: the one branch that is a value is the fallback of the other."""
+    text = reading.text[site.start : min(site.end, site.start + 300)]
+    if site.end - site.start > 300:
+        return
+    value = reading.constants.read(text)
+    if value is None or not value.is_fallback:
+        return
+    parts = [set(_PATH.findall(part)) for part in re.split(r"\?(?![.?])|:|\bif\b|\belse\b", text)]
+    # The name stands in the condition and in the branch that is no value.
+    both = set().union(*(a & b for number, a in enumerate(parts[:4]) for b in parts[number + 1 : 4]))
+    names = {name for name in both if name.lower() not in _WORDS_OF_LANGUAGES}
+    if len(names) == 1:
+        reading.add(site, value, "default", "fallback", name=_looked_up(names.pop()))
+
+
+def _looked_up(path: str) -> str:
+    """Return the name of what a path reads: ``PORT`` of ``process.env.PORT``, ``a`` of ``config['a']``."""
+    return last_part(path) if not path.endswith("]") else path[path.rfind("[") :].strip("[]'\"")

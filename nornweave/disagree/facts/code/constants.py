@@ -1,0 +1,122 @@
+"""Evaluate expressions with the constants of the same file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.expressions import MAX_EXPRESSION, read_value
+from nornweave.disagree.facts.values import Value
+
+MAX_FOLLOWED = 6
+"""Constants that are defined by constants, one behind the other."""
+_SHORT = 80
+_KNOWN = re.compile(r"['\"`\d\[{(]|true|false|none|null|nil|undefined|infinity|empty|absent|unlimited|\binf\b", re.I)
+_SIMPLE = re.compile(r"^(?:(\d{1,9})|\"([^\"\\\n]*)\"|'([^'\\\n]*)')$", re.ASCII)  # what most values are, read at once
+_LONG = 300
+"""Characters from which an expression that is no literal is not worth reading."""
+# Functions, classes, modules, mappings with members: read one by one, or no values.
+_NO_VALUE = re.compile(
+    r"(?:async|function|class|lambda|import|require|await|yield|func|struct|match|switch|do)\b"
+    r"|\([^()]{0,80}\)\s?(?:=>|->)|\w{1,40}\s=>|\{\s{0,40}(?:\w{1,60}|'[^'\n]{0,60}'|\"[^\"\n]{0,60}\"|\[\w[^\]\n]{0,60}\])\s?(?::|=>)"
+    r"|\{\s{0,40}\.\.\.|&?(?:\w{1,40}\.)?[A-Z]\w{0,60}\{\s{0,40}\w"
+)
+_WORD = re.compile(r"[A-Za-z_]\w*")
+# Calls whose first argument is the default of what is declared, whatever the other arguments say.
+_DECLARING = re.compile(
+    r"^(?:new\s+)?(?:\w+\.){0,3}(?:Option|Argument|Field|Query|Body|Header|Form|Cookie|field|attrib|ib|Setting|Param"
+    r"|signal|input|ref|env\w*|Prop|PrivateAttr|mapped_column|Var)\("
+)
+
+
+@lru_cache(maxsize=1 << 14)
+def _read_short(text: str) -> Value | None:
+    return read_value(text)
+
+
+def first_argument(text: str) -> str:
+    """Return the first argument of a call, as it is written; empty if there is none, or it is named."""
+    start = text.find("(") + 1
+    depth, quote, at = 0, "", start
+    for at in range(start, min(len(text), start + 400)):
+        letter = text[at]
+        if quote:
+            quote = "" if letter == quote and text[at - 1] != "\\" else quote
+        elif letter in "'\"`":
+            quote = letter
+        elif letter in "([{":
+            depth += 1
+        elif letter in ")]}" and depth:
+            depth -= 1
+        elif depth == 0 and letter in ",)":
+            break
+    first = text[start:at].strip()
+    return "" if re.match(r"\w+\s*[:=](?![:=])", first) else first
+
+
+class Constants:
+    """Reads values; a name that the file defines once by a known value stands for that value."""
+
+    def __init__(self, text: str, sites: Iterable[Site]) -> None:
+        self._text = text
+        self._defined: dict[str, str | None] = {}
+        self._values: dict[str, Value | None] = {}
+        self._followed = 0
+        for site in sites:
+            if site.value and site.role in {"const", "assign", "field"} and not _is_local(site):
+                self._define(site)
+
+    def _define(self, site: Site) -> None:
+        if site.value is None or site.value[1] - site.value[0] > MAX_EXPRESSION:
+            return
+        name = re.split(r"[.>]", site.bare_name)[-1].lstrip("#$")
+        text = self._text[slice(*site.value)]
+        known = self._defined.get(name, text)
+        self._defined[name] = text if known == text else None
+
+    def resolve(self, name: str) -> Value | None:
+        """Return the value of a constant of this file, by its name or the last part of it."""
+        last = re.split(r"[.:>]+", name)[-1].lstrip("#$@")
+        if last in self._values:
+            return self._values[last]
+        text = self._defined.get(last)
+        if text is None or self._followed >= MAX_FOLLOWED:
+            return None
+        self._values[last] = None  # a constant that is defined by itself is not known
+        self._followed += 1
+        value = self.read(text)
+        self._followed -= 1
+        known = value if value is not None and value.is_literal else None
+        self._values[last] = known
+        return known
+
+    def read(self, text: str) -> Value | None:
+        """Read an expression; ``None`` if its value is not known."""
+        text = text.strip()
+        if not text or len(text) > MAX_EXPRESSION:
+            return None
+        if _NO_VALUE.match(text):
+            return None
+        if _DECLARING.match(text):
+            text = first_argument(text) or text
+        elif len(text) > _LONG and text[0] not in "[('\"`{":
+            return None
+        value = self._plain(text)
+        if (value is None or not value.is_literal) and any(word in self._defined for word in _WORD.findall(text)):
+            value = read_value(text, self.resolve)
+        return value if value is not None and value.is_literal else None
+
+    @staticmethod
+    def _plain(text: str) -> Value | None:
+        simple = _SIMPLE.match(text)
+        if simple is not None:
+            return Value("number", str(int(simple[1]))) if simple[1] else Value("string", simple[2] or simple[3] or "")
+        if not _KNOWN.search(text):
+            return None
+        return _read_short(text) if len(text) <= _SHORT else read_value(text)
+
+
+def _is_local(site: Site) -> bool:
+    return any(place.role == "function" for place in site.ancestors())

@@ -1,0 +1,108 @@
+"""Extract facts from pieces of code that no grammar can parse, such as parts of literals."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+
+from nornweave.core.types import Attribute, Qualifier
+from nornweave.disagree.facts.code.keys import type_of
+from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
+from nornweave.disagree.facts.code.reading import Reading
+from nornweave.disagree.facts.code.scopes import says_default
+from nornweave.disagree.facts.code.sites import Site
+
+MAX_LINES = 2_000
+_LINE = re.compile(
+    r"[ \t]*(?:(?:private|public|protected|internal|static|final|const|readonly|pub|let|var|val|export)\s){0,4}"
+    r"(?P<name>['\":]?[A-Za-z_#@$][\w.$-]{0,80}['\"]?)\??"
+    r"(?P<between>\s{0,3}:\s{0,2}[A-Za-z_][\w.\[\]<>| ?,]{0,60}?(?=\s?=))?"
+    r"\s{0,40}(?:=>|:=|:(?!:)|=(?![=>]))\s{0,40}(?P<value>\S[^\n]{0,400})"
+)
+_COMMENT = re.compile(r"\s(?:#|//|--|/\*).*$")
+_OPENED = re.compile(
+    r"[ \t]*['\":]?([A-Za-z_@$][\w.$-]{0,80})['\"]?\s{0,3}(?:=>|:=|:|=)\s{0,3}[^'\"\n]{0,80}[{(]\s*(?:[#/].*)?$"
+)
+
+
+def read_fragments(errors: list[tuple[int, int]], reading: Reading) -> None:
+    """Read ``name: value`` line by line where the tree has errors.
+
+    Args:
+        errors: stretches of the text that the grammar did not fit, in any order.
+    """
+    lines = _damaged(errors, reading)
+    known = {fact.span.start - reading.passage.start for fact in reading.facts.values()}
+    stated = {reading.passage.line_of(offset) for offset in known}
+    opened: list[tuple[int, str]] = []
+    for number, start, line in lines:
+        indent = len(line) - len(line.lstrip())
+        while opened and opened[-1][0] >= indent:
+            opened.pop()
+        inside = _OPENED.match(line)
+        if inside is not None:
+            opened.append((indent, inside[1]))
+        elif number not in stated:
+            _read_line(start, line, [name for _, name in opened], reading)
+        if reading.is_over:
+            return
+
+
+def _damaged(errors: list[tuple[int, int]], reading: Reading) -> list[tuple[int, int, str]]:
+    """Return number, offset and text of the lines that an error touches; of short parts all lines."""
+    found = []
+    is_short = len(reading.text) < 4_000
+    ordered = sorted(errors)
+    starts = [start for start, _ in ordered]
+    reach, furthest = [], 0
+    for _, end in ordered:
+        furthest = max(furthest, end)
+        reach.append(furthest)
+    offset = 0
+    for number, line in enumerate(reading.text.splitlines(keepends=True)):
+        at = bisect_right(starts, offset + len(line)) - 1
+        if is_short or (at >= 0 and reach[at] >= offset):
+            found.append((number, offset, line.rstrip("\r\n")))
+        offset += len(line)
+        if len(found) >= MAX_LINES:
+            break
+    return found
+
+
+def _read_line(start: int, line: str, opened: list[str], reading: Reading) -> None:
+    found = _LINE.match(line[:600])
+    if found is None:
+        return
+    text = _COMMENT.sub("", found["value"]).rstrip().rstrip(",;").rstrip()
+    text = text.removesuffix("}").rstrip() if text.count("}") > text.count("{") else text
+    value = reading.constants.read(text)
+    if value is None:
+        return
+    name = found["name"].strip("'\":")
+    if name.lower() in NAMING_KEYS and value.kind == "string":
+        return
+    at = start + found.start("name")
+    site = Site("pair", at, start + found.end("name") + 1, name, at)
+    site.value = (start + found.start("value"), start + found.start("value") + len(text))
+    owner = " ".join((reading.base.owner, *_around(site, reading), *opened))
+    is_default = reading.base.is_default or says_default(owner) or reading.base.is_class or name[:1] == "#"
+    attribute: Attribute = "default" if is_default or value.is_fallback else "value"
+    qualifiers: tuple[Qualifier, ...] = () if is_default or line.rstrip().endswith((",", ";")) or opened else ("local",)
+    if name.lower() in KEYS and opened:
+        key = KEYS[name.lower()]
+        declared = type_of(value.text) if key == "type" else value
+        if key is not None:
+            reading.add(site, declared, key, "option", name=opened[-1], owner=owner.removesuffix(opened[-1]))
+        return
+    reading.add(site, value, attribute, owner=owner, qualifiers=() if "," in line else qualifiers)
+    if found["between"]:
+        reading.add(site, type_of(found["between"]), "type", owner=owner)
+
+
+def _around(site: Site, reading: Reading) -> list[str]:
+    """Return the names of the classes and functions around a place, outermost first."""
+    return [
+        place.name
+        for place in reading.sites
+        if place.role in {"class", "function"} and place.start < site.start < place.end
+    ][-4:]

@@ -1,0 +1,97 @@
+"""Extract facts from members of literals and calls: pairs, fields of literals, keyword arguments."""
+
+from __future__ import annotations
+
+import re
+
+from nornweave.core.types import Attribute, Form, Qualifier
+from nornweave.disagree.facts.code.keys import SPREAD, is_naming, read_key
+from nornweave.disagree.facts.code.reading import Reading
+from nornweave.disagree.facts.code.scopes import function_of, is_maker, last_part, says_default
+from nornweave.disagree.facts.code.sites import NAMED_ROLES, Site
+from nornweave.disagree.facts.names import words_of
+
+_MERGERS = re.compile(r"(?:assign|merge|defaults|extend|deepmerge|defaultsDeep)$", re.I)
+_ONE_ARGUMENT = re.compile(r"^(?:new\s+)?[A-Z][\w.]{0,80}\(\s*(\w{1,80})\s?=(?!=)")
+
+
+def read_pair(site: Site, reading: Reading) -> None:
+    """Read a pair of a mapping, a field of a literal, or a keyword argument."""
+    text = reading.value_text(site)
+    value = reading.constants.read(text) if text else None
+    if read_key(site, value, reading) or value is None or wraps_another(site, text) or is_naming(site, value):
+        return
+    if any(place.role == "mark" for place in site.ancestors()) and site.name == "value":
+        return
+    if _is_inside_literal(site, reading):
+        return
+    attribute = default_by_place(site, reading)
+    qualifiers: tuple[Qualifier, ...] = ()
+    if attribute is None and not value.is_fallback:
+        function = function_of(site)
+        inner = function is not None and (_is_passed_on(site) or not is_maker(function.name))
+        qualifiers = ("local",) if inner or (site.role == "kwarg" and not _is_bound(site)) else ()
+    form: Form = "fallback" if value.is_fallback else "definition"
+    reading.add(site, value, "default" if value.is_fallback else attribute or "value", form, qualifiers=qualifiers)
+
+
+def default_by_place(site: Site, reading: Reading) -> Attribute | None:
+    """Return ``default`` if something around a place says that defaults stand in it."""
+    for place in site.ancestors():
+        if place.role in NAMED_ROLES and (
+            says_default(place.name) or (place.role == "function" and is_maker(place.name))
+        ):
+            return "default"
+        if place.role == "call" and _MERGERS.search(last_part(place.name)) and _is_first(site, place):
+            return "default"
+        if place.role == "group" and place.tag.startswith(SPREAD):
+            return "default"
+        if place.role == "call" and _is_passed_on(site):
+            return None
+        if place.role == "class":
+            break
+    return "default" if reading.base.is_default else None
+
+
+def _is_passed_on(site: Site) -> bool:
+    """Tell whether a pair stands in a literal that is handed to a call: ``super(url, {...options, retry: true})``."""
+    if site.role != "pair":
+        return False
+    around = next((place for place in site.ancestors() if place.role != "group"), None)
+    return around is not None and around.role == "call" and not _MERGERS.search(last_part(around.name))
+
+
+def _is_first(site: Site, call: Site) -> bool:
+    """Tell whether a place stands in the first argument of a call that has more of them."""
+    arguments = call.node.named_children if call.node is not None else []
+    return len(arguments) > 1 and call.value is not None and _offset(call, arguments[0].end_byte) >= site.end
+
+
+def _offset(call: Site, byte: int) -> int:
+    shift = call.node.start_byte - call.value[0] if call.node is not None and call.value else 0
+    return byte - shift
+
+
+def _is_bound(site: Site) -> bool:
+    """Tell whether what a keyword argument belongs to has a name of its own."""
+    return any(place.role in {"assign", "field", "const", "pair", "kwarg", "param"} for place in site.ancestors())
+
+
+def _is_inside_literal(site: Site, reading: Reading) -> bool:
+    """Tell whether the place around is itself read as one value: ``x = Option('json', old=OLD)``."""
+    for place in site.ancestors():
+        if place.role in {"call", "group"}:
+            continue
+        if place.role in {"assign", "kwarg", "pair", "field", "param"} and site.role == "kwarg":
+            text = reading.value_text(place)
+            first = text.partition("(")[2].lstrip()
+            is_positional = not re.match(r"\w+\s*[:=](?!=)", first)
+            return is_positional and reading.constants.read(text) is not None
+        return False
+    return False
+
+
+def wraps_another(site: Site, text: str) -> bool:
+    """Tell whether a value is a call of which one named argument is known, and that is another thing."""
+    found = _ONE_ARGUMENT.match(text)
+    return found is not None and set(words_of(found[1])).isdisjoint(words_of(site.bare_name))

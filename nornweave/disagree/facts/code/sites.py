@@ -1,0 +1,246 @@
+"""Find the places in a source file that may state a fact, with tree-sitter queries."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast, get_args
+
+from tree_sitter import Node, Query, QueryCursor, Tree
+
+from nornweave.disagree.facts.code.options import may_declare
+from nornweave.disagree.facts.code.queries import QUERIES
+from nornweave.read.chunking.languages import grammar_of
+from nornweave.read.chunking.parsing import mask, parse
+
+MAX_SITES = 60_000
+WINDOW_BYTES = 1 << 19
+"""The deadline is looked at between windows; a window takes about 0.1 s."""
+MAX_NAME = 160
+MAX_MATCHES = 256
+"""Of unfinished matches inside tree-sitter; more make long lists quadratic, and no real file needs them."""
+
+Role: TypeAlias = Literal[
+    "class",
+    "function",
+    "param",
+    "field",
+    "const",
+    "assign",
+    "pair",
+    "kwarg",
+    "call",
+    "group",
+    "if",
+    "fallback",
+    "choice",
+    "mark",
+    "comment",
+    "doc",
+    "error",
+]
+"""What a place is: ``mark`` is a decorator or an annotation, ``group`` a literal with members, ``choice`` a
+conditional expression, ``fallback`` an ``a or b``."""
+
+_ROLES = frozenset(get_args(Role))
+NAMED_ROLES = frozenset({"class", "function", "param", "field", "const", "assign", "pair", "kwarg"})
+_KEYWORD_SIGNS = {"python": "=", "ruby": ":=", "php": ":", "csharp": ":", "swift": ":", "kotlin": "="}
+_SELF = re.compile(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@@?")
+
+
+@dataclass(slots=True, eq=False)
+class Site:
+    """A place in the text; all offsets count characters of the text.
+
+    Attributes:
+        name: as it is written, without quotes.
+        value: where its value stands, if it has one.
+        kind: the declared type as it is written; empty without one.
+        tag: of a field in Go, as it is written.
+        node: the arguments of a call.
+        parent: the smallest place around it.
+    """
+
+    role: Role
+    start: int
+    end: int
+    name: str = ""
+    name_start: int = -1
+    value: tuple[int, int] | None = None
+    kind: str = ""
+    tag: str = ""
+    node: Node | None = None
+    parent: Site | None = None
+
+    @property
+    def bare_name(self) -> str:
+        """The name without ``self.``, ``this.`` or ``@``."""
+        return _SELF.sub("", self.name)
+
+    def ancestors(self) -> Iterator[Site]:
+        """Yield the places around it, innermost first."""
+        place = self.parent
+        while place is not None:
+            yield place
+            place = place.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """All places of a text in order of their start, outer ones first; and the parts that no grammar fits."""
+
+    found: list[Site]
+    errors: list[tuple[int, int]]
+    is_complete: bool
+
+
+_queries: dict[str, Query] = {}
+
+
+def _query(grammar: str, tree: Tree) -> Query:
+    query = _queries.get(grammar)
+    if query is None:
+        query = _queries[grammar] = Query(tree.language, QUERIES[grammar])
+    return query
+
+
+def find_sites(text: str, language: str, path: str, deadline: float) -> Sites:
+    """Find the places that may state facts.
+
+    Args:
+        language: a key of ``chunking.languages.GRAMMARS``.
+        deadline: CPU time of this thread (``time.thread_time``) after which it stops and is not complete.
+    """
+    grammar = grammar_of(language, path, text)
+    if grammar is None:
+        return Sites([], [], is_complete=True)
+    # A part of a PHP file has no opening tag, without which all of it is text.
+    lead = "<?php\n" if grammar.name == "php" and "<?" not in text else ""
+    tree = parse(grammar, mask(lead + text))
+    if tree is None:
+        return Sites([], [(0, len(text))], is_complete=False)
+    reader = _Reader(text, len(lead), _query(grammar.name, tree), _KEYWORD_SIGNS.get(grammar.name, ""))
+    is_complete = reader.read(tree, deadline)
+    return Sites(_nested(reader.sites.values()), reader.errors, is_complete)
+
+
+class _Reader:
+    """Turns the matches of one tree into places; a place that several patterns match is one."""
+
+    def __init__(self, text: str, shift: int, query: Query, keyword: str) -> None:
+        self.text = text
+        self.keyword = keyword
+        self.shift = shift
+        self.query = query
+        self.sites: dict[tuple[str, int], Site] = {}
+        self.errors: list[tuple[int, int]] = []
+        self.roles: dict[int, Role] = {}
+
+    def read(self, tree: Tree, deadline: float) -> bool:
+        """Read all windows; ``False`` if the deadline or the limit came first."""
+        length = len(self.text) + self.shift
+        for start in range(0, max(length, 1), WINDOW_BYTES):
+            cursor = QueryCursor(self.query, match_limit=MAX_MATCHES)
+            if length > WINDOW_BYTES:
+                cursor.set_byte_range(start, min(start + WINDOW_BYTES, length))
+            # No progress_callback: with one, tree_sitter 0.26.1 crashes now and then.
+            for pattern, captures in cursor.matches(tree.root_node):
+                self._add(pattern, captures)
+            if len(self.sites) > MAX_SITES or time.thread_time() > deadline:
+                return start + WINDOW_BYTES >= length and len(self.sites) <= MAX_SITES
+        return True
+
+    def _role(self, pattern: int, captures: dict[str, list[Node]]) -> Role:
+        role = self.roles.get(pattern)
+        if role is None:
+            role = self.roles[pattern] = cast(Role, next(name for name in captures if name in _ROLES))
+        return role
+
+    def _add(self, pattern: int, captures: dict[str, list[Node]]) -> None:
+        role = self._role(pattern, captures)
+        node = captures[role][0]
+        start, end = node.start_byte - self.shift, node.end_byte - self.shift
+        if role == "error":
+            self.errors.append((start, end))
+            return
+        site = Site(role, max(start, 0), end)
+        if "value" in captures:
+            value = captures["value"][0]
+            site.value = (value.start_byte - self.shift, value.end_byte - self.shift)
+            site.end = max(end, site.value[1])
+            if role == "call":
+                site.node = value
+        if role == "call" and not self._may_declare(captures):
+            return
+        if "name" in captures and not self._name(site, captures["name"][0]):
+            return
+        if "type" in captures:
+            site.kind = self._text(captures["type"][0])
+        if "tag" in captures:
+            site.tag = self._text(captures["tag"][0])
+        if "owner" in captures:
+            site.name = f"{self._text(captures['owner'][0]).strip('*& ')}.{site.name}"
+        self._keep(site)
+
+    def _may_declare(self, captures: dict[str, list[Node]]) -> bool:
+        """Tell cheaply whether a call declares something."""
+        node = captures["value"][0]
+        start = node.start_byte - self.shift
+        text = self.text[start : min(node.end_byte - self.shift, start + 1000)]
+        name = captures["name"][0]
+        end = name.end_byte - self.shift
+        last = self.text[max(name.start_byte - self.shift, end - 40) : end]
+        last = last[max(last.rfind("."), last.rfind(":"), last.rfind(">")) + 1 :]
+        return (
+            may_declare(last)
+            or "default" in text
+            or ("=" in text and "=" in self.keyword)
+            or (":" in text and ":" in self.keyword)
+        )
+
+    def _text(self, node: Node) -> str:
+        return self.text[node.start_byte - self.shift : node.end_byte - self.shift]
+
+    def _name(self, site: Site, node: Node) -> bool:
+        """Set the name; ``False`` if the place is not worth keeping."""
+        start, end = node.start_byte - self.shift, node.end_byte - self.shift
+        site.name_start = start
+        if site.role == "call":
+            start = site.start  # of some grammars the name leaves out what the method is called on
+        if end - start > MAX_NAME:
+            if site.role not in {"call", "fallback"}:
+                return False
+            start = end - MAX_NAME if site.role == "call" else start
+            end = min(end, start + MAX_NAME)
+        site.name = self.text[start:end].strip("'\"`: \n") if site.role != "call" else self.text[start:end]
+        return True
+
+    def _keep(self, site: Site) -> None:
+        key = (site.role, site.name_start if site.name_start >= 0 else site.start)
+        known = self.sites.get(key)
+        if known is None:
+            self.sites[key] = site
+            return
+        known.value = known.value or site.value
+        known.kind = known.kind or site.kind
+        known.tag = known.tag or site.tag
+        known.end = max(known.end, site.end)
+
+
+_OUTERMOST = {"class": 0, "function": 0, "assign": 1, "field": 1, "const": 1, "param": 1, "pair": 1, "kwarg": 1}
+
+
+def _nested(sites: Iterable[Site]) -> list[Site]:
+    """Put places in order and tell each what it stands in."""
+    ordered = sorted(sites, key=lambda site: (site.start, -site.end, _OUTERMOST.get(site.role, 2)))
+    around: list[Site] = []
+    for site in ordered:
+        while around and around[-1].end <= site.start:
+            around.pop()
+        if around:
+            site.parent = around[-1]
+        if site.role not in {"comment", "doc"}:
+            around.append(site)
+    return ordered

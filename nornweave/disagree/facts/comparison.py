@@ -1,0 +1,173 @@
+"""Decide whether two values can both be true of one thing."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from enum import Enum
+from fractions import Fraction
+
+from nornweave.core.types import ValueKind
+from nornweave.disagree.facts import versions
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.type_names import LOOSE_TYPES
+from nornweave.disagree.facts.values import NONE, Value
+
+
+class Comparison(Enum):
+    """Whether two values can both be true of one thing."""
+
+    AGREE = "agree"
+    DIFFER = "differ"
+    UNDECIDED = "undecided"
+
+
+_SCALES = (Fraction(1), Fraction(1000), Fraction(10**6), Fraction(10**9), Fraction(1, 60), Fraction(1, 3600),
+           Fraction(1, 86400))  # fmt: skip
+# A size in bytes, in decimal and binary multiples, and decimal units that were meant to be binary.
+_SIZE_STEPS = tuple(Fraction(1, base**power) for base in (1000, 1024) for power in range(4)) + tuple(
+    Fraction(1024, 1000) ** power for power in range(1, 4)
+)
+_ROUNDING = Fraction(2, 1000)
+_LOOPBACK = frozenset(("127.0.0.1", "::1", "[::1]"))
+_MEMBER = re.compile(r"[A-Za-z]\w*(?:\.\w+)+$")
+_VERSION = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){0,3}$")
+_DECIMAL_SIZE = Fraction(1024, 1000)
+
+
+def compare(a: Value, b: Value) -> Comparison:
+    """Compare two values of one thing.
+
+    A unit that one side leaves out is taken to be one with which both agree, if there is one.
+    """
+    a, b = _plain(a, b), _plain(b, a)
+    if "symbol" in {a.kind, b.kind}:
+        return _compare_symbol(a, b)
+    if a.kind == b.kind:
+        return _COMPARED[a.kind](a, b)
+    kinds = {a.kind, b.kind}
+    if kinds == {"boolean", "number"}:
+        number, switch = (a, b) if a.kind == "number" else (b, a)
+        return _agree_if(number.text == ("1" if switch.text == "true" else "0"))
+    if kinds <= {"none", "unlimited"}:
+        return Comparison.AGREE
+    if kinds & {"none", "unlimited"}:
+        other = b if a.kind in {"none", "unlimited"} else a
+        empty = other.text in {"", "[]", "0", "-1", "false"}
+        return Comparison.UNDECIDED if empty else Comparison.DIFFER
+    if kinds == {"status", "number"}:
+        return _agree_if(a.text == b.text)
+    if kinds == {"list", "string"}:
+        listed, single = (a, b) if a.kind == "list" else (b, a)
+        return _compare_lists(listed, Value("list", json.dumps(re.split(r"[,\s]+", single.text.strip()))))
+    if "list" in kinds or "type" in kinds or "version" in kinds:
+        return Comparison.UNDECIDED
+    return Comparison.DIFFER if kinds in ({"boolean", "string"}, {"number", "string"}) else Comparison.UNDECIDED
+
+
+def compared_kinds(a: Value, b: Value) -> set[ValueKind]:
+    """Return the kinds as which two values are compared: a string that spells a number is one beside a number."""
+    return {_plain(a, b).kind, _plain(b, a).kind}
+
+
+def _plain(value: Value, other: Value) -> Value:
+    """Read a string as the number or switch that it spells, where the other side is one: ``"30s"``, ``"true"``."""
+    if value.kind == "string" and other.kind == "version" and _VERSION.match(value.text):
+        return Value("version", value.text.lstrip("v"))
+    if value.kind == "string" and other.kind in {"number", "boolean", "none", "unlimited"}:
+        read = read_value(value.text) if value.text.strip() else NONE
+        if read is not None and read.is_literal and read.kind != "string":
+            return read
+    return value
+
+
+def _agree_if(same: bool) -> Comparison:
+    return Comparison.AGREE if same else Comparison.DIFFER
+
+
+def _compare_symbol(a: Value, b: Value) -> Comparison:
+    """Compare with a name whose value is unknown: it may be the other side's, spelt as an identifier."""
+    if a.text and b.text and words_of(a.text)[-1:] == words_of(b.text)[-1:]:
+        return Comparison.AGREE
+    return Comparison.UNDECIDED
+
+
+def _compare_numbers(a: Value, b: Value) -> Comparison:
+    left, right = Fraction(a.text), Fraction(b.text)
+    if left == right and (a.unit == b.unit or not (a.unit and b.unit)):
+        return Comparison.AGREE
+    if a.unit and b.unit and a.unit != b.unit:
+        return Comparison.UNDECIDED
+    units = {a.unit, b.unit} - {None}
+    unit = next(iter(units), None)
+    if len(units) == 1 and a.unit != b.unit:
+        measured, plain = (left, right) if a.unit else (right, left)
+        steps = {"s": _SCALES, "byte": _SIZE_STEPS, "percent": (Fraction(1), Fraction(1, 100))}
+        return _agree_if(any(measured * step == plain for step in steps.get(unit or "", ())))
+    if unit == "byte":  # many write KB for what is KiB
+        return _agree_if(any(small * _DECIMAL_SIZE**power == large for power in range(4)
+                             for small, large in ((left, right), (right, left))))  # fmt: skip
+    whole = left.denominator == right.denominator == 1
+    close = abs(left - right) <= _ROUNDING * max(abs(left), abs(right))
+    return _agree_if(not whole and close)
+
+
+def _compare_strings(a: Value, b: Value) -> Comparison:
+    if a.text == b.text:
+        return Comparison.AGREE
+    if _spelling(a.text) == _spelling(b.text):
+        return Comparison.AGREE
+    if any(_MEMBER.match(one) and _spelling(one.rpartition(".")[2]) == _spelling(other)
+           for one, other in ((a.text, b.text), (b.text, a.text))):  # fmt: skip  # Level.INFO beside INFO
+        return Comparison.AGREE
+    first, second = (read_value(one.text) if one.text.strip() else None for one in (a, b))
+    if first and second and first.is_literal and second.is_literal and first.kind == second.kind != "string":
+        return compare(first, second)
+    if "..." in a.text + b.text or "{" in a.text + b.text or "<" in a.text + b.text:
+        return Comparison.UNDECIDED
+    return Comparison.DIFFER
+
+
+def _spelling(text: str) -> str:
+    plain = re.sub(r"[\s/]+$|[\s_-]+", "", text.casefold())
+    return "localhost" if plain in _LOOPBACK else plain
+
+
+def _compare_lists(a: Value, b: Value) -> Comparison:
+    left, right = ({_spelling(str(one)) for one in json.loads(value.text)} for value in (a, b))
+    return _agree_if(left == right)
+
+
+def _compare_versions(a: Value, b: Value) -> Comparison:
+    """Compare version requirements: ``>=3.8`` beside ``3.8`` is the same."""
+    same = versions.agree(a.text, b.text)
+    return Comparison.UNDECIDED if same is None else _agree_if(same)
+
+
+def _compare_statuses(a: Value, b: Value) -> Comparison:
+    """Compare status codes: a 422 and a 503 are answers to two occasions."""
+    return _agree_if(a.text == b.text) if a.text[:1] == b.text[:1] else Comparison.UNDECIDED
+
+
+def _compare_types(a: Value, b: Value) -> Comparison:
+    left, right = (set(value.text.split("|")) - {"none"} for value in (a, b))
+    if not left or not right:
+        return Comparison.UNDECIDED
+    if left & right or any(frozenset((x, y)) in LOOSE_TYPES for x in left for y in right):
+        return Comparison.AGREE
+    return Comparison.DIFFER
+
+
+_COMPARED: dict[str, Callable[[Value, Value], Comparison]] = {
+    "number": _compare_numbers,
+    "string": _compare_strings,
+    "list": _compare_lists,
+    "version": _compare_versions,
+    "type": _compare_types,
+    "boolean": lambda a, b: _agree_if(a.text == b.text),
+    "status": _compare_statuses,
+    "none": lambda _a, _b: Comparison.AGREE,
+    "unlimited": lambda _a, _b: Comparison.AGREE,
+}

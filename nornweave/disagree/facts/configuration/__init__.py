@@ -1,0 +1,105 @@
+"""Extract facts from configuration and manifests: YAML, JSON, TOML, INI, ``.env``, HCL, nginx, Dockerfiles."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from nornweave.core.types import Fact
+from nornweave.disagree.facts.configuration.blocks import block_entries, dockerfile_entries
+from nornweave.disagree.facts.configuration.entries import Entry
+from nornweave.disagree.facts.configuration.json_tokens import json_entries
+from nornweave.disagree.facts.configuration.manifest_lines import patterns_of
+from nornweave.disagree.facts.configuration.manifests import entry_requirements, line_requirements, says_only_versions
+from nornweave.disagree.facts.configuration.sections import section_entries
+from nornweave.disagree.facts.configuration.settings import setting_facts
+from nornweave.disagree.facts.configuration.yaml_lines import yaml_entries
+from nornweave.disagree.facts.passage import Passage
+from nornweave.read.chunking.languages import language_of
+
+MAX_FACTS = 2_000
+"""Of one passage: more is data."""
+
+_READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
+    "yaml": yaml_entries,
+    "json": json_entries,
+    "sections": section_entries,
+    "blocks": block_entries,
+    "dockerfile": dockerfile_entries,
+}
+_ENDINGS = {
+    "yaml": "yaml yml",
+    "json": "json json5 jsonc webmanifest jsonl",
+    "sections": "toml ini cfg conf properties env dotenv editorconfig service sh bash zsh shell mk make",
+    "blocks": "hcl tf tfvars terraform nginx",
+    "dockerfile": "dockerfile containerfile docker",
+}
+_SYNTAX = {ending: syntax for syntax, endings in _ENDINGS.items() for ending in endings.split()}
+# ``*.conf`` is nginx's, HOCON's or an INI file's; what it looks like decides.
+_BLOCK_LINE = re.compile(r"^[ \t]{0,40}[\w.\"][^\n#={}]{0,200}[ \t={]?\{[ \t]*$", re.MULTILINE)
+_SHELL = frozenset({"sh", "bash", "zsh", "shell", "mk", "make"})
+# Lists of other people's versions, and data that nobody sets.
+_NO_CONFIGURATION = re.compile(
+    r"(?:^|/)(?:package-lock|npm-shrinkwrap|composer\.lock|poetry\.lock|cargo\.lock|pnpm-lock|yarn\.lock|uv\.lock)|"
+    r"\.lock$|\.jsonl$|\.map$|(?:^|/)(?:locales?|i18n|lang|translations?|messages|fixtures?|testdata|snapshots?)/",
+    re.IGNORECASE,
+)
+
+
+def is_configuration(format: str, path: str) -> bool:  # noqa: A002 - the word of the contract
+    """Tell whether a file is configuration or a manifest, by its format (``yaml``, ``dockerfile``) or its name.
+
+    Manifests that are programs (``setup.py``, ``Gemfile``) are both: what they require is read here, the rest is code.
+    """
+    return _is_read(path) and (_syntax(format, path) is not None or bool(patterns_of(path)))
+
+
+@lru_cache(maxsize=1024)
+def _syntax(format_: str, path: str) -> str | None:
+    name = PurePosixPath(path).name.lower()
+    if language_of(path) is not None:
+        return None
+    if name.startswith(("dockerfile", "containerfile")) or name.endswith(".dockerfile"):
+        return "dockerfile"
+    if name == ".env" or name.startswith(".env."):
+        return "sections"
+    bare = re.sub(r"\.(?:example|sample|template|dist|default|defaults|tmpl|tpl)$", "", name)
+    return _SYNTAX.get(PurePosixPath(bare).suffix.lstrip(".")) or _SYNTAX.get(format_.lower())
+
+
+@lru_cache(maxsize=1024)
+def _is_read(path: str) -> bool:
+    return _NO_CONFIGURATION.search(path) is None
+
+
+def configuration_facts(passage: Passage) -> Iterator[Fact]:
+    """Yield what a passage of configuration sets, and what a manifest requires, by kind, each in order.
+
+    Side is ``configuration``; ``code`` for requirements (form ``manifest``), for what a schema or a Terraform variable
+    declares, and for constants of shell scripts. Values of passwords, tokens and keys are never read.
+    """
+    for found, fact in enumerate(_facts(passage)):
+        if found >= MAX_FACTS:
+            return
+        yield fact
+
+
+def _facts(passage: Passage) -> Iterator[Fact]:
+    path = passage.path
+    if not _is_read(path):
+        return
+    yield from line_requirements(passage)
+    syntax = _syntax(passage.format, path)
+    if syntax is None:
+        return
+    if syntax == "sections" and path.lower().endswith(".conf") and _BLOCK_LINE.search(passage.text[:20_000]):
+        syntax = "blocks"
+    only_versions = says_only_versions(path)
+    suffix = PurePosixPath(path).suffix.lstrip(".").lower() or passage.format.lower()
+    is_shell = suffix in _SHELL
+    for entry in _READERS[syntax](passage.text):
+        yield from entry_requirements(passage, entry)
+        if not only_versions and not (is_shell and "$" in entry.value and not entry.value.startswith("${")):
+            yield from setting_facts(passage, entry, is_program=is_shell)

@@ -1,0 +1,164 @@
+"""Turn entries of configuration into facts: settings and defaults."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import PurePosixPath
+
+from nornweave.core.types import Attribute, Fact, Form, Side
+from nornweave.disagree.facts.configuration.entries import Entry
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.passage import SECRET, Passage, fact_of
+from nornweave.disagree.facts.type_names import read_type
+from nornweave.disagree.facts.units import UNITS
+from nornweave.disagree.facts.values import Value
+
+MAX_VALUE = 200
+MAX_BLANKS = 4
+"""In the text of a value: more make a description."""
+
+_LOGIN = re.compile(r"://[^/\s:@]{0,100}:[^/\s@]{1,200}@|-----BEGIN ")
+_NUMBER = re.compile(
+    r"[-+]?(?:0x[0-9a-fA-F]{1,16}|[\d_]{1,30}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?)(?P<unit> ?[A-Za-zµ%]{1,12})?$"
+)
+_COMPOUND = re.compile(r"\d{1,6}(?:h|m|s|ms)(?:\d{1,6}(?:m|s|ms)){1,3}$")
+_WORDS = frozenset("true false yes no on off null none nil undefined unlimited infinity ~".split())  # noqa: SIM905
+_DYNAMIC = ("${", "{{", "<%", "$(", "%(", "}}")
+_WITH_FALLBACK = re.compile(
+    r"^\"?\$\{(?P<name>[A-Za-z_][\w.]{0,79})(?::-|:=|:(?![?+])|-)(?P<value>[^{}$]{1,100})\}\"?$"
+)
+_EXAMPLE = re.compile(r"example|sample|template|\.dist\b", re.IGNORECASE)
+_DEFAULTS = re.compile(r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$|(?:^|/)variables\.tf$", re.IGNORECASE)
+# What a schema, or a declaration of inputs, says about the key above.
+_DECLARED: dict[str, Attribute] = {
+    "default": "default", "minimum": "minimum", "maximum": "maximum", "enum": "choices", "type": "type",
+}  # fmt: skip
+_DECLARING = frozenset({"properties", "inputs", "variable", "definitions", "configuration"})
+_PROSE_KEYS = frozenset("about description title summary name label help comment message text documentation".split())  # noqa: SIM905
+_STRUCTURE = frozenset({"properties", "fields", "options", "items", "schema", "definitions", "variable", "docker"})
+
+
+def value_of(raw: str) -> Value | None:
+    """Read a plain value of a configuration file, which is no expression: ``30s``, ``"a"``, ``off``, ``a-b``.
+
+    Returns:
+        ``None`` for nothing, for what is filled in later (``${NAME}``) and for what is too long.
+    """
+    text = raw.strip()
+    quoted = len(text) > 1 and text[0] == text[-1] and text[0] in "\"'"
+    if quoted:
+        text = text[1:-1]
+    if len(text) > MAX_VALUE or any(mark in text for mark in _DYNAMIC) or _LOGIN.search(text):
+        return None
+    if quoted:
+        return Value("string", text)
+    if not text:
+        return None
+    if text.lower() in _WORDS:
+        return read_value("null" if text == "~" else text)
+    if _NUMBER.match(text) or _COMPOUND.match(text):
+        return read_value(text) or Value("string", text)
+    return Value("string", text)
+
+
+def list_of(items: tuple[str, ...]) -> Value | None:
+    """Read a list of plain values."""
+    values = [value_of(item) for item in items]
+    if any(value is None for value in values):
+        return None
+    return Value("list", json.dumps([value.text for value in values if value], ensure_ascii=False))
+
+
+def is_secret(entry: Entry) -> bool:
+    """Tell whether a setting holds what nobody may read; its value is never stored.
+
+    ``max_tokens: 4096`` is none: its number counts tokens.
+    """
+    names = "/".join((*entry.parents[-2:], entry.key))
+    if not SECRET.search(names):
+        return False
+    last = [word for word in words_of(entry.key) if not word.isdigit()][-1:]
+    is_count = re.fullmatch(r"[-+]?\d[\w.]*|true|false|yes|no|on|off", entry.value, re.IGNORECASE) is not None
+    return not is_count or bool(last and SECRET.search(last[0]) and not last[0].endswith("s")) or "key" in last
+
+
+def setting_facts(passage: Passage, entry: Entry, *, is_program: bool = False) -> Iterator[Fact]:
+    """Yield what an entry states: one fact; two where a variable has a fallback (``timeout: ${TIMEOUT:30}``).
+
+    What a file of examples sets is no fact.
+
+    Args:
+        is_program: of a shell script, whose variables in capitals are constants.
+    """
+    side: Side = "code" if is_program else "configuration"
+    if is_secret(entry) or _EXAMPLE.search(PurePosixPath(passage.path).name):
+        return
+    fallback = _WITH_FALLBACK.match(entry.value)
+    value = value_of(fallback["value"]) if fallback else list_of(entry.items) if entry.items else value_of(entry.value)
+    if value is None:
+        return
+    if fallback:
+        yield from _made(passage, entry, fallback["name"], value, "default", "fallback", side)
+    if value.kind == "string" and (value.text.count(" ") > MAX_BLANKS or entry.key.lower() in _PROSE_KEYS):
+        return
+    if entry.key == "required" and _is_declared(entry):
+        return
+    declared = _declared(entry, value)
+    if declared is not None:
+        above = [key for key in entry.parents if key not in _STRUCTURE]
+        yield from _made(passage, entry, above[-1], declared[1], declared[0], "option", "code", owner=above[:-1])
+        return
+    if is_program:
+        if entry.key.isupper() and not fallback:
+            yield from _made(passage, entry, entry.key, value, "value", "definition", side)
+        return
+    attribute: Attribute = "default" if fallback or _is_of_defaults(passage.path) else "setting"
+    name, owner, unit = _name(entry)
+    yield from _made(passage, entry, name, value, attribute, "setting", side, owner=owner, unit=unit)
+
+
+def _made(
+    passage: Passage, entry: Entry, name: str, value: Value, attribute: Attribute, form: Form, side: Side,
+    *, owner: tuple[str, ...] | list[str] = (), unit: str | None = None,
+) -> Iterator[Fact]:  # fmt: skip
+    fact = fact_of(
+        passage, name=name, value=value, attribute=attribute, side=side, form=form, start=entry.start, end=entry.end,
+        owner=" > ".join(owner), unit=unit, statement=passage.text[entry.start : entry.end],
+    )  # fmt: skip
+    if fact is not None:
+        yield fact
+
+
+def _name(entry: Entry) -> tuple[str, tuple[str, ...], str | None]:
+    """Give a key that is only a unit (``retention: {days: 30}``) the name of the key above."""
+    key = entry.key.lower()
+    if key in UNITS and len(key) > 2 and entry.parents:
+        return entry.parents[-1], entry.parents[:-1], key
+    return entry.key, entry.parents, None
+
+
+def _declared(entry: Entry, value: Value) -> tuple[Attribute, Value] | None:
+    """Read ``default``, ``minimum``, ``type`` below the name of an option as what they say of it."""
+    attribute = _DECLARED.get(entry.key)
+    if attribute is None or not entry.parents or entry.parents[-1] in _STRUCTURE:
+        return None
+    if entry.key != "default" and not _is_declared(entry):
+        return None
+    if attribute == "type":
+        read = read_type(value.text)
+        return (attribute, read) if read else None
+    return attribute, value
+
+
+def _is_declared(entry: Entry) -> bool:
+    """Tell whether what is above an entry is a name that a schema declares."""
+    return len(entry.parents) > 1 and entry.parents[-1] not in _STRUCTURE and entry.parents[-2] in _DECLARING
+
+
+@lru_cache(maxsize=1024)
+def _is_of_defaults(path: str) -> bool:
+    return _DEFAULTS.search(path) is not None

@@ -1,0 +1,243 @@
+"""Read list entries, docstring fields and definitions that begin with the name that they describe."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nornweave.core.types import Attribute
+from nornweave.disagree.facts.documentation.literals import choices_at, value_at, value_of_code, whole_value
+from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
+from nornweave.disagree.facts.type_names import read_type
+from nornweave.disagree.facts.values import Value
+
+Stated = tuple[Attribute, Value]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """The head of an entry.
+
+    Attributes:
+        names: as they are written; other spellings of the same come behind the first.
+        stated: what the head itself says (``(int, optional)``, ``=2m``).
+        members: values of the parts of a mapping that is the default: ``{ attempts = 12 }``.
+        body: where the prose begins.
+        is_phrase: the name is in ordinary words.
+        owner: the function of which this is the only parameter.
+        is_default: it is marked as the default of what the list enumerates.
+    """
+
+    names: tuple[str, ...]
+    body: int
+    stated: tuple[Stated, ...] = ()
+    members: tuple[tuple[str, Value], ...] = ()
+    is_phrase: bool = False
+    owner: str = ""
+    is_default: bool = False
+
+
+_SPAN_NAME = re.compile(r"(?P<name>[-@$:]{0,2}[A-Za-z_][\w.:\-/@]*)\??(?P<rest>.*)$")
+_BARE = re.compile(r"(?P<name>[-@$]{0,2}[A-Za-z_][\w.-]*\w)(?:\([^()\n]{0,80}\))?")
+_MARKS = re.compile(r"[*_]{0,3}")
+_MORE = re.compile(r"[*_]{0,2}\s*(?:,|/|\||\bor\b|\baka\b)\s*[*_]{0,2}(?=[`-])")
+_ANNOTATION = re.compile(
+    r"\s*(?:`{0,2}\(([^()\n]{0,160}(?:\([^()\n]{0,60}\)[^()\n]{0,60})?)\)`{0,2}|`{1,2}([^`\n]{1,120})`{1,2}"
+    r"|<([\w\[\]|. ]{2,40})>|\{([\w\[\]|.<> ]{2,60})\}|\[([\w|. ]{3,40})\])(?=[\s*_:,.–—-]|$)"
+)
+_REMARK = re.compile(
+    r"[^\n]*\b(?:optional|required)\b|\s*(?:advanced|experimental|deprecated|new|legacy)\b.{0,30}$", re.I
+)
+_SEPARATOR = re.compile(
+    r"[*_]{0,3}\s*(?::(?!:)|::|-{1,2}(?=\s)|–|—|,(?=\s)|=(?=\s)|\.(?=\s)|$|(?=\n)|(?=\())[*_]{0,3}\s*"
+)
+_TITLE = re.compile(r"(?:\*\*|__)?(?P<name>[A-Z][A-Za-z]+(?: [a-zA-Z]+){0,3})(?:\*\*|__)?:(?:\*\*|__)?[ \t]+(?=\S)")
+_LABELS = frozenset(
+    """
+    default defaults type required optional mandatory minimum maximum min max range note warning example since
+    values returns return raises
+    """.split()  # noqa: SIM905
+) | {"default value", "allowed values", "possible values", "valid values"}
+
+
+def read_entry(text: str, start: int, end: int) -> Entry | None:
+    """Read the head of an entry; ``None`` if it begins with no name."""
+    at = _MARKS.match(text, start, end)
+    begin = at.end() if at else start
+    span = CODE.match(text, begin, end)
+    if span is not None:
+        return _spanned(text, span, end)
+    bare = _BARE.match(text, begin, end)
+    if bare is not None and is_like_identifier(bare["name"]) and not _is_label(bare["name"]):
+        is_marked = begin > start and text[bare.end() : bare.end() + 2] in {"**", "__"}
+        is_identifier = bool(re.search(r"[_-]|[a-z][A-Z]|\w\.\w", bare["name"]))
+        rest = _annotated(text, bare.end() + (2 if is_marked else 0), end)
+        separator = _SEPARATOR.match(text, rest.body, end)
+        if separator is not None:
+            is_divided = separator[0].strip(" *_") in {":", "-", "--", "–", "—", "::"}
+            if is_divided or ((is_marked or is_identifier) and (separator[0].strip() or rest.is_annotated)):
+                return Entry(names=(bare["name"],), body=separator.end(), stated=rest.stated, members=rest.members)
+    return _titled(text, start, end)
+
+
+def _is_label(name: str) -> bool:
+    return name.lower() in _LABELS
+
+
+def _titled(text: str, start: int, end: int) -> Entry | None:
+    """Read ``Timeout: 30 seconds``: ordinary words, and nothing but a value."""
+    match = _TITLE.match(text, start, end)
+    if match is None or _is_label(match["name"]):
+        return None
+    found = value_at(text, match.end(), end, words=False)
+    if found is None or found[0].kind != "number" or text[found[2] : end].strip(" .\n"):
+        return None
+    return Entry(names=(match["name"],), body=end, stated=(("value", found[0]),), is_phrase=True)
+
+
+def _spanned(text: str, span: re.Match[str], end: int) -> Entry | None:
+    inner = _SPAN_NAME.match(span[2].strip())
+    if inner is None:
+        return None
+    name = identifier_of(inner["name"].rstrip(":"))
+    if not name:
+        return _choice(text, span, end)
+    names, stated, owner = [name], list(_assigned(inner["rest"])), ""
+    only = re.fullmatch(r"\(\{?\s*([A-Za-z_]\w*)\??\s*(?:[:=][^,]{1,40})?\}?\)", inner["rest"])
+    at = span.end()
+    for _ in range(3):
+        more = _MORE.match(text, at, end)
+        following = CODE.match(text, more.end(), end) if more else None
+        other = _SPAN_NAME.match(following[2].strip()) if following else None
+        if following is None or other is None or not identifier_of(other["name"]):
+            break
+        names.append(identifier_of(other["name"]))
+        stated += _assigned(other["rest"])
+        at = following.end()
+    marks = _MARKS.match(text, at, end)
+    rest = _annotated(text, marks.end() if marks else at, end)
+    separator = _SEPARATOR.match(text, rest.body, end)
+    body = separator.end() if separator else rest.body
+    if not name.startswith("-") and not (separator and separator[0].strip()) and text[body:end].strip():
+        stated = [one for one in stated if one[0] != "default"]  # ``x=None`` selects …: no default
+    if separator is None and re.match(r"\s*(?:and|or|&|\+|/|->|→|=>)\s", text[rest.body : rest.body + 5]):
+        return None
+    if only is not None and re.search(r"\bdefaults?\b", text[body:end], re.IGNORECASE):
+        names, owner = [only[1]], name
+    names.sort(key=len, reverse=True)
+    return Entry(
+        names=tuple(names), body=body, stated=(*stated, *rest.stated), members=rest.members,
+        owner=owner, is_default=rest.is_default,
+    )  # fmt: skip
+
+
+def _choice(text: str, span: re.Match[str], end: int) -> Entry | None:
+    """Read an alternative that is no name (``"x" (default)``): only its mark counts."""
+    rest = _annotated(text, span.end(), end)
+    return Entry(names=(span[2],), body=rest.body, is_default=True) if rest.is_default else None
+
+
+def _assigned(rest: str) -> Iterator[Stated]:
+    """Read what stands behind a name in its code span: ``=2m``, `` <int>``, ``: number = 30``."""
+    text = rest.strip()
+    if text.startswith(":"):
+        written, _, assigned = text[1:].partition("=")
+        value = read_type(written)
+        if value is not None:
+            yield "type", value
+        text = f"={assigned}" if assigned.strip() else ""
+    if text.startswith("="):
+        value = value_of_code(text[1:].strip("= "), strings=False)
+        if value is not None:
+            yield "default", value
+    elif text[:1] == "<" and text[-1:] == ">":
+        value = read_type(text[1:-1])
+        if value is not None:
+            yield "type", value
+
+
+@dataclass(frozen=True, slots=True)
+class _Annotations:
+    body: int
+    stated: tuple[Stated, ...] = ()
+    members: tuple[tuple[str, Value], ...] = ()
+    is_annotated: bool = False
+    is_default: bool = False
+
+
+def _annotated(text: str, at: int, end: int) -> _Annotations:
+    """Read what stands between a name and its prose: types, ``optional``, defaults; at most three of them."""
+    stated: list[Stated] = []
+    members: list[tuple[str, Value]] = []
+    is_annotated = is_default = False
+    lead = re.compile(r"[*_]{0,2}\s?:(?=\s`)").match(text, at, end)
+    stop = lead.end() if lead else at
+    for _ in range(3):
+        match = _ANNOTATION.match(text, stop, end)
+        if match is None:
+            break
+        content = next((group for group in match.groups() if group is not None), "")
+        found = list(annotation(content))
+        inner = list(mapping(content))
+        default = content.strip(" `*_").lower() in {"default", "the default"}
+        if not (found or inner or default or _REMARK.match(content)):
+            if match[1] is not None and not stated:
+                stop = match.end()
+            break
+        is_annotated = True
+        stated += found
+        members += inner
+        is_default = is_default or default
+        stop = match.end()
+    if lead and stop == lead.end():
+        stop = at
+    return _Annotations(stop, tuple(stated), tuple(members), is_annotated, is_default)
+
+
+_TYPED_DEFAULT = re.compile(r"\s*`?([A-Za-z][\w<>\[\]|. ]{1,40}?)`?\s*:\s*(.+)$", re.DOTALL)
+_DEFAULT_PART = re.compile(r"(?:^|[,;]\s*|\s)defaults?(?:\s+(?:to|is|value))?\s*[:=]?\s*(.+)$", re.IGNORECASE)
+
+
+def annotation(content: str) -> Iterator[Stated]:
+    """Read ``int, optional``, ``bool: false``, ``string, default `x```, ``'a'|'b'``."""
+    text = content.strip()
+    chosen = choices_at(text, 0, len(text))
+    if chosen is not None and not text[chosen[1] :].strip():
+        yield "choices", chosen[0]
+        return
+    low = text.lower()
+    typed = _TYPED_DEFAULT.match(text)
+    if typed is not None and not low.startswith(("default", "optional", "required")):
+        kind = read_type(typed[1])
+        if kind is not None:
+            yield "type", kind
+            rest = typed[2].strip()
+            is_word = "required" in rest.lower() or "optional" in rest.lower()
+            if not is_word and not rest.startswith("{") and (value := whole_value(rest)) is not None:
+                yield "default", value
+            return
+    default = _DEFAULT_PART.search(text)
+    if default is not None:
+        value = whole_value(default[1])
+        if value is not None:
+            yield "default", value
+        text = text[: default.start()]
+    bare = re.sub(r"\b(?:optional|required|default)\b|`", "", text).strip(" ,;")
+    value = read_type(bare) if bare and len(bare) <= 60 else None
+    if value is not None:
+        yield "type", value
+
+
+_MEMBER = re.compile(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")
+
+
+def mapping(content: str) -> Iterator[tuple[str, Value]]:
+    """Yield the members of a mapping that a head gives as its default."""
+    brace = content.find("{")
+    if brace < 0 or not re.match(r"\s*[\w<>, ]{1,30}:\s*\{", content):
+        return
+    for match in _MEMBER.finditer(content, brace):
+        value = value_of_code(match[2], strings=False)
+        if value is not None:
+            yield match[1], value

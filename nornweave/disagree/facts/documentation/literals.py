@@ -1,0 +1,249 @@
+"""Read values in prose: ``30 seconds``, ``1800000 (30 minutes)``, ``an empty list``."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+
+from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.expressions import read_value
+from nornweave.disagree.facts.units import UNITS
+from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNLIMITED, Value, measured_in
+
+_UNIT_WORDS = "|".join(sorted((re.escape(word) for word in UNITS if len(word) > 1), key=len, reverse=True))
+_UNIT_AFTER = re.compile(rf"[\s-]?({_UNIT_WORDS}|s)\b|\s?%", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"[-+]?(?:0[xX][0-9a-fA-F_]{1,20}|\d[\d_]{0,20}(?:,\d{3}){0,6}(?:\.\d{1,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?"
+    r"(?:\s?(?:\*\*?|<<|\^|×)\s?\d{1,10}){0,4}"
+)
+_ATTACHED = re.compile(r"(?:[a-zA-Zµ]{1,4}|%)(?:\d{1,4}[a-zµ]{1,3}){0,3}(?![\w])")
+# What makes a figure something else: a date, a version with three parts, a range, an ordinal, a factor.
+_NO_NUMBER_AFTER = re.compile(r"\.\d|/\d|[-–—]\d|(?:st|nd|rd|th|x|×)\b|\s?(?:-|–|—|to)\s?\d|\s?times\b|\.x\b|[:]\d|\^")
+_NO_PART_AFTER = re.compile(r"\.\d|/\d|(?:st|nd|rd|th|x|×)\b|[:]\d|\^")
+_SKIP = re.compile(
+    r"[\s*_]*(?:(?:set to|set as|the value|values? of|equal to|currently|always|now|just|simply|either|the number|"
+    r"about|around|approximately|roughly|only|an?|the|is|be|to|at|[:=(])(?![\w-])[\s*_]*){0,4}",
+    re.IGNORECASE,
+)
+_CODE_SPAN = re.compile(r"(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
+_QUOTED = re.compile(r"\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'(?!\w)|“([^”\n]{0,80})”|‘([^’\n]{0,80})’")
+_BRACKETED = re.compile(r"\[[^\[\]\n]{0,300}\]|\{\s*\}")
+_PARENTHESIS = re.compile(r"\s*[,=]?\s*\((?:i\.e\.,?\s*|or\s+|=\s*)?([^()\n]{1,40})\)")
+_WORDS = (
+    (re.compile(r"(?:no limit|no maximum|no timeout|unlimited|infinite(?:ly)?|infinity|unbounded"
+                r"|forever)(?![\w-])", re.I), UNLIMITED),
+    (re.compile(r"(?:true|enabled|turned on|switched on|yes|on)(?![\w-]|\s+(?:the|a|an|your|which|each|its"
+                r"|every)\b)", re.I), TRUE),
+    (re.compile(r"(?:false|disabled|not enabled|turned off|switched off|off)(?![\w-])", re.I), FALSE),
+    (re.compile(r"(?:none|null|nil|undefined|unset|not set)(?![\w-]|\s+of\b)", re.I), NONE),
+    (re.compile(r"empty string(?![\w-])", re.I), Value("string", "")),
+    (re.compile(r"empty (?:list|array|set|tuple)(?![\w-])|\[\]", re.I), Value("list", "[]")),
+)  # fmt: skip
+_NUMBER_WORD = re.compile(
+    r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty|sixty|ninety)"
+    rf"(?:[\s-](?:{_UNIT_WORDS})\b|(?=[\s.,;)]))(?!\s+(?:of|or|more|can|that|which|who)\b)",
+    re.IGNORECASE,
+)
+_PLAIN_STRING = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*$|[A-Z]{2,12}$|:[a-z]+:?$|[./~][\w./~-]{1,80}$|\w+://\S+$|"
+                           r"[a-z][\w.-]*:\d{2,5}$|[a-z]+/[a-z0-9.+-]+$|\d+(?:\.\d+){2,3}(?::\d+)?$|\*$"
+                           r"|[A-Z][a-z]+$")  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 14)
+def value_of_code(written: str, *, strings: bool = True) -> Value | None:
+    """Read what a code span holds in the place of a value; plain words are strings, identifiers are not known."""
+    text = written.strip()
+    if text[:1] == "~" and text[1:2].isalpha():  # a reference, see ``surface``
+        text, strings = text[1:], False
+    value = read_value(text)
+    if value is not None and value.is_literal:
+        return value
+    if strings and _PLAIN_STRING.match(text):
+        return Value("string", text)
+    return None
+
+
+def value_at(text: str, at: int, end: int, *, words: bool = True) -> tuple[Value, int, int] | None:
+    """Read the value that begins here, behind blanks, marks of emphasis and words such as ``set to``.
+
+    Args:
+        words: ``enabled``, ``none``, ``five`` are values too.
+
+    Returns:
+        The value, where it begins and where it ends; ``None`` if something else stands here.
+    """
+    skipped = _SKIP.match(text, at, end)
+    at = skipped.end() if skipped else at
+    if at >= end:
+        return None
+    character = text[at]
+    found: tuple[Value, int] | None = None
+    if character == "`":
+        found = _code(text, at, end)
+    elif character in "\"'“‘":
+        found = _quoted(text, at, end)
+    elif character.isdigit() or character in "-+.":
+        found = number_at(text, at, end)
+    elif character in "[{":
+        match = _BRACKETED.match(text, at, end)
+        value = read_value(match[0]) if match else None
+        found = (value, match.end()) if match and value and value.is_literal else None
+    if found is None and words:
+        found = _word(text, at, end)
+    if found is None:
+        return None
+    value, stop = found
+    return _with_parenthesis(value, text, stop, end), at, stop
+
+
+def number_at(text: str, at: int, end: int, *, in_range: bool = False) -> tuple[Value, int] | None:
+    """Read a number with its unit; ``None`` for a part of a date, a version, a range or a multiple."""
+    match = _NUMBER.match(text, at, end)
+    if match is None or not any(character.isdigit() for character in match[0]):
+        return None
+    stop = match.end()
+    attached = _ATTACHED.match(text, stop, end)
+    if attached:
+        value = read_value(match[0] + attached[0])
+        return (value, attached.end()) if value is not None and value.kind == "number" else None
+    if stop < end and (text[stop].isalpha() or text[stop] in "_`"):
+        return None
+    if (_NO_NUMBER_AFTER if not in_range else _NO_PART_AFTER).match(text, stop, end):
+        return None
+    unit = _UNIT_AFTER.match(text, stop, end)
+    written = match[0].replace("^", "**").replace("×", "*")
+    value = read_value(written)
+    if value is None or value.kind != "number":
+        return None
+    if unit:
+        return measured_in(value, (unit[1] or "%").lower()), unit.end()
+    return value, stop
+
+
+def _code(text: str, at: int, end: int) -> tuple[Value, int] | None:
+    match = _CODE_SPAN.match(text, at, end)
+    if match is None:
+        return None
+    value = value_of_code(match[2])
+    if value is None:
+        return None
+    stop = match.end()
+    unit = _UNIT_AFTER.match(text, stop, end)
+    if unit and value.kind == "number" and value.unit is None:
+        return measured_in(value, (unit[1] or "%").lower()), unit.end()
+    return value, stop
+
+
+def _quoted(text: str, at: int, end: int) -> tuple[Value, int] | None:
+    match = _QUOTED.match(text, at, end)
+    if match is None:
+        return None
+    return Value("string", next((one for one in match.groups() if one is not None), "")), match.end()
+
+
+def _word(text: str, at: int, end: int) -> tuple[Value, int] | None:
+    for pattern, value in _WORDS:
+        match = pattern.match(text, at, end)
+        if match:
+            return value, match.end()
+    match = _NUMBER_WORD.match(text, at, end)
+    if match:
+        read = read_value(match[0].replace("-", " "))
+        if read is not None and read.kind == "number":
+            return read, match.end()
+    return None
+
+
+def _with_parenthesis(value: Value, text: str, stop: int, end: int) -> Value:
+    """Take the unit from ``1800000 (30 minutes)``, where both are the same."""
+    if value.kind != "number" or value.unit is not None:
+        return value
+    match = _PARENTHESIS.match(text, stop, end)
+    if match is None:
+        return value
+    inner = number_at(match[1].strip("` ~"), 0, len(match[1].strip("` ~")))
+    if inner is None or inner[0].unit is None or compare(value, inner[0]) is not Comparison.AGREE:
+        return value
+    measured = inner[0]
+    if measured.unit == "byte" and Fraction(value.text) * 2 > Fraction(measured.text):
+        return replace(value, unit="byte")
+    return measured
+
+
+_END_VALUE = re.compile(
+    rf"(?:(?P<code>`{{1,2}}[^`\n]{{1,80}}`{{1,2}})|(?P<number>(?<![\w.,-])[-+]?\d[\d_,.]{{0,14}}(?:[eE][+-]?\d+)?"
+    rf"(?:[\s-]?(?:{_UNIT_WORDS}|[smhdkKMG%])\b|%)?)|\b(?P<word>enabled|disabled|on|off|true|false|none|null|unlimited|"
+    r"infinite|unset|not set|zero|one|two|three|four|five|six|seven|eight|nine|ten))\s*$",
+    re.IGNORECASE,
+)
+
+
+def value_before(text: str, start: int, at: int) -> tuple[Value, int, int] | None:
+    """Read the value that ends here: ``is set to 1 MB`` before ``by default``."""
+    begin = max(start, at - 90)
+    match = _END_VALUE.search(text[begin:at])
+    if match is None:
+        return None
+    found = value_at(text, begin + match.start(), at)
+    if found is None or text[found[2] : at].strip(" ,("):
+        return None
+    return found
+
+
+_NOTHING = frozenset({"", "-", "--", "—", "–", "n/a", "na", "...", "…", "?", "varies", "see below", "required"})
+_SIMPLE = re.compile(r"[\w./:@*+~-]{1,60}$")
+
+
+def whole_value(text: str) -> Value | None:
+    """Read a cell of a table or the rest of a line behind ``Default:``; ``None`` if it tells no single value."""
+    bare = text.strip().strip("*_").strip()
+    if bare.lower().strip("`. ") in _NOTHING or len(bare) > 300:
+        return None
+    found = value_at(bare, 0, len(bare))
+    if found is not None and _closes(bare[found[2] :]):
+        return found[0]
+    bare = re.sub(r"\s*\([^()]*\)\s*$", "", bare) or bare
+    value = read_value(bare.strip("`").rstrip("."))
+    if value is not None and value.is_literal:
+        return value
+    if "`" not in bare and _SIMPLE.match(bare) and "_" not in bare and not re.search(r"[a-z][A-Z]", bare):
+        return Value("string", bare.rstrip("."))
+    return None
+
+
+def _closes(rest: str) -> bool:
+    """Tell whether what follows a value in a cell only explains it."""
+    return (
+        not rest.strip() or rest.lstrip()[0] in ".,;(–—-*_" or bool(re.match(r"\s+(?:for|if|when|on|in|since)\b", rest))
+    )
+
+
+_CHOICE = re.compile(
+    r"\s*(?:(`{1,2})([^`\n]{1,60})\1|\"([^\"\n]{1,60})\"|'([^'\n]{1,60})'"
+    r"|\*\*([\w.-]{1,40})\*\*)(?:\s*\([^()\n]{1,80}\))?"
+)
+_BETWEEN = re.compile(r"\s*(?:,\s*(?:and|or)\b|,|\bor\b|\band\b|\||/)\s*", re.IGNORECASE)
+
+
+def choices_at(text: str, at: int, end: int) -> tuple[Value, int] | None:
+    """Read a list of at least two quoted alternatives: ```a`, `b` or `c```, ``'x'|'y'``."""
+    found: list[str] = []
+    stop = last = at
+    while len(found) < 64:
+        match = _CHOICE.match(text, stop, end)
+        if match is None:
+            break
+        written = next((one for one in match.groups()[1:] if one is not None), "")
+        value = value_of_code(written) if written[0] in "\"'" or written[0].isdigit() else None
+        found.append(value.text if value is not None else written)
+        last = match.end()
+        between = _BETWEEN.match(text, last, end)
+        if between is None:
+            break
+        stop = between.end()
+    if len(found) < 2:
+        return None
+    return Value("list", json.dumps(found, ensure_ascii=False)), last

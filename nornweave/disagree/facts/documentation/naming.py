@@ -1,0 +1,148 @@
+"""Find names in a text: code spans, identifiers, headings and noun phrases."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from nornweave.disagree.facts.expressions import read_value
+
+CODE = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
+_BARE = re.compile(
+    r"(?<![\w`/.@$<-])(?:--?[a-z][\w-]*\w|[A-Za-z]\w*_\w+|[a-z]+\d*[A-Z]\w*"
+    r"|(?:[a-z_]\w*\.){1,6}[a-z_]\w*)(?![\w/@`]|\.\w)"
+)
+_IDENTIFIER = re.compile(r"[-$@:#]{0,2}[A-Za-z_][\w.:\-/]*(?:\[[\w'\"-]*\])?[?!]?$")
+_LIKE_IDENTIFIER = re.compile(r"^-{1,2}\w|^[$@:]|\w[_.:-]\w|[a-z][A-Z]|^[a-z]")
+_CALL = re.compile(r"\s*\([^()]*\)\s*;?$")
+_FILE = re.compile(
+    r"\.(?:md|py|js|mjs|cjs|ts|tsx|jsx|json|ya?ml|toml|ini|cfg|conf|rst|txt|html?|css|go|rb|rs|java|kt|php|sh|xml|lock|"
+    r"com|org|net|io|dev|app|log|sql|csv|gz|zip|exe|dll|so|png|jpg|svg|pdf|tf|mdx|adoc|env|gradle|e|g)$",
+    re.IGNORECASE,
+)
+_NOT_NAMES = frozenset(
+    """
+    the a an it this that these those there which what who value values default defaults note example see true false
+    none null nil undefined yes no on off if when unless and or not is are was were be been to of in at by for from with
+    as use using used set option options setting settings parameter parameters returns return raises type types required
+    optional int str string bool boolean float number object array list dict function void any integer e.g i.e etc vs
+    macos ios github javascript typescript nodejs postgresql mysql graphql openapi ebay iphone one all here
+    """.split()  # noqa: SIM905
+)
+_OBJECTS = frozenset("r res resp response req request reply ctx self this app console".split())  # noqa: SIM905
+_LITERAL_WORDS = frozenset("infinity unlimited enabled disabled zero one two three".split())  # noqa: SIM905
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name as a text mentions it.
+
+    Attributes:
+        name: as it is written, without quotes, arguments and assigned values.
+        start: of the whole mention in the text, backticks included; ``end`` behind it.
+    """
+
+    name: str
+    start: int
+    end: int
+
+
+@lru_cache(maxsize=1 << 14)
+def identifier_of(written: str) -> str:
+    """Return the name that a code span holds, without call parentheses; empty if it is a literal or a command."""
+    bare = written.strip().lstrip("~!")
+    text = _CALL.sub("", bare).strip().rstrip(":,;")
+    if not 2 <= len(text) <= 80 or not _IDENTIFIER.match(text) or text.lower() in _NOT_NAMES:
+        return ""
+    if text == bare and _FILE.search(text) and text.split(".")[0].lower() not in _OBJECTS:
+        return ""
+    if text.lower() in _LITERAL_WORDS or "//" in text or text.startswith("./"):
+        return ""
+    value = read_value(text)
+    return "" if value is not None and value.is_literal else text
+
+
+def is_like_identifier(text: str) -> bool:
+    """Tell whether a bare word is spelt as only an identifier is: ``max_size``, ``maxSize``, ``--size``, ``size``."""
+    return bool(_LIKE_IDENTIFIER.search(text)) and bool(identifier_of(text))
+
+
+def mentions(text: str, start: int, end: int) -> Iterator[Mention]:
+    """Yield the names that a stretch mentions, in order: code spans, and words that are spelt as identifiers."""
+    found = list(_spans(text, start, end))
+    for match in _BARE.finditer(text, start, end):
+        if any(one.start <= match.start() < one.end for one in found):
+            continue
+        if identifier_of(match[0]):
+            found.append(Mention(match[0], match.start(), match.end()))
+    yield from sorted((one for one in found if one.name), key=lambda one: one.start)
+
+
+def _spans(text: str, start: int, end: int) -> Iterator[Mention]:
+    for match in CODE.finditer(text, start, end):
+        yield Mention(identifier_of(match[2]), match.start(), match.end())
+
+
+_STOP = frozenset(
+    """
+    the a an its their our your his this that these those is are was were be been being of to in on at by for
+    from with and or but as than then if when unless which who what it they we you i has have had do does did
+    will would can could should may might must not no only just also so such any each every all some both
+    either neither per via into onto over under about around after before until since while during uses use
+    using used set sets gets get got give given gives there here where how why now currently whose between up
+    same other because new old current actual maximum minimum max min default defaults allow allows allowed
+    specify specifies configure configures means takes wait waits uses called named s t re change changes
+    changed raise raised increase increased moved move set keep keeps see find left stay stays more less least
+    most my let lets read reads initial total overall small large higher lower very short long big own certain
+    specific given
+    """.split()  # noqa: SIM905
+)
+_OF_NOUNS = frozenset("number amount count".split())  # noqa: SIM905
+_MEASURES = frozenset(
+    "size length rate interval timeout limit version duration period delay lifetime expiry frequency port".split()  # noqa: SIM905
+)
+_WORD = re.compile(r"[A-Za-z][\w-]*|[^\s\w]")
+
+
+def noun_before(text: str, start: int, end: int) -> str:
+    """Return the noun phrase that ends at ``end``: ``the default visibility timeout`` → ``visibility timeout``."""
+    words = _WORD.findall(text[max(start, end - 70) : end])
+    if words and end - 70 > start:
+        words = words[1:]
+    taken: list[str] = []
+    for at in range(len(words) - 1, -1, -1):
+        word = words[at]
+        low = word.lower()
+        if low == "of" and taken and at:
+            head = words[at - 1].lower()
+            if head in _OF_NOUNS:
+                break
+            if head in _MEASURES:
+                return " ".join([*taken[:3], head])
+            return ""
+        if not word[0].isalpha() or low in _STOP or len(taken) == 4:
+            if low in {"the", "a", "an"} and at and words[at - 1].lower() == "of" and taken:
+                continue
+            break
+        taken.insert(0, word)
+    return _noun(taken)
+
+
+def _noun(words: list[str]) -> str:
+    if not words or len(words[-1]) < 3 or words[-1].lower() in _NOT_NAMES or words[-1].lower().endswith("ly"):
+        return ""
+    return " ".join(words)
+
+
+QUANTITIES = frozenset(
+    """
+    timeout timeouts interval limit size rate version port period delay ttl retries attempts length threshold
+    probability duration lifetime expiry expiration retention capacity quota window frequency decay steps
+    epochs heads layers dimension dimensions temperature seed concurrency threads workers connections depth
+    width backoff factor ratio dropout momentum percentage weight neighbors replicas shards partitions
+    iterations
+    """.split()  # noqa: SIM905
+)
+"""Nouns that a number can be the value of; a phrase that ends with one names a thing that has a value."""

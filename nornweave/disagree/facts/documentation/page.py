@@ -1,0 +1,123 @@
+"""The state while a passage is read: its words, its speaker, and the topic of each stretch."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side
+from nornweave.disagree.facts.documentation.qualifiers import qualifiers_of
+from nornweave.disagree.facts.documentation.statements import lowered
+from nornweave.disagree.facts.documentation.surface import is_comment, surface_of
+from nornweave.disagree.facts.names import words_of
+from nornweave.disagree.facts.passage import Passage, fact_of
+from nornweave.disagree.facts.values import Value
+from nornweave.disagree.facts.versions import read_requirement
+
+MAX_LINE = 2_000
+_SIDES: dict[str, Side] = {"conversations": "conversation", "research": "research"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What a stretch is about.
+
+    Attributes:
+        name: as it is written.
+        form: of what is said about it: ``heading``, ``list``, ``field``, ``table``, ``topic``.
+        owner: what it belongs to.
+        unit: what its numbers are counted in, by the column of a table.
+    """
+
+    name: str
+    form: Form
+    owner: str = ""
+    unit: str | None = None
+
+    @property
+    def is_weak(self) -> bool:
+        """Tell whether the name is only the words of a heading."""
+        return self.form == "topic"
+
+    @property
+    def path(self) -> str:
+        """Return the owner of what belongs to it."""
+        return f"{self.owner} > {self.name}" if self.owner else self.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A passage and its words.
+
+    Attributes:
+        text: the surface, of the same length as the passage's text.
+        side: who speaks.
+        lower: the text in lower case.
+        talk: people in a thread.
+    """
+
+    passage: Passage
+    text: str
+    side: Side
+    lower: str
+    comment: bool = False
+
+    @property
+    def talk(self) -> bool:
+        """Tell whether people speak in a thread."""
+        return self.side == "conversation"
+
+    def fact(
+        self,
+        subject: Subject,
+        attribute: Attribute,
+        value: Value,
+        start: int,
+        end: int,
+        *,
+        sentence: tuple[int, int] | None = None,
+        qualifiers: tuple[Qualifier, ...] = (),
+        negated: bool = False,
+    ) -> Fact | None:
+        """Make a fact of what was read; ``None`` if the name is none.
+
+        Args:
+            sentence: where the qualifiers are looked for; nowhere without one.
+        """
+        if sum(character.isalpha() for character in subject.name) < 2:
+            return None
+        if value.kind == "number" and value.unit is None and words_of(subject.name)[-1:] == ("version",):
+            written = _VERSION.findall(self.text, start, end)
+            requirement = read_requirement(written[-1]) if written else None
+            value = Value("version", str(requirement)) if requirement else value
+        if sentence is not None:
+            qualifiers += qualifiers_of(self.text, sentence, start, end, talk=self.talk)
+        return fact_of(
+            self.passage,
+            name=subject.name,
+            value=value,
+            attribute=attribute,
+            side=self.side,
+            form=subject.form,
+            start=start,
+            end=end,
+            owner=subject.owner,
+            unit=subject.unit,
+            qualifiers=qualifiers,
+            negated=negated,
+        )
+
+
+def page_of(passage: Passage, subject: str) -> Page:
+    """Take the markup out of a passage; lines of more than ``MAX_LINE`` characters are blank behind that."""
+    comment = is_comment(passage, subject)
+    text = passage.text
+    if len(text) > MAX_LINE and _LONG.search(text):
+        text = _LONG.sub(lambda match: match[1] + " " * len(match[2]), text)
+    side = _SIDES.get(passage.domain, "documentation")
+    text = surface_of(text, comment=comment)
+    return Page(passage=passage, text=text, lower=lowered(text), side=side, comment=comment)
+
+
+_VERSION = re.compile(r"\bv?\d{1,4}(?:\.\d{1,4}){0,3}")
+_LONG = re.compile(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)

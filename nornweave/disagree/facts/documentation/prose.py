@@ -1,0 +1,217 @@
+"""Extract facts from sentences and find the thing that each is about."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nornweave.core.types import Fact
+from nornweave.disagree.facts.documentation.naming import QUANTITIES, Mention, mentions, noun_before
+from nornweave.disagree.facts.documentation.page import Page, Subject
+from nornweave.disagree.facts.documentation.qualifiers import sentences
+from nornweave.disagree.facts.documentation.statement import Statement, is_empty_noun
+from nornweave.disagree.facts.documentation.statements import announced, statements
+from nornweave.disagree.facts.documentation.topics import is_worth_reading, topic_facts
+from nornweave.disagree.facts.names import words_of
+
+MAX_SENTENCES = 500
+"""Of one paragraph; a longer one is a table or generated."""
+_I = re.IGNORECASE
+_ADJACENT = re.compile(
+    r"[\s*_\"”')\]]*(?:(?:options?|parameter|setting|argument|flag|field|property|variable|header|attribute|key"
+    r"|value|values|size|length|"
+    r"which|that|it|is|are|was|will|must|should|can|may|has|have|had|been|be|being|gets?|always|also|now|simply"
+    r"|currently|only|"
+    r"status|code|set|to|the|a|an|an integer|integer|number|string|method|function|call|calls|class|its|with|of"
+    r"|command|endpoint|"
+    r"just|either|immediately|then|here|itself|limited|not|cannot|need|needs|timeout|limit|accepts?|officially"
+    r"|\(|,|:|=|-|–|—)[\s*_,(]*){0,6}$",
+    _I,
+)  # fmt: skip
+_PLAIN_LEAD = re.compile(
+    r"[\W_]*(?:(?:it|this|that|these|the|values?|which|and|or|must|should|can|may|will|is|are|be|has|have|to"
+    r"|been|a|an|integers?|numbers?|"
+    r"strings?|methods?|functions?|options?|settings?|parameters?|flags?|fields?|property|arguments?|also"
+    r"|currently|always|now|only|optional|optionally|"
+    r"otherwise|sizes?|lengths?|limits?|accepted|positive|int|float|cannot|not|allowed|valid|one|either|any"
+    r"|non-negative|ms|seconds|"
+    r"note|if|unset|omitted|set|given|specified|but|by|then|hook|command|call|action|calling|endpoint|api"
+    r"|request|response|with|such|served|get|you|"
+    r"in|of|when|missing|none|so|where|its|for|variable|key|attribute|feature|class|module|decorator|plugin"
+    r"|redirects?|size|deprecated|string)\b[\W_]*){0,8}$",
+    _I,
+)  # fmt: skip
+_PRONOUN = re.compile(
+    r"[\W_]*(?:it|this|its|the (?:default|value|size|limit|timeout|maximum|minimum|option|setting|parameter)"
+    r"|defaults?|by default|must|maximum|minimum|that)\b",
+    _I,
+)
+_GENERIC_NOUNS = frozenset(
+    """
+    size limit timeout interval number port delay duration length period rate threshold
+    """.split()  # noqa: SIM905
+)
+_BREAK = re.compile(r"[;:]\s|,\s|\s[-–—]\s|\b(?:but|while|and|whereas|although)\s", _I)
+
+
+def prose_facts(page: Page, start: int, end: int, subject: Subject | None, *, headings: str = "") -> Iterator[Fact]:
+    """Yield what the sentences of a stretch state.
+
+    Args:
+        subject: what the stretch is about (an entry, a heading), if that is known.
+        headings: owner of what the sentences name themselves.
+    """
+    text = page.text
+    is_open = (subject is None or subject.is_weak) and is_worth_reading(text, start, end)
+    if not is_open and not announced(page.lower, start, end):
+        return
+    said: list[tuple[int, int]] = []
+    for sentence in sentences(text, start, end)[:MAX_SENTENCES]:
+        yield from _sentence(page, sentence, subject, headings, said)
+        said.append(sentence)
+
+
+def _sentence(
+    page: Page, sentence: tuple[int, int], subject: Subject | None, headings: str, said: list[tuple[int, int]]
+) -> Iterator[Fact]:
+    told: set[tuple[str, str, str]] = set()
+    if announced(page.lower, *sentence):
+        named: list[Mention] | None = None
+        for statement in statements(page.text, page.lower, *sentence):
+            named = list(mentions(page.text, *sentence)) if named is None else named
+            about = _about(page, statement, sentence, subject, headings, named, said)
+            if about is None:
+                continue
+            key = (about.name, statement.attribute, statement.value.text)
+            is_again = about is subject and not statement.is_line and any(one[:2] == key[:2] for one in told)
+            if key in told or is_again:
+                continue
+            fact = page.fact(
+                about, statement.attribute, statement.value, statement.start, statement.end, sentence=sentence,
+                qualifiers=statement.qualifiers, negated=statement.negated,
+            )  # fmt: skip
+            if fact is not None:
+                told.add(key)
+                yield fact
+    if not told and (subject is None or subject.is_weak):
+        yield from topic_facts(page, sentence, subject, headings)
+
+
+def _before(page: Page, said: list[tuple[int, int]]) -> list[Mention]:
+    """Return the names in the last of the three sentences before that has any."""
+    for sentence in reversed(said[-3:]):
+        found = list(mentions(page.text, *sentence))
+        if found:
+            return found
+    return []
+
+
+def _about(
+    page: Page, statement: Statement, sentence: tuple[int, int], subject: Subject | None, headings: str,
+    named: list[Mention], said: list[tuple[int, int]],
+) -> Subject | None:  # fmt: skip
+    """Decide what a statement is about; ``None`` if that is not clear enough."""
+    text = page.text
+    owner = " > ".join(part for part in (headings, statement.scope.strip("` ")) if part)
+    if statement.name:
+        about = _self_named(statement, subject, owner)
+        if about is not subject and statement.is_phrase and about.name.lower() in _GENERIC_NOUNS:
+            names = {one.name for one in _before(page, said)} | {
+                one.name for one in named if one.end <= statement.start
+            }
+            if len(names) == 1:
+                return Subject(name=names.pop(), form="sentence", owner=owner)
+        return about
+    if statement.is_line and subject is not None:
+        return subject
+    begin, at = sentence[0], statement.start
+    is_aside = statement.attribute == "default" and text[max(begin, at - 1) : at] == "("
+    if is_aside and subject is not None and not subject.is_weak:  # ``rows of a page (default=100)``
+        return subject
+    earlier = [one for one in named if one.end <= at]
+    if earlier and _ADJACENT.match(text[earlier[-1].end : at]) and at - earlier[-1].end < 80:
+        return _mentioned(earlier[-1], subject, owner)
+    strong = subject if subject is not None and not subject.is_weak else None
+    lead = text[_clause_start(text, begin, at) : at]
+    if strong is not None and _fits(statement, lead):
+        return strong
+    if earlier and strong is None:
+        nearest = earlier[-1]
+        is_free = not statement.is_bound or bool(re.search(r"\b(?:the|its)\s*$", lead, _I))
+        if len({one.name for one in earlier}) == 1 and at - nearest.end <= 60 and is_free:
+            return _mentioned(nearest, None, owner)
+    return _fallback(page, statement, sentence, subject, owner, said, lead, has_names=bool(named))
+
+
+def _self_named(statement: Statement, subject: Subject | None, owner: str) -> Subject:
+    if subject is not None and not subject.is_weak and statement.attribute != "requires":
+        own, words = set(words_of(subject.name)), set(words_of(statement.name))
+        is_last = len(words) == 1 and words <= set(words_of(subject.name)[-1:])
+        if own <= words or is_last or words <= {"option", "value", "setting"}:
+            return subject
+        owner = subject.path
+    return Subject(name=statement.name, form="topic" if statement.is_phrase else "sentence", owner=owner)
+
+
+def _mentioned(mention: Mention, subject: Subject | None, owner: str) -> Subject:
+    if subject is not None and words_of(mention.name) == words_of(subject.name):
+        return subject
+    return Subject(name=mention.name, form="sentence", owner=owner)
+
+
+def _clause_start(text: str, begin: int, at: int) -> int:
+    first = begin
+    for match in _BREAK.finditer(text, max(begin, at - 160), at):
+        first = match.end()
+    return max(first, at - 160)
+
+
+def _fits(statement: Statement, lead: str) -> bool:
+    """Tell whether a statement without a name of its own is about the entry it stands in."""
+    if statement.is_bound:
+        return bool(_PLAIN_LEAD.match(lead))
+    return True
+
+
+def _fallback(
+    page: Page, statement: Statement, sentence: tuple[int, int], subject: Subject | None, owner: str,
+    said: list[tuple[int, int]], lead: str, *, has_names: bool,
+) -> Subject | None:  # fmt: skip
+    text, at = page.text, statement.start
+    if statement.attribute in {"default", "maximum", "minimum"} and statement.is_bound:
+        noun = noun_before(text, max(sentence[0], at - len(lead)), at)
+        if noun and noun[0].islower() and noun.split()[-1].lower() in QUANTITIES:
+            return Subject(name=noun, form="topic", owner=owner)
+    if (
+        statement.attribute == "default"
+        and not statement.is_bound
+        and (text[sentence[0] : at].rstrip("*_ `")[-1:] or " ") in "(,"
+    ):
+        noun = noun_before(
+            text, sentence[0], at - len(text[sentence[0] : at]) + len(text[sentence[0] : at].rstrip("*_ `(,"))
+        )
+        if noun and noun.split()[-1].lower() in QUANTITIES:
+            return Subject(name=noun, form="topic", owner=owner)
+    if statement.attribute == "status" and not has_names:  # ``the payment module answers 400``
+        noun = noun_before(text, sentence[0], at)
+        if noun and not is_empty_noun(noun):
+            return Subject(name=noun, form="topic", owner=owner)
+    strong_subject = subject is not None and not subject.is_weak
+    if not strong_subject and statement.attribute != "status" and _PRONOUN.match(text[sentence[0] : at + 24]):
+        names = {one.name for one in _before(page, said)}
+        if len(names) == 1:
+            return Subject(name=names.pop(), form="sentence", owner=owner)
+    if subject is None or not subject.is_weak or has_names:
+        return None
+    if statement.is_line or (statement.attribute == "status" and _PLAIN_LEAD.match(lead)):
+        return subject
+    if page.talk and statement.attribute == "default" and not statement.is_bound:
+        return replace(subject, owner=statement.scope) if statement.scope else subject
+    quantity = words_of(subject.name)[-1:]
+    is_quantity = bool(quantity) and quantity[0] in QUANTITIES
+    return (
+        subject
+        if is_quantity and statement.attribute == "default" and _PRONOUN.match(text[sentence[0] :][:80])
+        else None
+    )

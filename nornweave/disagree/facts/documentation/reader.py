@@ -1,0 +1,291 @@
+"""Extract the facts of a documentation passage by a walk over its blocks, with the headings above them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nornweave.core.types import Attribute, Fact, Form
+from nornweave.disagree.facts.documentation.blocks import Block
+from nornweave.disagree.facts.documentation.entries import Entry, annotation, read_entry
+from nornweave.disagree.facts.documentation.fields import read_field
+from nornweave.disagree.facts.documentation.headings import heading_name, heading_path, subject_of_thread
+from nornweave.disagree.facts.documentation.layout import Cell, aligned_rows, read_table
+from nornweave.disagree.facts.documentation.literals import value_of_code
+from nornweave.disagree.facts.documentation.naming import identifier_of
+from nornweave.disagree.facts.documentation.page import Page, Subject
+from nornweave.disagree.facts.documentation.prose import prose_facts
+from nornweave.disagree.facts.documentation.tables import table_facts
+from nornweave.disagree.facts.values import Value
+
+MAX_HEADING = 80
+MAX_ENTRIES = 8_000
+"""Of one passage: more entries of lists and fields are generated."""
+_PARAMETER_HEADS = re.compile(
+    r"(?:Args|Arguments|Parameters|Params|Attributes|Keyword (?:Args|Arguments)|Other Parameters|Options"
+    r"|Properties|Settings):?$",
+    re.IGNORECASE,
+)
+_RETURN_HEADS = re.compile(r"(?:Returns?|Yields?|Rückgabe):?$", re.IGNORECASE)
+_RAISE_HEADS = re.compile(r"(?:Raises|Throws|Exceptions):?$", re.IGNORECASE)
+_SECTION_LINE = re.compile(
+    r"[ \t]*(Args|Arguments|Parameters|Attributes|Keyword Args|Returns?|Yields|Raises|Throws|Examples?"
+    r"|Notes?)[ \t]*:[ \t]*(?=\n|$)",
+    re.IGNORECASE,
+)
+_OPTION_DIRECTIVES = frozenset(
+    """
+    option cmdoption confval setting envvar data attribute config std-setting describe configuration
+    """.split()  # noqa: SIM905
+)
+_SIGNATURE_DIRECTIVES = frozenset(
+    """
+    function method class classmethod staticmethod decorator exception autofunction automethod
+    """.split()  # noqa: SIM905
+)
+_TERM = re.compile(
+    r"[^\w`*\n]{0,4}(?:\*\*)?(?:(?P<mark>`{1,2})(?P<code>[^`\n]{2,80})(?P=mark)|\*\*(?P<bold>[\w.-]{2,60})"
+    r"|(?P<bare>--?[\w-]{2,60}|[a-z]\w*(?:[_.]\w+)+"
+    r"|[A-Z]+_[A-Z_]+))(?:\*\*)?(?:\s*\([^()\n]{0,60}\))?[ \t]*:?[ \t]*(?=\n)"
+)
+
+
+class Reader:
+    """Reads one page; holds the headings and entries that stand above the block at hand."""
+
+    def __init__(self, page: Page, subject: Subject | None) -> None:
+        self.page = page
+        self.text = page.text
+        self.root = subject
+        self.headings: list[tuple[int, str]] = []
+        self.entries: list[tuple[int, Subject]] = []
+        self.heading_subject: Subject | None = subject
+        self.mode = ""
+        passage = page.passage
+        if subject is None:
+            self._begin([part.strip() for part in heading_path(passage.section, passage.title)], talk=page.talk)
+
+    def _begin(self, parts: list[str], *, talk: bool) -> None:
+        for level, part in enumerate(parts):
+            self.headings.append((level - len(parts), part))
+        if parts:
+            self._set_heading_subject(parts[-1], talk=talk)
+
+    def _set_heading_subject(self, heading: str, *, talk: bool = False) -> None:
+        owner = " > ".join(text for _, text in self.headings[:-1])
+        if talk:
+            self.heading_subject = subject_of_thread(heading)
+            return
+        name, strong = heading_name(heading)
+        if not name:
+            self.heading_subject = None
+            return
+        self.heading_subject = Subject(name=name, form="heading" if strong else "topic", owner=owner)
+
+    @property
+    def path(self) -> str:
+        """Return the headings above, outermost first, and the owner given by the caller."""
+        if self.root is not None:
+            return self.root.path
+        if self.page.talk:
+            return ""
+        return " > ".join(text for _, text in self.headings)
+
+    def read(self, blocks: list[Block]) -> Iterator[Fact]:
+        """Yield the facts of the blocks, in order."""
+        entries = 0
+        for block in blocks:
+            entries += block.kind in {"item", "entry", "field"}
+            if entries > MAX_ENTRIES:
+                return
+            while self.entries and self.entries[-1][0] >= block.indent:
+                self.entries.pop()
+            if block.kind == "heading":
+                self._heading(block)
+                if block.end - block.body > MAX_HEADING:  # a paragraph that begins like a heading
+                    yield from self._paragraph(block)
+            else:
+                yield from self._block(block)
+
+    def _block(self, block: Block) -> Iterator[Fact]:
+        if block.kind == "table":
+            rows, header = read_table(self.text, block)
+            yield from table_facts(self.page, rows, header, self._subject(), self.path)
+        elif block.kind == "directive":
+            yield from self._directive(block)
+        elif block.kind == "field":
+            yield from self._field(block)
+        elif block.kind in {"item", "entry"}:
+            yield from self._entry(block)
+        elif block.kind == "paragraph":
+            yield from self._paragraph(block)
+
+    def _subject(self) -> Subject | None:
+        return self.entries[-1][1] if self.entries else self.heading_subject
+
+    def _heading(self, block: Block) -> None:
+        written = self.text[block.body : block.end].split("\n")[0].strip(" #*=")
+        self.entries.clear()
+        if _PARAMETER_HEADS.match(written) or _RETURN_HEADS.match(written) or _RAISE_HEADS.match(written):
+            self.mode = _mode_of(written)
+            if self.root is not None:
+                return
+        else:
+            self.mode = ""
+        if self.root is not None:
+            return
+        if self.headings and self.headings[-1][0] < 0 and self.headings[-1][1].strip("`") == written.strip("`"):
+            self.headings.pop()  # the passage's own heading path ends with it
+        while self.headings and self.headings[-1][0] >= block.level:
+            self.headings.pop()
+        self.headings.append((block.level, written))
+        self._set_heading_subject(written)
+
+    def _directive(self, block: Block) -> Iterator[Fact]:
+        name = block.info.rpartition(":")[2]
+        argument = self.text[block.body : block.end].strip()
+        if name in _OPTION_DIRECTIVES and argument:
+            longest = max(re.split(r",\s*", argument), key=len)
+            written = re.split(r"[\s=<\[(]", longest.strip())[0]
+            if identifier_of(written):
+                subject = Subject(name=written, form="heading", owner=self.path)
+                self.entries.append((block.indent, subject))
+        elif name in _SIGNATURE_DIRECTIVES and argument:
+            called = argument.split("(")[0].split()[-1] if argument.split("(")[0].split() else ""
+            if identifier_of(called) or called[:1].isupper():
+                self.entries.append((block.indent, Subject(name=called, form="field", owner=self.path)))
+        elif argument:
+            yield from prose_facts(self.page, block.body, block.end, self._subject(), headings=self.path)
+
+    def _field(self, block: Block) -> Iterator[Fact]:
+        field = read_field(self.text, block.start, block.end)
+        if field is None:
+            return
+        base = self.entries[-1][1] if self.entries else self.root or self.heading_subject
+        if field.name:
+            owner = base.path if base is not None and not base.is_weak else self.path
+            subject = Subject(name=field.name, form="field", owner=owner)
+        elif base is not None and not base.is_weak:
+            subject = replace(base, form="field")
+        else:
+            return
+        for attribute, value in field.stated:
+            yield from _made(self.page, subject, attribute, value, block.start, max(field.body, block.start))
+        if field.body < block.end and field.name:
+            yield from prose_facts(self.page, field.body, block.end, subject, headings=owner)
+
+    def _entry(self, block: Block) -> Iterator[Fact]:
+        outer = self._subject()
+        if block.kind == "entry":
+            yield from self._docstring_entry(block, outer)
+            return
+        entry = read_entry(self.text, block.body, block.end)
+        if entry is None:
+            yield from prose_facts(self.page, block.body, block.end, outer, headings=self.path)
+            return
+        if entry.is_default and outer is not None and outer.form in {"list", "heading"}:
+            value = value_of_code(entry.names[0])
+            if value is not None:
+                yield from _made(self.page, outer, "default", value, block.body, entry.body)
+        yield from self._facts_of_entry(entry, block, outer, "list")
+
+    def _docstring_entry(self, block: Block, outer: Subject | None) -> Iterator[Fact]:
+        line_end = self.text.find("\n", block.start, block.end)
+        line_end = block.end if line_end < 0 else line_end
+        head = self.text[block.start : line_end]
+        if self.mode == "raises":
+            return
+        if " : " in head and "):" not in head:
+            names, _, written = head.partition(" : ")
+            first = names.split(",")[0].strip("* `")
+            if self.mode == "returns" or not identifier_of(first) or (not self.mode and self.root is None):
+                yield from prose_facts(self.page, block.start, block.end, outer, headings=self.path)
+                return
+            entry = Entry(names=(first,), body=line_end, stated=tuple(annotation(written)))
+            yield from self._facts_of_entry(entry, block, outer, "field")
+            return
+        found = read_entry(self.text, block.body, block.end)
+        if found is None:
+            yield from prose_facts(self.page, block.body, block.end, outer, headings=self.path)
+            return
+        yield from self._facts_of_entry(
+            found, block, outer, "field" if self.page.comment or self.mode or self.root else "list"
+        )
+
+    def _facts_of_entry(self, entry: Entry, block: Block, outer: Subject | None, form: Form) -> Iterator[Fact]:
+        owner = outer.path if outer is not None and not outer.is_weak else self.path
+        if entry.owner:
+            owner = f"{owner} > {entry.owner}" if owner else entry.owner
+        subject: Subject | None = None
+        for name in reversed(entry.names):
+            subject = Subject(name=name, form="topic" if entry.is_phrase else form, owner=owner)
+            for attribute, value in entry.stated:
+                yield from _made(self.page, subject, attribute, value, block.body, max(entry.body, block.body))
+            if entry.body < block.end:
+                yield from prose_facts(self.page, entry.body, block.end, subject, headings=owner)
+        if subject is None:
+            return
+        self.entries.append((block.indent, subject))
+        for name, value in entry.members:
+            member = Subject(name=name, form=form, owner=subject.path)
+            yield from _made(self.page, member, "default", value, block.body, entry.body)
+
+    def _paragraph(self, block: Block) -> Iterator[Fact]:
+        start, end = block.start, block.end
+        section = _SECTION_LINE.match(self.text, start, end)
+        if section is not None:
+            self.mode = _mode_of(section[1])
+            start = section.end()
+            if self.mode == "returns" and start < end:
+                return
+            if self.mode == "parameters" and start < end:
+                yield from self._plain_parameters(start, end, block.indent)
+                return
+        elif self.mode == "returns" and block.indent > 0:
+            self.mode = ""
+            return
+        rows = self._aligned(start, end)
+        if rows and (made := list(table_facts(self.page, rows, None, self._subject(), self.path))):
+            yield from made
+            return
+        term = _TERM.match(self.text, start, end)
+        if term is not None and (name := identifier_of(term["code"] or term["bold"] or term["bare"] or "")):
+            owner = self.entries[-1][1].path if self.entries else self.path
+            following = Subject(name=name, form="heading", owner=owner)
+            self.entries.append((block.indent, following))
+            yield from prose_facts(self.page, term.end(), end, following, headings=owner)
+            return
+        yield from prose_facts(self.page, start, end, self._subject(), headings=self.path)
+
+    def _aligned(self, start: int, end: int) -> list[list[Cell]]:
+        written = self.text if self.page.comment else self.page.passage.text
+        if "  " not in written[start:end]:
+            return []
+        return aligned_rows(written, written.rfind("\n", 0, start) + 1, end)
+
+    def _plain_parameters(self, start: int, end: int, indent: int) -> Iterator[Fact]:
+        """Read ``limit: how many``, one parameter a line, below ``Args:``."""
+        outer = self._subject()
+        found = list(re.finditer(r"^[ \t]+(\*{0,2}[A-Za-z_]\w*)[ \t]*:[ \t]", self.text[start:end], re.MULTILINE))
+        for at, match in enumerate(found):
+            stop = start + (found[at + 1].start() if at + 1 < len(found) else end - start)
+            entry = Entry(names=(match[1].lstrip("*"),), body=start + match.end())
+            block = Block(
+                kind="entry", start=start + match.start(), end=stop, indent=indent + 1, body=start + match.start(1)
+            )
+            yield from self._facts_of_entry(entry, block, outer, "field")
+
+
+def _mode_of(heading: str) -> str:
+    if _PARAMETER_HEADS.match(heading):
+        return "parameters"
+    if _RETURN_HEADS.match(heading):
+        return "returns"
+    return "raises" if _RAISE_HEADS.match(heading) else ""
+
+
+def _made(page: Page, subject: Subject, attribute: Attribute, value: Value, start: int, end: int) -> Iterator[Fact]:
+    fact = page.fact(subject, attribute, value, start, end)
+    if fact is not None:
+        yield fact

@@ -1,0 +1,126 @@
+"""Blank out the markup of a text: markers, tags and link targets; offsets stay the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import PurePosixPath
+
+from nornweave.disagree.facts.passage import Passage
+
+_PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".adoc", ".asciidoc", ".pdf"})
+_PROSE_FORMATS = frozenset({"markdown", "rst", "html", "text", "pdf", "asciidoc", "slack", "github", "jira"})
+
+_MARKER = re.compile(
+    r"^[ \t]*(?:/\*+[!*]?|//[/!]?|#[:!|]?|\*+/|\*(?!\*)|--[|!]?(?=\s)|;+|%+|'(?=\s))[ \t]?", re.MULTILINE
+)
+_CLOSER = re.compile(r"\*+/[ \t]*$|\"{3}|'{3}", re.MULTILINE)
+_TAGS = (
+    "a|abbr|b|big|blockquote|br|center|code|dd|details|div|dl|dt|em|font|h[1-6]|hr|i|img|kbd|li|ol|p|pre|samp|section|"
+    "small|span|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|html|body|head|nav|main|article|"
+    "script|style|link|meta|input|button|label|svg|path|g|footer|header|aside|figure|caption|col|colgroup"
+)
+_TAG = re.compile(rf"<(/?)({_TAGS})(?:\s[^<>]{{0,500}})?/?>", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--[\s\S]{0,5000}?-->")
+_ENTITY = re.compile(r"&(#?\w{2,8});")
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "#39": "'", "apos": "'"}
+_REFERENCE = re.compile(
+    r"(?<![\w`]):(?:ref|doc|term|issue|pr|pull|pep|rfc|github|user|std:ref|std:doc|numref|commit):`([^`]{1,200})`"
+)
+_ROLE = re.compile(r"(?<![\w`]):[\w:+-]{1,40}:(?=`)|`__?(?!\w)")
+# A role that refers to something: what it names is no value, and ``~`` says so (``:class:`~a.B``` has one already).
+_REFERRING = re.compile(
+    r"(?<![\w`]):(?:py:|c:|cpp:|js:)?(?:attr|class|meth|func|mod|exc|obj):`(?=[A-Za-z])(?!(?:None|True|False)`)"
+)
+_JAVADOC = re.compile(r"\{@(?:code|link|linkplain|literal|value)\s+([^{}\n]{1,200})\}")
+_RDOC = re.compile(r"(?<![\w+])\+([A-Za-z_][\w:.?!]{1,60})\+(?![\w+])")
+_LINK = re.compile(r"!?\[([^\[\]]{1,200})\](\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])")
+_NOT_LINE = re.compile(r"[^\n]")
+_BLANKS = " " * 256
+_HEADING_TAG = re.compile(r"h([1-6])$", re.IGNORECASE)
+
+
+def is_comment(passage: Passage, subject: str) -> bool:
+    """Tell whether a text is a comment, so that ``#`` and ``*`` before a line are no Markdown."""
+    head = passage.text.lstrip()[:3]
+    if head in {"/**", "/*!", "///"} or head.startswith(("/*", "//")):
+        return True
+    if passage.format in _PROSE_FORMATS and not subject:
+        return False
+    suffix = PurePosixPath(passage.path).suffix.lower()
+    if not subject and (suffix in _PROSE_SUFFIXES or (not suffix and passage.language is None)):
+        return False
+    lines = [line.lstrip() for line in passage.text[:4000].splitlines() if line.strip()]
+    marked = sum(line.startswith(("#", "*", "//", "--", ";")) for line in lines)
+    return marked * 10 >= len(lines) * 6 or head[:1] in {"#", "*"}
+
+
+def surface_of(text: str, *, comment: bool) -> str:
+    """Return a text of the same length and the same lines in which only words, code spans and punctuation are left."""
+    if comment:
+        text = _MARKER.sub(_blank, text)
+        text = _CLOSER.sub(_blank, text)
+    for sign, pattern, replacement in _STEPS:
+        if sign in text:
+            text = pattern.sub(replacement, text)
+    if comment and "+" in text:
+        text = _RDOC.sub(lambda match: f"`{match[1]}`", text)
+    return text
+
+
+def _blank(match: re.Match[str]) -> str:
+    return _blanks(match[0])
+
+
+def _blanks(text: str) -> str:
+    if "\n" in text:
+        return _NOT_LINE.sub(" ", text)
+    return _BLANKS[: len(text)] if len(text) <= len(_BLANKS) else " " * len(text)
+
+
+def _tag(match: re.Match[str]) -> str:
+    """Blank a tag; code gets backticks, an entry and a heading the marks of Markdown."""
+    closing, tag, width = match[1], match[2].lower(), len(match[0])
+    if tag in {"code", "tt", "kbd", "samp", "var"}:
+        return ("`" + _blanks(match[0][1:])) if closing else (_blanks(match[0][:-1]) + "`")
+    if tag == "li" and not closing:
+        return "- " + _blanks(match[0][2:])
+    heading = _HEADING_TAG.match(tag)
+    if heading and not closing and width > int(heading[1]):
+        return "#" * int(heading[1]) + _blanks(match[0][int(heading[1]) :])
+    return _blanks(match[0])
+
+
+def _entity(match: re.Match[str]) -> str:
+    return _ENTITIES.get(match[1], " ").ljust(len(match[0]))
+
+
+def _javadoc(match: re.Match[str]) -> str:
+    inner = match[1].strip()
+    return f"`{inner}`".rjust(len(match[0]))
+
+
+def _link(match: re.Match[str]) -> str:
+    if match[2].startswith("[") and "`" not in match[1] and match[2] != "[]" and "," in match[1]:
+        return match[0]
+    lead = " " * (match.start(1) - match.start())
+    return lead + match[1] + _blanks(match[0][match.end(1) - match.start() :])
+
+
+_Replacement = Callable[[re.Match[str]], str]
+_STEPS: tuple[tuple[str, re.Pattern[str], _Replacement], ...] = (
+    ("<!--", _COMMENT, _blank),
+    ("{@", _JAVADOC, _javadoc),
+    ("</", _TAG, _tag),
+    ("/>", _TAG, _tag),
+    ("<br", _TAG, _tag),
+    ("<p", _TAG, _tag),
+    ("<t", _TAG, _tag),
+    ("<li", _TAG, _tag),
+    ("&", _ENTITY, _entity),
+    (":`", _REFERENCE, lambda match: _blanks(match[0][: match.start(1) - match.start()]) + match[1] + " "),
+    (":`", _REFERRING, lambda match: "`~".rjust(len(match[0]))),
+    (":`", _ROLE, _blank),
+    ("](", _LINK, _link),
+    ("][", _LINK, _link),
+)

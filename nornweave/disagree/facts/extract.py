@@ -1,0 +1,108 @@
+"""Extract the facts of a passage, whatever its format: the public function of this package.
+
+Code is read through its syntax tree, with comments and docstrings as documentation of the code beside them.
+Configuration is read by its keys. Everything else is read through its structure and its sentences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nornweave.core.types import Fact, Qualifier
+from nornweave.disagree.facts.code import read_code
+from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
+from nornweave.disagree.facts.documentation import documentation_facts
+from nornweave.disagree.facts.passage import Passage
+from nornweave.read.chunking.languages import LANGUAGES, language_of
+
+VERSION = "facts-3"
+MAX_FACTS = 4_000
+"""Of one passage: more is a table of constants."""
+MAX_COMMENT = 60_000
+"""Characters of one comment that are read: longer ones are licences and generated tables."""
+# Not meant as a fact about now and about everybody; hedges and conditions weaken a fact and stay with it.
+_SPOKEN: frozenset[Qualifier] = frozenset(
+    ("question", "proposal", "history", "example", "reported", "relative", "local")
+)
+# What people say lies in JSON files (exports of Slack, GitHub, Stack Exchange) and is no configuration.
+_TALK = frozenset({"conversations", "research"})
+_COMMENTED_OUT = re.compile(r"\s*(?:#|//)\s?[\w.]+\s?[=:]\s?[^\s=][^\n]{0,200}[,;]\s*$")
+_WORTH_READING = re.compile(r"\d|default|requir|must|type|option|support|enable|"
+                            r"disable|limit|max|min|none|null|true|false|:", re.IGNORECASE)  # fmt: skip
+
+
+def extract_facts(passage: Passage) -> tuple[Fact, ...]:
+    """Return what a passage states about named things.
+
+    Returns:
+        By place, then name; none twice; at most ``MAX_FACTS``; spans lie inside the passage.
+    """
+    stated = (fact for fact in _facts(passage) if _SPOKEN.isdisjoint(fact.qualifiers))
+    unique = {_key(fact): fact for fact in stated if _inside(fact, passage)}
+    return tuple(fact for _, fact in sorted(unique.items()))[:MAX_FACTS]
+
+
+def _key(fact: Fact) -> tuple[str | int | bool, ...]:
+    return fact.span.start, fact.span.end, fact.name, fact.attribute, fact.kind, fact.value, fact.owner, fact.side
+
+
+def _inside(fact: Fact, passage: Passage) -> bool:
+    return passage.start <= fact.span.start <= fact.span.end <= passage.start + len(passage.text)
+
+
+def _facts(passage: Passage) -> Iterator[Fact]:
+    language = _language(passage)
+    if language is not None and passage.domain not in _TALK:
+        yield from _program(passage, language)
+        if is_configuration(passage.format, passage.path):  # a manifest that is a program: setup.py, Gemfile
+            yield from configuration_facts(passage)
+    elif passage.domain not in _TALK and is_configuration(passage.format, passage.path):
+        yield from configuration_facts(passage)
+    else:
+        yield from documentation_facts(passage)
+
+
+def _language(passage: Passage) -> str | None:
+    if passage.language in LANGUAGES:
+        return passage.language
+    return passage.format if passage.format in LANGUAGES else language_of(passage.path)
+
+
+def _program(passage: Passage, language: str) -> Iterator[Fact]:
+    """Read a program and what documents it inside the program.
+
+    A stretch of a source file that is shown as documentation is read for its comments and its signatures.
+    """
+    reading = read_code(passage, language)
+    if passage.domain == "documentation":
+        yield from (replace(fact, side="documentation", form="signature") for fact in reading.facts)
+        if not any(comment.subject for comment in reading.comments):
+            yield from documentation_facts(passage)
+            return
+    else:
+        yield from reading.facts
+    for comment in reading.comments:
+        text = passage.text[comment.start : comment.end]
+        if len(text) <= MAX_COMMENT and _WORTH_READING.search(text) and not _COMMENTED_OUT.match(text):
+            yield from _within(passage, comment.start, comment.end, comment.subject, comment.owner)
+
+
+def _within(passage: Passage, start: int, end: int, subject: str, owner: str) -> Iterator[Fact]:
+    """Read a comment as documentation; spans and lines are those of the passage."""
+    part = replace(
+        passage,
+        text=passage.text[start:end],
+        start=passage.start + start,
+        domain="documentation",
+        format="",
+        language=None,
+        title=None,
+        section=None,
+    )
+    first = passage.line_of(start)
+    for fact in documentation_facts(part, subject=subject, owner=owner):
+        # A comment says what one call needs, not the project; what it names in plain words is something else.
+        if fact.attribute != "requires" and (fact.form != "topic" or fact.attribute == "status"):
+            yield replace(fact, line=fact.line + first)

@@ -1,0 +1,128 @@
+"""The input of fact extraction: a stretch of text with its place."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+
+from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side, Span
+from nornweave.disagree.facts.names import read_name, words_of
+from nornweave.disagree.facts.values import Value, measured_in
+
+MAX_STATEMENT = 240
+SECRET = re.compile(
+    r"passw(?:or)?d|secret|token|private_?key|api_?key|access_?key|credential|passphrase|salt", re.IGNORECASE
+)
+"""Names of values that are never kept."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Passage:
+    """A document, a chunk of one, or an item of an agent that says no facts of its own.
+
+    Attributes:
+        text: as it stands; may be cut anywhere.
+        start: offset of the text in its document: what spans are counted from.
+        domain: ``code``, ``documentation``, ``conversations``, ``research`` or another agent's domain.
+        language: of code, a key of ``chunking/languages.py`` (``python``), or ``None``.
+        format: ``markdown``, ``rst``, ``html``, ``yaml``, ``slack``, … or the empty string.
+        path: of the document in its source.
+        title: the symbol or heading that names it.
+        section: the heading path, ``A > B > C``.
+        context: what precedes it elsewhere (class signature, heading path, messages before it).
+        timestamp: when it was said or changed last.
+    """
+
+    text: str
+    start: int = 0
+    domain: str = "documentation"
+    language: str | None = None
+    format: str = ""
+    path: str = ""
+    title: str | None = None
+    section: str | None = None
+    context: str = ""
+    timestamp: datetime | None = None
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in re.finditer("\n", self.text))]
+
+    def line_of(self, offset: int) -> int:
+        """Return the line, from 0, on which a character of the text stands."""
+        return bisect_right(self._line_starts, offset) - 1
+
+    def lines_between(self, start: int, end: int) -> str:
+        """Return the whole lines on which a stretch stands, blank space collapsed, cut to what a reader needs."""
+        first = self.text.rfind("\n", 0, start) + 1
+        last = self.text.find("\n", end)
+        stretch = self.text[first : last if last >= 0 else len(self.text)]
+        if len(stretch) > 4 * MAX_STATEMENT:  # a minified line
+            stretch = self.text[max(0, start - 40) : start + MAX_STATEMENT]
+        return " ".join(stretch.split())[:MAX_STATEMENT]
+
+
+def _count(value: Value) -> int:
+    return max(1, len(words_of(value.text)))
+
+
+def fact_of(
+    passage: Passage,
+    *,
+    name: str,
+    value: Value,
+    attribute: Attribute,
+    side: Side,
+    form: Form,
+    start: int,
+    end: int,
+    owner: str = "",
+    unit: str | None = None,
+    qualifiers: tuple[Qualifier, ...] = (),
+    negated: bool = False,
+    statement: str | None = None,
+) -> Fact | None:
+    """Make a fact of what an extractor read.
+
+    Args:
+        name: as it is written: ``--request-timeout``, ``server.requestTimeout``, ``DEFAULT_TIMEOUT_MS``.
+        value: as it was read; a plain number gets the unit of ``unit``, or else of the name.
+        start: offset in ``passage.text`` of what states it; ``end`` the one behind it.
+        owner: as it is written, outermost first (``HttpServer``, ``Configuration > Database``).
+        unit: a word of ``units.UNITS`` that the sentence says (``milliseconds``).
+        statement: the line or sentence, where it is not the lines of ``start`` and ``end``.
+
+    Returns:
+        ``None`` if the name is none, the value is not known, or it is a secret: nobody may read it in a report.
+    """
+    written = read_name(name)
+    if written is None or not value.is_literal or (value.kind in {"string", "list"} and SECRET.search(name)):
+        return None
+    if (
+        value.kind == "string"
+        and side == "code"
+        and words_of(value.text) == tuple(written.name.split())[-_count(value) :]
+    ):
+        return None  # ``{"APP_LOG_LEVEL": "log_level"}`` gives the thing another name
+    if attribute == "value" and written.attribute:
+        attribute = written.attribute
+    if attribute in {"default", "value", "setting", "minimum", "maximum"}:
+        value = measured_in(value, unit or written.unit)
+    return Fact(
+        name=written.name,
+        owner=" ".join(dict.fromkeys((*words_of(owner), *written.owner.split()))),
+        attribute=attribute,
+        kind=value.kind,
+        value=value.text,
+        unit=value.unit,
+        side=side,
+        form=form,
+        qualifiers=tuple(sorted(set(qualifiers))),
+        negated=negated,
+        span=Span(passage.start + start, passage.start + end),
+        line=passage.line_of(start),
+        statement=" ".join((statement or passage.lines_between(start, end)).split())[:MAX_STATEMENT],
+    )

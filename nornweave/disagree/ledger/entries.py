@@ -1,0 +1,223 @@
+"""Compare the conflicts of a corpus with the ledger: which are new, open or settled.
+
+Pure. ``sync.ledger`` reads the facts of the published generations and ``file`` keeps the result.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TypeAlias
+
+from nornweave.core.types import digest
+from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.disagree.conflicts.detectors import detector_of
+from nornweave.disagree.conflicts.origins import KnownLine, Origins, key_of, with_origin
+
+Place: TypeAlias = tuple[str, str]
+"""A document of a domain: source id and path."""
+
+# A fact that contradicts more documents than this is about something more general than it says.
+MAX_RIVALS = 4
+# Settled entries are kept this long, as history.
+KEEP_SETTLED = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry:
+    """Two facts that disagree.
+
+    Attributes:
+        entry_id: the same as long as the same documents say the same values.
+        sides: the one that probably describes what runs first.
+        also: other places that state the same as the second side.
+        suggested: the domain that probably holds.
+        confidence: the probability that it is a contradiction, in [0, 1].
+        first_seen: when the ledger first had it.
+        settled: when it was gone; ``None`` while it stands.
+    """
+
+    entry_id: str
+    entity: str
+    attribute: str
+    detector: str
+    sides: tuple[LocatedFact, LocatedFact]
+    also: tuple[LocatedFact, ...] = ()
+    suggested: str
+    reason: str
+    explanation: str
+    confidence: float
+    first_seen: datetime
+    settled: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """Open and settled conflicts, grouped by entity, the newest group first.
+
+    Attributes:
+        generations: domain → the published generation that was read.
+        lines: who wrote the lines of the open entries, where git knows it.
+    """
+
+    made_at: datetime
+    generations: Mapping[str, str]
+    open: tuple[LedgerEntry, ...]
+    settled: tuple[LedgerEntry, ...] = ()
+    lines: tuple[KnownLine, ...] = ()
+
+
+def entries_of(conflicts: Sequence[FactConflict], now: datetime) -> tuple[LedgerEntry, ...]:
+    """Convert conflicts into ledger entries.
+
+    Args:
+        conflicts: of ``find_conflicts``, the most confident first.
+        now: becomes ``first_seen``.
+
+    Returns:
+        One entry for each two documents, name and values, the most confident first. What contradicts very many
+        documents is about something else: the surest few of its contradictions stay.
+    """
+    entries: dict[str, LedgerEntry] = {}
+    for conflict in conflicts:
+        entry = _entry(conflict, now)
+        entries.setdefault(entry.entry_id, entry)
+    return tuple(_without_generalities(entries.values()))
+
+
+def _entry(conflict: FactConflict, now: datetime) -> LedgerEntry:
+    sides = (conflict.first, conflict.second)
+    return LedgerEntry(
+        entry_id=_identity(conflict),
+        entity=conflict.name,
+        attribute=conflict.attribute,
+        detector=detector_of(conflict).value,
+        sides=sides,
+        also=conflict.also,
+        suggested=conflict.first.domain,
+        reason=reason_of(*sides),
+        explanation=conflict.explanation,
+        confidence=round(conflict.confidence, 3),
+        first_seen=now,
+    )
+
+
+def _identity(conflict: FactConflict) -> str:
+    parts = [
+        part
+        for side in (conflict.first, conflict.second)
+        for part in (*side.place, side.fact.value, side.fact.unit or "")
+    ]
+    return digest(conflict.name, conflict.attribute, *parts)[:16]
+
+
+def reason_of(one: LocatedFact, other: LocatedFact) -> str:
+    """Return why the first side probably holds, and which line is newer."""
+    reason = f"authority: {one.fact.side} before {other.fact.side}"
+    mine, theirs = one.updated_at, other.updated_at
+    if mine is None or theirs is None:
+        return reason
+    days = (mine.astimezone(UTC).date().isoformat(), theirs.astimezone(UTC).date().isoformat())
+    if mine > theirs:
+        return f"{reason}; it is also the newer side ({days[0]} against {days[1]})"
+    return f"{reason}; but the other side is newer ({days[1]} against {days[0]})"
+
+
+def with_lines(entry: LedgerEntry, origins: Origins) -> LedgerEntry:
+    """Add the authors and dates of lines that git knows; the reason compares lines only if both are known."""
+    one, other = (with_origin(side, origins) for side in entry.sides)
+    both_known = all(key_of(side.place, side.fact) in origins for side in entry.sides)
+    reason = reason_of(one, other) if both_known else entry.reason
+    also = tuple(with_origin(side, origins) for side in entry.also)
+    return replace(entry, sides=(one, other), also=also, reason=reason)
+
+
+def _without_generalities(entries: Iterable[LedgerEntry]) -> Iterator[LedgerEntry]:
+    """Leave out what contradicts many documents: the surest of its contradictions stay, up to a few."""
+    rivals: Counter[tuple[object, ...]] = Counter()
+    for entry in entries:
+        keys = [(*side.place, side.fact.span.start) for side in entry.sides]
+        if all(rivals[key] < MAX_RIVALS for key in keys):
+            rivals.update(keys)
+            yield entry
+
+
+def update(
+    old: Ledger | None,
+    found: Sequence[LedgerEntry],
+    generations: Mapping[str, str],
+    now: datetime,
+    unread: Collection[str] = (),
+    lines: Sequence[KnownLine] = (),
+) -> Ledger:
+    """Update a ledger: known conflicts keep their first date, missing ones become settled.
+
+    Args:
+        old: the ledger so far, if any.
+        found: what disagrees now.
+        generations: domain → generation that was read.
+        now: the time of this reading.
+        unread: domains that could not be read: what they said stays open.
+        lines: who wrote the lines of what was found.
+    """
+    known = {entry.entry_id: entry for entry in old.open} if old else {}
+    standing = {entry.entry_id: replace(entry, first_seen=known[entry.entry_id].first_seen)
+                if entry.entry_id in known else entry for entry in found}  # fmt: skip
+    gone = [entry for entry in known.values() if entry.entry_id not in standing]
+    kept = [entry for entry in gone if any(side.domain in unread for side in entry.sides)]
+    settled = [replace(entry, settled=now) for entry in gone if entry not in kept]
+    history = [*settled, *(old.settled if old else ())]
+    return Ledger(
+        made_at=now,
+        generations=generations,
+        open=tuple(_grouped([*standing.values(), *kept])),
+        settled=tuple(history[:KEEP_SETTLED]),
+        lines=(*lines, *_lines_of(kept, old)),
+    )
+
+
+def seen_ledger(ledger: Ledger, seen: Callable[[str, Collection[Place]], Collection[Place]]) -> Ledger:
+    """Return the entries of a ledger of which all that is shown may be seen, in the order that they have alone.
+
+    Args:
+        ledger: of everything.
+        seen: returns which documents of a domain may be seen; what is settled may be about one that is gone.
+    """
+    entries = [*ledger.open, *ledger.settled]
+    places: dict[str, set[Place]] = {}
+    for side in (side for entry in entries for side in (*entry.sides, *entry.also)):
+        places.setdefault(side.domain, set()).add((side.source_id, side.path))
+    visible = {domain: frozenset(seen(domain, some)) for domain, some in places.items()}
+
+    def is_seen(side: LocatedFact) -> bool:
+        return (side.source_id, side.path) in visible[side.domain]
+
+    def of(some: Iterable[LedgerEntry]) -> list[LedgerEntry]:
+        kept = (entry for entry in some if all(map(is_seen, entry.sides)))
+        return [replace(entry, also=tuple(filter(is_seen, entry.also))) for entry in kept]
+
+    return replace(ledger, open=tuple(_grouped(of(ledger.open))), settled=tuple(of(ledger.settled)), lines=())
+
+
+def _lines_of(kept: Sequence[LedgerEntry], old: Ledger | None) -> list[KnownLine]:
+    """Return what the old ledger knew of the lines of entries that nobody could read again."""
+    keys = {key_of(side.place, side.fact) for entry in kept for side in entry.sides}
+    return [line for line in (old.lines if old else ()) if line.key in keys]
+
+
+def _grouped(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Order by entity, the entity with the newest entry first; within one the newest first."""
+    newest: dict[str, datetime] = {}
+    for entry in entries:
+        newest[entry.entity] = max(newest.get(entry.entity, entry.first_seen), entry.first_seen)
+    return sorted(
+        entries,
+        key=lambda entry: (
+            -newest[entry.entity].timestamp(),
+            entry.entity,
+            -entry.first_seen.timestamp(),
+            entry.entry_id,
+        ),
+    )

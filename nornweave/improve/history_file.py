@@ -1,0 +1,209 @@
+"""Store the history of evaluations in one small DuckDB file, opened only while it is read or written.
+
+DuckDB does not let a process read a file that another one writes, so readers and writers wait for each other.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import duckdb
+import pyarrow as pa
+
+from nornweave.core.errors import DomainBusyError, StoreError
+from nornweave.core.files.lock import WriterLock
+from nornweave.improve.history import DEFAULT_LIMIT
+from nornweave.improve.history_rows import (
+    COLUMNS,
+    FORGET,
+    METRIC_COLUMNS,
+    VALUE_COLUMNS,
+    by_evaluation,
+    by_measure,
+    evaluation_of,
+    fields_of,
+    metric_rows,
+    value_rows,
+)
+from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Values
+from nornweave.index.connection import Connection, statement_file
+
+T = TypeVar("T")
+
+WAIT_S = 10.0
+POLL_S = 0.02
+MEMORY = "256MB"
+
+
+class HistoryFile:
+    """The history in a file that all processes of this machine share; implements ``EvaluationHistory``."""
+
+    def __init__(self, folder: Path) -> None:
+        """Store where it is; nothing is opened before it is needed."""
+        self._file = folder / "history.duckdb"
+
+    def record(self, evaluations: Sequence[tuple[Evaluation, Sequence[QueryValue]]]) -> None:
+        """Add evaluations with their queries' values, all of them or none.
+
+        Raises:
+            StoreError: another process holds the file for too long, or it is damaged.
+        """
+        if not evaluations:
+            return
+        try:
+            with (
+                WriterLock(self._file.with_suffix(".lock"), purpose="history", wait_s=WAIT_S),
+                self._open(read_only=False) as connection,
+            ):
+                connection.execute("begin")
+                for evaluation, values in evaluations:
+                    _insert(connection, evaluation, values)
+                connection.execute(FORGET)
+                connection.execute("commit")
+        except DomainBusyError as error:
+            raise StoreError(f"{self._file}: another process has been writing it for {WAIT_S:g} s") from error
+        except OSError as error:
+            raise StoreError(f"{self._file}: cannot be written ({error})") from error
+
+    def evaluations(
+        self,
+        *,
+        domain: str | None = None,
+        set_name: str | None = None,
+        scope: str | None = None,
+        generation: str | None = None,
+        limit: int = DEFAULT_LIMIT,
+    ) -> tuple[Evaluation, ...]:
+        """Return evaluations, newest first.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+        asked = {"domain": domain, "set": set_name, "scope": scope, "generation": generation}
+        stated = {column: value for column, value in asked.items() if value is not None}
+        where = " and ".join(f'"{column}" = ?' for column in stated) or "true"
+
+        def read(connection: Connection) -> tuple[Evaluation, ...]:
+            rows = connection.execute(
+                f'select {COLUMNS} from evaluations where {where} order by "at" desc, evaluation_id limit ?',
+                [*stated.values(), limit],
+            ).fetchall()
+            metrics = _metrics(connection, [row[0] for row in rows])
+            return tuple(evaluation_of(row, metrics.get(row[0], ())) for row in rows)
+
+        return self._read(read, ())
+
+    def values(self, evaluation_id: str) -> Mapping[tuple[str, str], Values]:
+        """Return (stage, measure) → (query, digest) → value; empty when they are not kept any more.
+
+        Raises:
+            StoreError: the file cannot be read.
+        """
+
+        def read(connection: Connection) -> Mapping[tuple[str, str], Values]:
+            return by_measure(
+                connection.execute(
+                    'select stage, measure, query, digest, "value" from query_values where evaluation_id = ?',
+                    [evaluation_id],
+                ).fetchall()
+            )
+
+        return self._read(read, {})
+
+    def _read(self, ask: Callable[[Connection], T], nothing: T) -> T:
+        if not self._file.is_file():
+            return nothing
+        with self._open(read_only=True) as connection:
+            try:
+                return ask(connection)
+            except duckdb.CatalogException:  # whoever makes it has not yet made its tables
+                return nothing
+            except duckdb.Error as error:
+                raise self._damaged(error) from error
+
+    def _create(self) -> None:
+        """Make an empty history aside: who reads meanwhile finds none, never one that has only been begun."""
+        begun = self._file.with_name(f".{self._file.name}.new")
+        for left in (begun, begun.with_name(f"{begun.name}.wal")):  # by a writer that was killed
+            left.unlink(missing_ok=True)
+        try:
+            with duckdb.connect(str(begun)) as connection:
+                connection.execute(statement_file("history"))
+        except duckdb.Error as error:
+            raise StoreError(f"{begun}: cannot be written ({error})") from error
+        begun.rename(self._file)
+
+    @contextmanager
+    def _open(self, *, read_only: bool) -> Iterator[Connection]:
+        if not read_only and not self._file.exists():
+            self._create()
+        connection = self._connect(read_only)
+        try:
+            if not read_only:
+                connection.execute(statement_file("history"))
+            yield connection
+        except duckdb.Error as error:
+            raise self._damaged(error) from error
+        finally:
+            connection.close()
+
+    def _connect(self, read_only: bool) -> Connection:
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            try:
+                connection = duckdb.connect(
+                    str(self._file), read_only=read_only, config={"memory_limit": MEMORY, "threads": 1}
+                )
+            except duckdb.Error as error:
+                if not _is_held(error) or time.monotonic() >= deadline:
+                    raise self._damaged(error) from error
+                time.sleep(POLL_S)
+            else:
+                connection.execute("set timezone = 'UTC'")
+                return connection
+
+    def _damaged(self, error: Exception) -> StoreError:
+        return StoreError(f"{self._file}: cannot be used ({error}); if it is damaged, remove it: history starts afresh")
+
+
+def _is_held(error: duckdb.Error) -> bool:
+    """Return whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
+
+    Another process holds its lock; or this one has it open for writing where reading is asked for, or the reverse.
+    The beginning decides: what follows names the file, and a "block" of it that is damaged.
+    """
+    return str(error).startswith(_HELD)
+
+
+_HELD = (
+    "IO Error: Could not set lock on file",
+    "Connection Error: Can't open a connection to same database file with a different configuration",
+)
+
+
+def _metrics(connection: Connection, identities: Sequence[str]) -> dict[str, list[StageMetric]]:
+    rows = connection.execute(
+        "select evaluation_id, stage, measure, mean, low, high from metrics "
+        "where evaluation_id in (select unnest(?::varchar[])) order by evaluation_id, place",
+        [list(identities)],
+    ).fetchall()
+    return by_evaluation(rows)
+
+
+def _insert(connection: Connection, evaluation: Evaluation, values: Sequence[QueryValue]) -> None:
+    fields = fields_of(evaluation)
+    marks = ", ".join("?" for _ in fields)
+    connection.execute(f"insert into evaluations ({COLUMNS}) values ({marks})", fields)
+    _insert_rows(connection, "metrics", METRIC_COLUMNS, metric_rows(evaluation))
+    _insert_rows(connection, "query_values", VALUE_COLUMNS, value_rows(evaluation, values))
+
+
+def _insert_rows(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    if rows:
+        # DuckDB reads it by name; a list of parameters would cost a millisecond a row.
+        added = pa.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))  # noqa: F841
+        connection.execute(f"insert into {table} by name select * from added")

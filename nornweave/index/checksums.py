@@ -1,0 +1,103 @@
+"""Write a checksum beside each published generation and compare it before DuckDB opens the file.
+
+DuckDB checks blocks only when it reads them. Damage in the blocks that describe the tables may crash the process
+instead of raising an error. ``gen-000001.duckdb.crc32`` holds the size and the CRC-32 of the whole file. The cost is
+0.4 s/GiB, once per process and generation.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import zlib
+from pathlib import Path
+from typing import TypeAlias
+
+from nornweave.core.errors import StoreError
+from nornweave.core.files.atomic_write import write_whole
+
+SUFFIX = ".crc32"
+_STORED = re.compile(r"(\d+) ([0-9a-f]{8})", re.ASCII)
+_BUFFER = 1 << 20
+
+_Identity: TypeAlias = tuple[int, int, int, int, int]
+# What was found wrong with a file, if anything, by the file's identity: a changed file is another one.
+_compared: dict[_Identity, str | None] = {}
+_lock = threading.Lock()
+
+
+def checksum_file(file: Path) -> Path:
+    """Return where the checksum of a file lies."""
+    return file.with_name(f"{file.name}{SUFFIX}")
+
+
+def write_checksum(built: Path, file: Path, checksum: str | None = None) -> None:
+    """Write the checksum of ``built`` beside ``file``, which it will be renamed to; ``checksum`` where it is known.
+
+    Raises:
+        OSError: it cannot be read or written.
+    """
+    write_whole(checksum_file(file), f"{checksum or checksum_of(built)}\n")
+
+
+def checksum_of(file: Path) -> str:
+    """Return the size of a file in bytes and its CRC-32, as they are written.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    size, checksum = _measure(file)
+    return f"{size} {checksum}"
+
+
+def check(file: Path) -> None:
+    """Compare a file with the checksum beside it; a file that has none, of an earlier version, passes.
+
+    Each file is read once per process, as long as its size and times stay.
+
+    Raises:
+        StoreError: the file or its checksum is damaged, or cannot be read.
+    """
+    try:
+        stored = checksum_file(file).read_text(encoding="ascii", errors="replace").strip()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StoreError(f"{checksum_file(file)}: cannot be read: {error}") from error
+    try:
+        identity = _identity(file)
+        if identity not in _compared:
+            with _lock:  # several threads open several files: the disk is read by one at a time
+                _compared[identity] = _compare(file, stored)
+    except OSError as error:
+        raise StoreError(f"{file}: cannot be read: {error}") from error
+    if damage := _compared[identity]:
+        raise StoreError(f"{file}: is damaged: {damage}; roll back, or sync again with --full")
+
+
+def _compare(file: Path, stored: str) -> str | None:
+    match = _STORED.fullmatch(stored)
+    if not match:
+        return f"{checksum_file(file).name} holds {stored[:40]!r}, expected a size and a checksum"
+    size, checksum = int(match[1]), match[2]
+    if (found := file.stat().st_size) != size:
+        return f"it has {found} bytes, {size} were published"
+    if (measured := _measure(file)[1]) != checksum:
+        return f"its checksum is {measured}, {checksum} was published"
+    return None
+
+
+def _measure(file: Path) -> tuple[int, str]:
+    """Return size in bytes and CRC-32 of a file, in constant memory."""
+    size = checksum = 0
+    buffer = memoryview(bytearray(_BUFFER))
+    with file.open("rb", buffering=0) as stream:
+        while count := stream.readinto(buffer):
+            checksum = zlib.crc32(buffer[:count], checksum)
+            size += count
+    return size, f"{checksum:08x}"
+
+
+def _identity(file: Path) -> _Identity:
+    status = file.stat()
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

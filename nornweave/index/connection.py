@@ -1,0 +1,145 @@
+"""Open DuckDB connections with the same settings everywhere."""
+
+from __future__ import annotations
+
+import sys
+from importlib import resources, util
+from pathlib import Path
+from types import ModuleType
+from typing import TypeAlias
+
+import duckdb
+import psutil
+
+from nornweave.core.errors import StoreError
+from nornweave.index.checksums import check
+
+# Beyond this DuckDB spills to disk, so that a sync's memory does not grow with the corpus.
+# 40 documents of 4 MB, checkpointed together, need more than 128 MB.
+WRITER_MEMORY = "512MB"
+# Of pages that a reader keeps: what queries touch is in memory already, but for a few texts.
+READER_MEMORY = "128MB"
+# DuckDB keeps the row group that it is filling in memory, outside its limit: at the default of 122,880 rows of 384
+# dimensions that is 190 MB. Smaller groups also let a reader skip more of the postings.
+ROW_GROUP_SIZE = 16_384
+
+REBUILT = "the next sync rebuilds it from the sources"
+# DuckDB 1.5.5 has no type for damage.
+_DAMAGED = ("Corrupt database file", "Could not read enough bytes", "Failed to load metadata", "INTERNAL Error")
+
+Connection: TypeAlias = duckdb.DuckDBPyConnection
+
+
+def _spare_searching_for_pandas() -> None:
+    """Let DuckDB find out once that pandas is not installed.
+
+    DuckDB 1.5.5 imports pandas twice for each parameter of a statement until that succeeds. A failed import searches
+    the whole path, which takes longer than most small statements. DuckDB keeps the empty module that it is shown here;
+    nobody else sees it.
+    """
+    if util.find_spec("pandas") is None:
+        sys.modules["pandas"] = ModuleType("pandas")
+        try:
+            duckdb.ConstantExpression(0)
+        finally:
+            del sys.modules["pandas"]
+
+
+_spare_searching_for_pandas()
+
+
+def connect_writer(path: Path) -> Connection:
+    """Open a working file for reading and writing, creating it if needed.
+
+    Raises:
+        StoreError: it cannot be opened; another process may have it, or it is damaged.
+    """
+    connection = connect_memory(WRITER_MEMORY, spill=path.parent / "spill")
+    try:
+        attach(connection, path, "working")
+        connection.execute("use working")
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(f"{path}: cannot be opened: {error}; if it is damaged, remove it: {REBUILT}") from error
+    return connection
+
+
+def connect_memory(memory: str, *, spill: Path) -> Connection:
+    """Open a database without a file, to attach files to; beyond ``memory`` it spills to the folder ``spill``."""
+    return _connect(":memory:", memory=memory, spill=spill)
+
+
+def attach(connection: Connection, path: Path, name: str) -> None:
+    """Attach a file for writing under ``name`` (a constant of the caller)."""
+    connection.execute(f"attach {quote(str(path))} as {name} (row_group_size {ROW_GROUP_SIZE:d})")
+
+
+def connect_reader(path: Path) -> Connection:
+    """Open a generation for reading; any number of processes may.
+
+    Raises:
+        StoreError: it is damaged, or cannot be opened.
+    """
+    check(path)
+    try:
+        return _connect(str(path), read_only=True, memory=READER_MEMORY)
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: cannot be opened: {error}") from error
+
+
+def _connect(path: str, *, memory: str, read_only: bool = False, spill: Path | None = None) -> Connection:
+    config: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": memory,
+        "threads": 2,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        # Readers take tables as they were written; a writer sorts what it wants sorted.
+        "preserve_insertion_order": read_only,
+        "temp_directory": str(spill) if spill else "",
+        # At the default of 16 MB every batch ends with one, and writes the newest row group of 25 columns again.
+        "checkpoint_threshold": "64MB",
+    }
+    connection = duckdb.connect(path, read_only=read_only, config=config)
+    connection.execute("set timezone = 'UTC'")
+    return connection
+
+
+def explain(error: duckdb.Error) -> str:
+    """Turn a DuckDB error into a message that says what to do if the working file is damaged."""
+    is_damaged = any(sign in str(error) for sign in _DAMAGED)
+    return f"{error}; the file is damaged, remove it: {REBUILT}" if is_damaged else str(error)
+
+
+def limit_memory(connection: Connection, memory: str) -> None:
+    """Let a connection use at most ``memory`` before it spills."""
+    connection.execute(f"set memory_limit = {quote(memory)}")
+
+
+def lift_memory_limit(connection: Connection) -> None:
+    """Let a connection use 80 % of the machine's memory, as DuckDB does by default."""
+    limit_memory(connection, f"{psutil.virtual_memory().total * 8 // 10:d}B")
+
+
+def load_vss(connection: Connection) -> None:
+    """Load the ``vss`` extension from the pinned package; nothing is downloaded.
+
+    Raises:
+        StoreError: the package and DuckDB do not fit each other.
+    """
+    version = duckdb.__version__
+    file = resources.files("duckdb_extension_vss") / "extensions" / f"v{version}" / "vss.duckdb_extension"
+    try:
+        connection.execute(f"load {quote(str(file))}")
+    except duckdb.Error as error:
+        raise StoreError(f"vss extension for duckdb {version} cannot be loaded from {file}: {error}") from error
+
+
+def quote(text: str) -> str:
+    """Quote a string for the few statements that take no parameters (``attach``, ``load``)."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def statement_file(name: str) -> str:
+    """Return the text of ``sql/<name>.sql``."""
+    return (resources.files(__package__) / "sql" / f"{name}.sql").read_text(encoding="utf-8")

@@ -1,0 +1,118 @@
+"""One domain's storage: its working files, one or several, and its generations."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from nornweave.config import StorageSettings
+from nornweave.core.errors import StoreError
+from nornweave.core.files.lock import Lock, WriterLock
+from nornweave.core.types import GenerationId
+from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
+from nornweave.index.former_chunks import FormerPlace, former_place
+from nornweave.index.partition import partition, shard_count, working_files
+from nornweave.index.port import Writer
+from nornweave.index.publish import GenerationFiles
+from nornweave.index.sharded_writer import ShardedWriter
+from nornweave.index.writer import DuckDBWriter
+
+logger = logging.getLogger(__name__)
+
+OpenLock: TypeAlias = Callable[[Path, str, float], Lock]
+"""Folder, purpose and seconds to wait → the lock of the domain in that folder."""
+
+
+def file_lock(folder: Path, purpose: str, wait_s: float) -> Lock:
+    """Return the lock of one machine."""
+    return WriterLock(folder / "writer.lock", purpose=purpose, wait_s=wait_s)
+
+
+class DuckDBStore:
+    """One domain's storage in one folder; implements ``port.Store``."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: StorageSettings,
+        *,
+        dimensions: int,
+        declared: DeclaredFilters = NO_DECLARED_FILTERS,
+        open_lock: OpenLock = file_lock,
+    ) -> None:
+        self.folder = folder
+        self._open_lock = open_lock
+        self.files = GenerationFiles(folder / "generations")
+        self._settings = settings
+        self._dimensions = dimensions
+        self._declared = declared
+
+    @contextmanager
+    def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Iterator[Writer]:
+        """Open the domain for writing, divided as it has to be; the lock is held meanwhile.
+
+        Raises:
+            DomainBusyError: another process still writes it after ``wait_s`` seconds; the message says which.
+        """
+        with ExitStack() as stack:
+            lock = stack.enter_context(self._open_lock(self.folder, purpose, wait_s))
+            # Not before: whoever held the lock may have divided the domain anew, or the lock has brought its files.
+            count = shard_count(self.folder, self.files, self._settings.shards)
+            partition(self.folder, count, self._dimensions)
+            self.files.folder.mkdir(parents=True, exist_ok=True)
+            self.files.clear_builds()
+            files = working_files(self.folder, count)
+            if count == 1:
+                yield stack.enter_context(self._writer(files[0], lock))
+                return
+            shards = []
+            for file in files:
+                own = stack.enter_context(file_lock(file.parent, purpose, wait_s))
+                shards.append(stack.enter_context(self._writer(file, own)))
+            keep = self._settings.keep_generations
+            yield stack.enter_context(ShardedWriter(self.folder, self.files, lock, shards, keep))
+
+    def _writer(self, file: Path, lock: Lock) -> DuckDBWriter:
+        return DuckDBWriter(file, self.files, lock, self._settings, self._dimensions, self._declared)
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation, or ``None``."""
+        return self.files.current()
+
+    def generations(self) -> tuple[GenerationId, ...]:
+        """Return the generations that can be served, oldest first."""
+        return self.files.all()
+
+    def published_facts(self) -> Mapping[str, str]:
+        """Return the versions that the published generation was built with; empty if none can be read."""
+        try:
+            current = self.current()
+            return {} if current is None else self.files.facts(current)
+        except StoreError as error:
+            logger.warning("%s: how it was made cannot be told: %s", self.folder, error)
+            return {}
+
+    def former_place(self, chunk_id: str) -> FormerPlace | None:
+        """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
+        return former_place(self.files, chunk_id)
+
+    def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
+        """Return the files on this machine with the documents, chunks and facts of a generation.
+
+        A manifest that cannot be read stands for those that it names.
+        """
+        try:
+            return self.files.data_files(generation)
+        except StoreError:
+            return (self.files.path(generation),)
+
+    def rollback(self, generation: GenerationId | None = None) -> GenerationId:
+        """Publish an older generation: the one before the current, unless named."""
+        with self._open_lock(self.folder, "rollback", 0) as lock:
+            target = generation or self.files.previous()
+            self.files.point_at(target)
+            lock.commit()
+        return target

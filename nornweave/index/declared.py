@@ -1,0 +1,165 @@
+"""Values of declared filters: taken out of what a generation's documents say, when it is built.
+
+Nothing is read from the sources again: metadata, paths and names are in the generation, so that a new filter needs a
+new generation and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from nornweave.config import FilterSettings
+from nornweave.core.text.field_names import field_key
+from nornweave.core.types import digest
+from nornweave.index.conditions import capturing_expression
+from nornweave.index.connection import Connection
+from nornweave.index.typed_values import Reading, TypedValue, read_values
+
+# Raise it when the same documents come out with other values.
+VERSION = "values-1"
+_NO_TYPES: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class DeclaredFilters:
+    """The declared filters of a domain, and the type of each of its sources."""
+
+    filters: tuple[FilterSettings, ...] = ()
+    source_types: Mapping[str, str] = field(default_factory=lambda: _NO_TYPES)
+
+    @property
+    def declaration(self) -> str:
+        """Identify what was declared."""
+        stated = [[each.key, each.type, *each.origins] for each in self.filters]
+        return f"{VERSION}/{digest(json.dumps(stated))}"
+
+    @property
+    def version(self) -> str:
+        """Return what a generation says of them; it changes when other values may come out."""
+        types = dict(self.source_types) if any("source.type" in each.origins for each in self.filters) else {}
+        return f"{self.declaration}/{digest(json.dumps(types, sort_keys=True))}"
+
+    def is_read_by(self, version: str) -> bool:
+        """Tell whether a generation that says this version has the values of these filters."""
+        return version.startswith(f"{self.declaration}/")
+
+
+NO_DECLARED_FILTERS = DeclaredFilters()
+
+
+def fill_declared(connection: Connection, declared: DeclaredFilters) -> None:
+    """Make the temporary tables of ``declared.sql`` and ``facets.sql`` from the chunks and documents of a generation.
+
+    Raises:
+        duckdb.Error: the file cannot be written.
+    """
+    connection.execute("create or replace temp table declared_said (field varchar, chunk_no integer, said varchar)")
+    for each in declared.filters:
+        query, values = _said(each, declared.source_types)
+        connection.execute(f"insert into declared_said {query}", values)
+    types = {each.column: each.type for each in declared.filters}
+    distinct = connection.execute("select distinct field, said from declared_said").fetchall()
+    readings = [(name, said, read_values(types[name], json.loads(said))) for name, said in distinct]
+    rows = _rows(readings)  # noqa: F841 - DuckDB reads it by name
+    connection.execute("create or replace temp table declared_values as select * from rows")
+
+
+def _said(declared: FilterSettings, source_types: Mapping[str, str]) -> tuple[str, dict[str, object]]:
+    """Return the query for what each chunk, or else its document, says by the first origin that says something."""
+    values: dict[str, object] = {"field": declared.column}
+    of_document, of_chunk = [], []
+    for number, origin in enumerate(declared.origins):
+        name = f"origin_{number}"
+        values[name] = _operand(origin, declared.key, source_types)
+        if _kind(origin) in {"metadata", "front_matter"}:
+            values[f"{name}_key"] = _spelled_key(origin)
+        of_document.append(_EXPRESSIONS[_kind(origin)].format(name=name))
+        if _kind(origin) == "metadata":
+            of_chunk.append(_EXPRESSIONS["metadata"].format(name=name))
+    return _SAID.format(of_document=", ".join(of_document), of_chunk=", ".join([*of_chunk, "null"])), values
+
+
+# What a chunk says of itself goes before what its document says.
+_SAID = """
+with by_document as (
+  select document_no, coalesce({of_document}, null) as said
+  from generation.documents
+),
+by_chunk as (
+  select chunk_no, document_no, coalesce({of_chunk}) as said
+  from generation.chunks
+)
+select $field, c.chunk_no, coalesce(c.said, d.said)::varchar
+from by_chunk c
+join by_document d using (document_no)
+where coalesce(c.said, d.said) is not null
+"""
+# Looking for the key as it is spelled costs a tenth of parsing, and most metadata does not have it.
+_METADATA = """
+case when contains(metadata, ${name}_key) then
+  nullif(nullif(json_extract(metadata, ${name}), 'null'::json), '""'::json)
+end
+"""
+# RE2 answers in time linear in the path, whatever the pattern.
+_EXPRESSIONS = {
+    "metadata": _METADATA,
+    "front_matter": _METADATA,
+    "path": "to_json(nullif(regexp_extract(nfc_normalize(path), ${name}, 1), ''))",
+    "source.id": "if(${name} = '', to_json(source_id), null)",
+    "source.type": "json_extract(${name}::json, '/' || source_id)",
+}
+
+
+def _kind(origin: str) -> str:
+    return "path" if origin.startswith("path:") else origin if origin in _EXPRESSIONS else origin.partition(".")[0]
+
+
+def _operand(origin: str, key: str, source_types: Mapping[str, str]) -> str:
+    kind, _, rest = origin.partition(".")
+    match _kind(origin):
+        case "path":
+            return capturing_expression(origin.removeprefix("path:"), key)
+        case "source.id":
+            return ""
+        case "source.type":
+            return json.dumps(dict(source_types))
+        case "front_matter":
+            return _pointer([kind, *map(field_key, rest.split("."))])
+        case _:
+            return _pointer(rest.split("."))
+
+
+def _spelled_key(origin: str) -> str:
+    """Return the innermost key of an origin as JSON spells it."""
+    key = origin.rpartition(".")[2]
+    return json.dumps(field_key(key) if _kind(origin) == "front_matter" else key, ensure_ascii=False)
+
+
+def _pointer(parts: Sequence[str]) -> str:
+    """Return a JSON pointer (RFC 6901)."""
+    return "".join(f"/{part.replace('~', '~0').replace('/', '~1')}" for part in parts)
+
+
+_SCHEMA = pa.schema(
+    [
+        *((name, pa.string()) for name in ("field", "said", "text")),
+        ("number", pa.float64()),
+        *((name, pa.timestamp("us", tz="UTC")) for name in ("first", "last")),
+        ("problem", pa.string()),
+    ]
+)
+
+
+def _rows(readings: Sequence[tuple[str, str, Reading]]) -> pa.Table:
+    rows = [
+        {"field": name, "said": said, "text": value.text, "number": value.number, "first": value.first,
+         "last": value.last, "problem": reading.problem}
+        for name, said, reading in readings
+        for value in reading.values or (TypedValue(),)
+    ]  # fmt: skip
+    return pa.Table.from_pylist(rows, schema=_SCHEMA)

@@ -1,0 +1,121 @@
+"""Join the facts of all published generations by name, in SQL: what the ledger compares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import duckdb
+
+from nornweave.core.errors import StoreError
+from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.conflicts.join import MAX_BLOCK
+from nornweave.index.checksums import check
+from nornweave.index.connection import WRITER_MEMORY, Connection, connect_memory, quote, statement_file
+from nornweave.index.facts import decode_fact
+
+# Chunks that are read at a time: some 10 MB of facts.
+_WINDOW = 16_384
+
+
+def read_fact_pairs(files: Mapping[str, Sequence[Path]]) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
+    """Return the facts that share a name with a comparable fact of another side, and which ones do.
+
+    Args:
+        files: domain → files of its generation, one for each shard.
+
+    Returns:
+        Facts by domain and place; pairs of places among them, each once, in order.
+
+    Raises:
+        StoreError: a file is missing, damaged or older than facts.
+    """
+    with TemporaryDirectory(prefix="nornweave-ledger-") as spill:
+        connection = connect_memory(WRITER_MEMORY, spill=Path(spill))
+        try:
+            return _joined(connection, files)
+        except duckdb.Error as error:
+            raise StoreError(f"the facts of {sorted(files)} cannot be read ({error}); run `nornweave sync`") from error
+        finally:
+            connection.close()
+
+
+def _joined(
+    connection: Connection, files: Mapping[str, Sequence[Path]]
+) -> tuple[list[LocatedFact], list[tuple[int, int]]]:
+    shards = [(domain, file) for domain in sorted(files) for file in files[domain]]
+    connection.execute("create temp table fact_keys (shard_no usmallint, key varchar, chunk_no integer, "
+                       "position usmallint, side varchar, attribute varchar)")  # fmt: skip
+    for number, (_, file) in enumerate(shards):
+        if not file.is_file():
+            raise StoreError(f"{file}: no such generation")
+        check(file)
+        connection.execute(f"attach {quote(str(file))} as shard_{number:d} (read_only)")
+        connection.execute(f"insert into fact_keys select {number:d}, * from shard_{number:d}.fact_keys")
+    connection.execute(statement_file("fact_pairs"), {"most": MAX_BLOCK})
+    found = [
+        ((number, chunk_no, position), located)
+        for number, (domain, _) in enumerate(shards)
+        for chunk_no, position, located in _read(connection, number, domain)
+    ]
+    # Shards number chunks by source and path as well: the order is the same, however many there are.
+    found.sort(key=lambda one: (one[1].domain, one[1].source_id, one[1].path, *one[0]))
+    places = {key: number for number, (key, _) in enumerate(found)}
+    facts = [located for _, located in found]
+    rows = connection.execute("select * from fact_pairs order by all").fetchall()
+    pairs = [(places[tuple(row[:3])], places[tuple(row[3:])]) for row in rows]
+    return facts, sorted({(min(pair), max(pair)) for pair in pairs})
+
+
+def _read(connection: Connection, number: int, domain: str) -> list[tuple[int, int, LocatedFact]]:
+    found = []
+    rows = connection.execute(
+        f"""
+        with wanted as (
+          select chunk_no, list(distinct position) as positions
+          from (
+            select first_chunk as chunk_no, first_position as position from fact_pairs where first_shard = {number:d}
+            union all
+            select second_chunk, second_position from fact_pairs where second_shard = {number:d}
+          )
+          group by chunk_no
+        )
+        select
+          c.chunk_no, w.positions, c.facts, c.chunk_id, coalesce(c.title, d.title), c.section, c.page,
+          len(c.message_ids), d.source_id, d.path, d.updated_at, d.revision
+        from shard_{number:d}.chunks c
+        join wanted w using (chunk_no)
+        join shard_{number:d}.documents d using (document_no)
+        order by c.chunk_no
+        """
+    )
+    while window := rows.fetchmany(_WINDOW):
+        for row in window:
+            found += _located(domain, row)
+    return found
+
+
+def _located(domain: str, row: tuple[Any, ...]) -> list[tuple[int, int, LocatedFact]]:
+    chunk_no, positions, stored, chunk_id, title, section, page, messages, source_id, path, updated_at, revision = row
+    facts = json.loads(stored)
+    found = []
+    for position in sorted(positions):
+        fact = decode_fact(facts[position])
+        line = fact.line + 1
+        located = LocatedFact(
+            fact=fact,
+            domain=domain,
+            source_id=source_id,
+            path=path,
+            section=section,
+            title=title,
+            updated_at=updated_at,
+            revision=revision,
+            chunk_id=chunk_id,
+            line_range=None if page or messages else (line, line),
+        )
+        found.append((chunk_no, position, located))
+    return found

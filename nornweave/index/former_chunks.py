@@ -1,0 +1,76 @@
+"""Where a chunk stood that no published generation has any more, out of the older generations that are kept.
+
+Only the place is told, never the text: what was deleted stays deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+
+from nornweave.core.access.rules import Rule, decode_rule, decode_source_rules
+from nornweave.core.errors import StoreError
+from nornweave.core.types import GenerationId
+from nornweave.index.connection import connect_reader
+from nornweave.index.publish import GenerationFiles
+
+_CHUNK_ID = re.compile(r"[0-9a-f]{32}")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class FormerPlace:
+    """The document that held a chunk, the last generation in which it did, and who could see it there."""
+
+    source_id: str
+    path: str
+    rule: Rule
+    generation: GenerationId
+
+
+def former_place(files: GenerationFiles, chunk_id: str) -> FormerPlace | None:
+    """Return where a chunk stood; ``None`` when no generation that is kept knows it.
+
+    All are asked, whichever knows it: the time that it takes says nothing.
+    """
+    current, place = files.current(), None
+    if not _CHUNK_ID.fullmatch(chunk_id):
+        return None
+    for generation in reversed(files.all()):
+        if generation == current:
+            continue
+        try:
+            places = [_look_up(file, chunk_id) for file in files.data_files(generation)]
+        except (StoreError, duckdb.Error, ValueError) as error:  # removed meanwhile, or damaged: an older one may know
+            log.info("%s: %s", generation, error)
+            continue
+        found = next(filter(None, places), None)
+        if found and place is None:
+            place = FormerPlace(*found, generation)
+    return place
+
+
+def _look_up(file: Path, chunk_id: str) -> tuple[str, str, Rule] | None:
+    connection = connect_reader(file)
+    try:
+        row: tuple[str, str, str | None, str] | None = connection.execute(
+            """
+            select source_id, path, access, (select value from meta where key = 'access')
+            from chunks
+            join documents using (document_no)
+            where chunk_id = ?
+            """,
+            [chunk_id],
+        ).fetchone()
+        if row is None:
+            return None
+        source_id, path, access, sources = row
+        stated = decode_source_rules(sources)
+        return source_id, path, (*decode_rule(access), *((stated[source_id],) if source_id in stated else ()))
+    finally:
+        connection.close()

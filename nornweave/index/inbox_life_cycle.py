@@ -1,0 +1,275 @@
+"""Where documents stand: waiting in the inbox, indexed, failed, skipped, or taken out; and taking them out.
+
+Three things are put together: what answers (a generation), what the last sync could not store (``outcomes.json``), and
+the files of the inbox. A file of the inbox is what was indexed if its gate says so, or else its bytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import lru_cache
+from pathlib import Path
+
+from nornweave.connect.inbox.deposits import withdraw
+from nornweave.connect.inbox.file import MAX_FILE_BYTES, file_name, gate_of, is_document_file, loads, read_header
+from nornweave.core.errors import QueryError, SourceUnavailableError
+from nornweave.core.files.paths import unsafe_path
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import canonical_json, digest, freeze
+from nornweave.index.index import Index
+from nornweave.index.outcomes import Outcome
+from nornweave.index.port import Mask
+from nornweave.index.served_documents import ServedDocument
+
+BATCH = 500
+Place = tuple[str, str]
+"""Source id and path."""
+
+
+class DocumentStatus(StrEnum):
+    """Where a document stands after the last sync."""
+
+    ACCEPTED = "accepted"
+    INDEXED = "indexed"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentState:
+    """Where one document stands.
+
+    Attributes:
+        generation: that has it, in this or an older version; ``None`` where none has.
+        reason: why it was not stored.
+        updated_at: ISO 8601, UTC.
+        size: bytes that were handed in, of other sources bytes of its text; ``None`` where nothing is stored.
+    """
+
+    source_path: str
+    source_id: str
+    status: DocumentStatus
+    generation: str | None = None
+    reason: str | None = None
+    updated_at: str | None = None
+    size: int | None = None
+    chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DocumentsQuery:
+    """Which documents are asked for: after a cursor, of a status, of a source."""
+
+    limit: int
+    cursor: str | None = None
+    status: DocumentStatus | None = None
+    source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Documents by source and path, and the cursor of those after them."""
+
+    documents: tuple[DocumentState, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingFile:
+    """A file of the inbox."""
+
+    path: str
+    gate: str
+    size: int
+    updated_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """Everything that is known of the documents of a domain.
+
+    Attributes:
+        generation: that answers; ``None`` before the first.
+        outcomes: what the last sync could not store.
+        root: the folder of the inbox; ``inbox`` the id of its source.
+        within: which chunks of the generation may be seen.
+    """
+
+    generation: Index | None
+    outcomes: Sequence[Outcome]
+    root: Path
+    inbox: str
+    within: Mask | None = None
+
+    def page(self, asked: DocumentsQuery) -> Page:
+        """Return the documents that are asked for, by source and path.
+
+        Raises:
+            QueryError: the cursor is none of ours.
+            SourceUnavailableError: the inbox cannot be read.
+            StoreError: the generation cannot be read.
+        """
+        found: list[DocumentState] = []
+        for state in self._states(read_cursor(asked.cursor), asked.source):
+            if asked.status is not None and state.status is not asked.status:
+                continue
+            if len(found) == asked.limit:
+                return Page(tuple(found), cursor_after(found[-1]))
+            found.append(state)
+        return Page(tuple(found), None)
+
+    def take_out(self, source_path: str) -> bool:
+        """Take a document out of the inbox; return whether there is anything left for the next sync to remove.
+
+        Raises:
+            ForeignDocumentError: another source has it.
+            SourceUnavailableError: the inbox cannot be written.
+        """
+        if withdraw(self.root, source_path):
+            return True
+        owners = sorted(self._owners(source_path))
+        if owners and self.inbox not in owners:
+            raise ForeignDocumentError(source_path, owners)
+        return self.inbox in owners
+
+    def _owners(self, source_path: str) -> set[str]:
+        served = self.generation.sources_of(source_path) if self.generation else ()
+        return {*served, *(each.source_id for each in self.outcomes if each.path == source_path)}
+
+    def _states(self, after: Place, source_id: str | None) -> Iterator[DocumentState]:
+        waiting = {(self.inbox, file.path): file for file in waiting_files(self.root)}
+        outcomes = {(each.source_id, each.path): each for each in self.outcomes}
+        others = sorted({*waiting, *outcomes})
+        for places, served in self._batches(after, others):
+            for place in places:
+                if source_id is None or place[0] == source_id:
+                    yield self._state(place, served.get(place), outcomes.get(place), waiting.get(place))
+
+    def _batches(
+        self, after: Place, others: Sequence[Place]
+    ) -> Iterator[tuple[Sequence[Place], Mapping[Place, ServedDocument]]]:
+        """Yield the places after one, in order, with the documents of the generation there."""
+        while True:
+            rows = self.generation.served_documents(after, BATCH, self.within) if self.generation else []
+            served = {(row.source_id, row.path): row for row in rows}
+            is_last = len(rows) < BATCH
+            end = max(served) if served else after
+            between = [place for place in others if place > after and (is_last or place <= end)]
+            yield sorted({*served, *between}), served
+            if is_last:
+                return
+            after = end
+
+    def _state(
+        self, place: Place, served: ServedDocument | None, outcome: Outcome | None, file: WaitingFile | None
+    ) -> DocumentState:
+        source_id, path = place
+        is_inbox = source_id == self.inbox
+        if outcome and (not is_inbox or (file is not None and file.gate == outcome.gate)):
+            status = DocumentStatus.SKIPPED if outcome.outcome == "skipped" else DocumentStatus.FAILED
+        elif not is_inbox:
+            status = DocumentStatus.INDEXED
+        elif file is None:
+            status = DocumentStatus.DELETED
+        else:
+            is_indexed = served is not None and self._holds(file, served)
+            status = DocumentStatus.INDEXED if is_indexed else DocumentStatus.ACCEPTED
+        says_why = outcome is not None and status in {DocumentStatus.SKIPPED, DocumentStatus.FAILED}
+        return DocumentState(
+            source_path=path,
+            source_id=source_id,
+            status=status,
+            generation=self.generation.meta["generation"] if self.generation and served else None,
+            reason=outcome.reason if outcome and says_why else None,
+            updated_at=file.updated_at if file else served.updated_at if served else None,
+            size=file.size if file else served.size if served else None,
+            chunks=served.chunks if served else 0,
+        )
+
+    def _holds(self, file: WaitingFile, served: ServedDocument) -> bool:
+        """Tell whether what answers is what lies in the inbox; a folder that was copied has other gates."""
+        return file.gate == served.gate or _content_hash(self.root / file_name(file.path)) == served.content_hash
+
+
+class ForeignDocumentError(Exception):
+    """A document that shall be taken out of the inbox belongs to other sources."""
+
+    def __init__(self, source_path: str, owners: Sequence[str]) -> None:
+        super().__init__(source_path, owners)
+        self.source_path, self.owners = source_path, owners
+
+
+def waiting_files(root: Path) -> list[WaitingFile]:
+    """Return the documents of an inbox, in any order; broken files are left out, a sync says what is wrong with them.
+
+    Raises:
+        SourceUnavailableError: the folder cannot be read.
+    """
+    try:
+        files = [file for file in root.iterdir() if is_document_file(file.name)]
+        return [found for file in files if (found := _waiting(file)) is not None]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise SourceUnavailableError(f"the inbox {str(root)!r} cannot be read: {error.strerror}") from error
+
+
+def read_cursor(cursor: str | None) -> Place:
+    """Read a cursor.
+
+    Raises:
+        QueryError: it is none of ours.
+    """
+    if cursor is None:
+        return "", ""
+    try:
+        source_id, path = json.loads(base64.b64decode(cursor.encode(), altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, TypeError) as error:
+        raise QueryError("cursor", "is not a cursor; pass `next` of the page before") from error
+    if not (isinstance(source_id, str) and isinstance(path, str)) or "\0" in source_id + path:
+        raise QueryError("cursor", "is not a cursor; pass `next` of the page before")
+    return source_id, path
+
+
+def cursor_after(state: DocumentState) -> str:
+    """Return the cursor of the documents after one."""
+    return base64.urlsafe_b64encode(json.dumps([state.source_id, state.source_path]).encode()).decode()
+
+
+def _waiting(file: Path) -> WaitingFile | None:
+    try:
+        return _described(file, gate_of(file.stat()))
+    except FileNotFoundError:
+        return None  # taken out meanwhile
+
+
+@lru_cache(maxsize=65_536)
+def _described(file: Path, gate: str) -> WaitingFile | None:
+    header = read_header(file)
+    path, size, stated = header.get("source_path"), header.get("size"), header.get("source_updated_at")
+    if not isinstance(path, str) or file_name(path) != file.name or unsafe_path(path):
+        return None
+    try:
+        moment = datetime.fromisoformat(stated) if isinstance(stated, str) else None
+    except ValueError:
+        moment = None
+    handed_in = datetime.fromtimestamp(int(gate.split("-")[1]) / 1e9, UTC)
+    return WaitingFile(path, gate, size if isinstance(size, int) else 0, utc_text(moment or handed_in, "seconds"))
+
+
+def _content_hash(file: Path) -> str | None:
+    """Return what a sync identifies the content of an inbox file by."""
+    try:
+        with file.open("rb") as opened:
+            raw = opened.read(MAX_FILE_BYTES + 1)
+    except OSError:
+        return None
+    metadata = loads(raw).get("metadata")
+    return digest(raw, canonical_json(freeze(metadata) if isinstance(metadata, Mapping) else {}))

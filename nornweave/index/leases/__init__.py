@@ -1,0 +1,1 @@
+"""Leases of domains, for several machines that write."""

@@ -1,0 +1,174 @@
+"""The writer's lock of a domain on several machines: a lease, and the domain's files, which move with it.
+
+Workers share no disk. Whoever takes the lease gets the files that the last holder committed: the lease's row names them
+with their SHA-256, and they lie on object storage. A commit writes the files that changed under new names and then the
+row, under the fence: a holder that has lost the lease can leave objects behind that nobody names, and nothing else.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path, PurePosixPath
+from types import TracebackType
+from typing import Any, Self
+
+from nornweave.core.errors import DomainBusyError, MissingObjectError, PublicationError, StoreError
+from nornweave.core.files.lock import WriterLock
+from nornweave.index.leases.lease import Lease
+from nornweave.index.object_store import ObjectStore
+
+log = logging.getLogger(__name__)
+
+FILES = "files"
+_LOCAL = (".lock", ".wal", ".tmp", ".arrays")
+_READERS = "generations/"
+
+
+class DomainLease:
+    """Holds a domain's lease and the files in ``folder``; implements ``store.lock.Lock``."""
+
+    shares_files = True
+
+    def __init__(self, lease: Lease, objects: ObjectStore, folder: Path, *, purpose: str, wait_s: float) -> None:
+        self._lease = lease
+        self._objects = objects
+        self._folder = folder
+        self._wait_s = wait_s
+        # The folder is one process's at a time, also while it waits for the lease.
+        self._local = WriterLock(folder / "writer.lock", purpose=purpose, wait_s=wait_s)
+        self._files: Mapping[str, Mapping[str, str]] = {}
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            stack.enter_context(self._local)
+            self._files = self._lease.take(self._wait_s).get(FILES, {})
+            stack.callback(self._lease.release)
+            if self._files:
+                _check_out(self._objects, self._folder, self._files)
+            self._resources = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._resources:
+            try:
+                self.commit()
+            except (PublicationError, StoreError) as lost:
+                if error is None:
+                    raise
+                log.warning("%s", lost)  # what ended the work matters more
+
+    def confirm(self) -> None:
+        """Return if the lease is still held; see ``Lock``."""
+        self._lease.confirm()
+
+    def commit(self) -> None:
+        """Store what changed and name it in the lease's row; see ``Lock``."""
+        self._lease.confirm()
+        files = self._uploaded()
+        if files == self._files:
+            return
+        self._lease.commit({FILES: files})
+        self._files = files
+        try:
+            self._remove_others()
+        except PublicationError as error:
+            log.warning("what is not needed any more stays: %s", error)
+
+    def _remove_others(self) -> None:
+        """Remove the objects that nobody names, and nobody can name any more: a commit asks for its own fence."""
+        named = {file["object"] for file in self._files.values()}
+        for stored in list(self._objects.list(f"domains/{self._folder.name}")):
+            fence = stored.key.rpartition("/")[2].partition("-")[0]
+            if stored.key not in named and fence.isdecimal() and int(fence) <= self._lease.fence:
+                self._objects.remove(stored.key)
+
+    def _uploaded(self) -> dict[str, Mapping[str, str]]:
+        """Return the files as the row names them; a name holds the fence, so nobody else writes it."""
+        found = {}
+        for path in _files_of(self._folder):
+            name, sha256 = path.relative_to(self._folder).as_posix(), _sha256(path)
+            known = self._files.get(name)
+            if known is None or known["sha256"] != sha256:
+                known = {"sha256": sha256, "object": f"domains/{self._folder.name}/{self._lease.fence}-{sha256}"}
+                self._objects.write(known["object"], path)
+            found[name] = known
+        return found
+
+
+def pull_generations(lease: Lease, objects: ObjectStore, folder: Path) -> bool:
+    """Bring the published generations of a domain to this machine, without its lease; return whether it was done.
+
+    A process that writes the domain on this machine has newer ones: then nothing is done.
+    """
+    try:
+        with WriterLock(folder / "writer.lock", purpose="pull"):
+            while wanted := _published(lease):
+                try:
+                    _check_out(objects, folder, wanted, within=_READERS)
+                except StoreError:
+                    if _published(lease) == wanted:
+                        raise
+                else:
+                    return True
+            return False
+    except DomainBusyError:
+        return False
+
+
+def _published(lease: Lease) -> Mapping[str, Mapping[str, str]]:
+    files: Mapping[str, Any] = lease.state().get(FILES, {})
+    return {name: file for name, file in files.items() if name.startswith(_READERS)}
+
+
+def _files_of(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not path.name.startswith(".") and path.suffix not in _LOCAL:
+            yield path
+
+
+def _check_out(objects: ObjectStore, folder: Path, files: Mapping[str, Mapping[str, str]], *, within: str = "") -> None:
+    """Make a folder hold exactly ``files``; the pointer to the generation comes last.
+
+    Raises:
+        StoreError: a file is missing or damaged on object storage.
+    """
+    for name, file in sorted(files.items(), key=lambda item: (item[0].endswith("CURRENT"), item[0])):
+        _fetch(objects, file, _below(folder, name))
+    for path in _files_of(folder):
+        name = path.relative_to(folder).as_posix()
+        if name.startswith(within) and name not in files:
+            path.unlink()
+
+
+def _below(folder: Path, name: str) -> Path:
+    pure = PurePosixPath(name)
+    if pure.is_absolute() or ".." in pure.parts:
+        raise StoreError(f"the lease of {folder.name!r} names the file {name!r}, which is outside of its folder")
+    return folder / pure
+
+
+def _fetch(objects: ObjectStore, file: Mapping[str, str], path: Path) -> None:
+    if path.is_file() and _sha256(path) == file["sha256"]:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.arriving")
+    try:
+        objects.fetch(file["object"], temporary)
+    except MissingObjectError as error:
+        raise StoreError(f"{error}; `nornweave sync --full` stores it anew") from error
+    if _sha256(temporary) != file["sha256"]:
+        temporary.unlink()
+        raise StoreError(f"{objects.url}/{file['object']}: is damaged: not the bytes that were stored")
+    path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # of a writer that was killed here
+    temporary.replace(path)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,210 @@
+"""A lease on a name: a row in PostgreSQL that one process holds until a moment of the server's clock.
+
+A holder renews its lease from a thread. One that is paused or cut off does not, and another takes the name: each taking
+raises the row's ``fence``. What the holder wants others to see is written to the same row, in one statement that asks
+for its own fence: whoever has lost the lease changes nothing, however late it wakes up.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
+from nornweave.index.leases.extras import workers_extra
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+log = logging.getLogger(__name__)
+
+RENEWALS = 4
+"""Renewals within the life of a lease: three may fail."""
+POLL_S = 0.2
+CONNECT_S = 5
+STATEMENT_MS = 10_000
+
+_TABLE = """
+create table if not exists nornweave_leases (
+  name text primary key,
+  fence bigint not null default 0,
+  holder text,
+  expires_at timestamptz not null default '-infinity',
+  state jsonb not null default '{}'
+)
+"""
+_TAKE = """
+update nornweave_leases
+set fence = fence + 1, holder = %(holder)s, expires_at = clock_timestamp() + %(seconds)s * interval '1 second'
+where name = %(name)s and expires_at < clock_timestamp()
+returning fence, state
+"""
+_RENEW = """
+update nornweave_leases
+set expires_at = clock_timestamp() + %(seconds)s * interval '1 second'
+where name = %(name)s and fence = %(fence)s
+returning fence
+"""
+_COMMIT = "update nornweave_leases set state = %(state)s where name = %(name)s and fence = %(fence)s returning fence"
+# Who is killed forgets nothing: what was last held a month ago and would have been forgotten goes with the next one.
+_FORGET = """
+delete from nornweave_leases
+where name = %(name)s and fence = %(fence)s
+or name like 'run %%' and expires_at between '2000-01-01' and clock_timestamp() - interval '30 days'
+"""
+_ABANDONED = "select 1 from nornweave_leases where name = %s and expires_at < clock_timestamp() and fence > 0"
+_DESCRIBE = """
+select holder, extract(epoch from expires_at - clock_timestamp())::int from nornweave_leases where name = %s
+"""
+_RELEASE = "update nornweave_leases set expires_at = '-infinity' where name = %(name)s and fence = %(fence)s"
+
+
+class Lease:
+    """One lease; ``take`` it, then ``release`` it.
+
+    Args:
+        database: address of the PostgreSQL server; never shown, since it may hold a password.
+        name: of what is leased.
+        purpose: of the holder, for people who wait for it.
+        seconds: that a lease lives without a renewal.
+    """
+
+    def __init__(self, database: str, name: str, *, purpose: str, seconds: float) -> None:
+        self._database = database
+        self._name = name
+        self._holder = f"{purpose} (pid {os.getpid()} on {socket.gethostname()})"
+        self._seconds = seconds
+        self._fence = 0
+        self._ended = threading.Event()
+        self._renewer: threading.Thread | None = None
+
+    def take(self, wait_s: float) -> Mapping[str, Any]:
+        """Take the lease; return the state that the last holder committed, empty at first.
+
+        Raises:
+            DomainBusyError: somebody still holds it after ``wait_s`` seconds.
+            StoreError: the server cannot be reached.
+        """
+        deadline = time.monotonic() + wait_s
+        with self._connected() as connection:
+            connection.execute(_TABLE)
+            connection.execute(
+                "insert into nornweave_leases (name) values (%(name)s) on conflict do nothing", {"name": self._name}
+            )
+            while not (row := connection.execute(_TAKE, self._values()).fetchone()):
+                if time.monotonic() >= deadline:
+                    raise DomainBusyError(self._described(connection))
+                time.sleep(POLL_S)
+        self._fence, state = row
+        self._ended.clear()
+        self._renewer = threading.Thread(target=self._keep, name=f"lease of {self._name}", daemon=True)
+        self._renewer.start()
+        return dict(state)
+
+    def state(self) -> Mapping[str, Any]:
+        """Return what the last holder committed, without taking the lease."""
+        with self._connected() as connection:
+            connection.execute(_TABLE)
+            row = connection.execute("select state from nornweave_leases where name = %s", [self._name]).fetchone()
+        return dict(row[0]) if row else {}
+
+    def is_abandoned(self) -> bool:
+        """Tell whether somebody took the lease and neither renewed nor released it."""
+        with self._connected() as connection:
+            connection.execute(_TABLE)
+            row = connection.execute(_ABANDONED, [self._name]).fetchone()
+        return row is not None
+
+    def forget(self) -> None:
+        """Remove the row: for names that are never used again."""
+        self.release()
+        with suppress(StoreError), self._connected() as connection:
+            connection.execute(_FORGET, self._values())
+
+    def confirm(self) -> None:
+        """Renew the lease now.
+
+        Raises:
+            LeaseLostError: somebody else has taken it.
+            StoreError: the server cannot be reached.
+        """
+        with self._connected() as connection:
+            self._held(connection.execute(_RENEW, self._values()).fetchone())
+
+    def commit(self, state: Mapping[str, Any]) -> None:
+        """Write what the next holder gets, in one statement that holds only under this lease.
+
+        Raises:
+            LeaseLostError: somebody else has taken it; nothing is written.
+            StoreError: the server cannot be reached.
+        """
+        from psycopg.types.json import Jsonb
+
+        with self._connected() as connection:
+            self._held(connection.execute(_COMMIT, {**self._values(), "state": Jsonb(dict(state))}).fetchone())
+
+    def release(self) -> None:
+        """Let others take the lease at once; if that fails they wait until it ends."""
+        self._ended.set()
+        if self._renewer is not None:
+            self._renewer.join(timeout=2 * CONNECT_S)
+        with suppress(StoreError), self._connected() as connection:
+            connection.execute(_RELEASE, self._values())
+
+    @property
+    def fence(self) -> int:
+        """The number of this taking; it grows with each."""
+        return self._fence
+
+    def _keep(self) -> None:
+        while not self._ended.wait(self._seconds / RENEWALS):
+            try:
+                self.confirm()
+            except LeaseLostError as error:
+                log.error("%s", error)
+                return
+            except StoreError as error:
+                log.warning("the lease of %s was not renewed: %s", self._name, error)
+
+    def _held(self, row: object) -> None:
+        if row is None:
+            raise LeaseLostError(
+                f"{self._name}: another machine has taken over, because this process did not renew its lease for "
+                f"{self._seconds:g} s (paused, or cut off from PostgreSQL); nothing more is published from here: "
+                "sync again"
+            )
+
+    def _values(self) -> dict[str, object]:
+        return {"name": self._name, "fence": self._fence, "holder": self._holder, "seconds": self._seconds}
+
+    def _described(self, connection: Connection[Any]) -> str:
+        row = connection.execute(_DESCRIBE, [self._name]).fetchone()
+        holder, seconds = row or ("a process", 0)
+        return (
+            f"{self._name} is being written: {holder}, lease ends in {seconds} s unless renewed; wait, then try again"
+        )
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection[Any]]:
+        with workers_extra():
+            import psycopg
+        try:
+            with psycopg.connect(
+                self._database,
+                autocommit=True,
+                connect_timeout=CONNECT_S,
+                options=f"-c statement_timeout={STATEMENT_MS}",
+                application_name="nornweave lease",
+            ) as connection:
+                yield connection
+        except psycopg.Error as error:
+            raise StoreError(
+                f"the lease of {self._name}: PostgreSQL cannot be asked ({type(error).__name__}); nobody can begin to "
+                "write the domain until it answers: check the server and NORNWEAVE_DAGSTER_POSTGRES_URL"
+            ) from error

@@ -1,0 +1,260 @@
+"""The conflict ledger as one JSON document, replaced in one step: a file, or a row that several machines share."""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import AbstractContextManager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Protocol
+
+from nornweave.config import Settings
+from nornweave.core.errors import StoreError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import WriterLock
+from nornweave.core.types import GenerationId, Origin
+from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.conflicts.origins import NO_ORIGINS, KnownLine, Origins, origins_of
+from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
+from nornweave.index.facts import decode_facts, encode_facts
+from nornweave.index.wiring import store_of, workspace_server
+
+log = logging.getLogger(__name__)
+
+_VERSION = 3
+
+
+LOCK_WAIT_S = 60.0
+
+
+class LedgerPlace(Protocol):
+    """Where the document is; every method may be called from any thread.
+
+    Raises:
+        StoreError: from every method but ``version``, when it cannot be read or written.
+    """
+
+    name: str
+    """For messages."""
+
+    def read(self) -> str | None:
+        """Return the document; ``None`` before the first time."""
+
+    def write(self, document: str) -> None:
+        """Replace the document."""
+
+    def version(self) -> object:
+        """Return what differs when the document does; ``None`` where there is none. Hardly costs anything."""
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Exclude others that write while it is entered."""
+
+
+class LedgerFile:
+    """The document in a file; implements ``LedgerPlace``."""
+
+    def __init__(self, file: Path) -> None:
+        """Store where it is."""
+        self._file = file
+        self.name = str(file)
+
+    def read(self) -> str | None:
+        """Return the document; ``None`` before the first time."""
+        try:
+            return self._file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise _damaged(self, error) from error
+
+    def write(self, document: str) -> None:
+        """Replace the file."""
+        try:
+            write_whole(self._file, document)
+        except OSError as error:
+            raise StoreError(f"{self._file}: cannot be written: {error}") from error
+
+    def version(self) -> object:
+        """Return what differs when the file does."""
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Exclude other processes of this machine."""
+        return WriterLock(self._file.with_suffix(".lock"), purpose="ledger", wait_s=LOCK_WAIT_S)
+
+
+def ledger_file(settings: Settings) -> Path:
+    """Return the file of the ledger, where domains are in files."""
+    return settings.data_dir / "ledger" / "conflicts.json"
+
+
+def ledger_place(settings: Settings) -> LedgerPlace:
+    """Return where the ledger of a workspace is."""
+    server = workspace_server(settings)
+    if server is None:
+        return LedgerFile(ledger_file(settings))
+    from nornweave.index.postgresql.ledger import LedgerRow
+
+    return LedgerRow(server)
+
+
+def published(settings: Settings) -> dict[str, GenerationId]:
+    """Return the published generation of each served domain that has one."""
+    current = {domain.value: store_of(settings, domain).current() for domain in settings.served_domains}
+    return {domain: generation for domain, generation in current.items() if generation}
+
+
+def load_ledger(settings: Settings) -> Ledger | None:
+    """Return the ledger as it was written last; ``None`` before the first time, or when another version wrote it.
+
+    Raises:
+        StoreError: it is damaged, or cannot be read.
+    """
+    place = ledger_place(settings)
+    document = place.read()
+    if document is None:
+        return None
+    try:
+        stored = json.loads(document)
+    except ValueError as error:
+        raise _damaged(place, error) from error
+    if not isinstance(stored, dict) or stored.get("version") != _VERSION:
+        return None
+    try:
+        return Ledger(
+            made_at=datetime.fromisoformat(stored["made_at"]),
+            generations=stored["generations"],
+            open=tuple(map(_read_entry, stored["open"])),
+            settled=tuple(map(_read_entry, stored["settled"])),
+            lines=tuple(map(_read_line, stored["lines"])),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(place, error) from error
+
+
+def _damaged(place: LedgerPlace, error: Exception) -> StoreError:
+    return StoreError(f"{place.name}: is damaged ({error!r}); remove it: the next sync writes it anew")
+
+
+class LineBook:
+    """Line authors from the ledger, reloaded when it changes; thread-safe."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._place = ledger_place(settings)
+        self._read: tuple[object, Origins] = (None, NO_ORIGINS)
+
+    def origins(self) -> Origins:
+        """Return the line authors; empty if the ledger is missing or damaged."""
+        version = self._place.version()
+        if version is None:
+            return NO_ORIGINS
+        known, origins = self._read
+        if known != version:
+            origins = self._load()
+            self._read = (version, origins)
+        return origins
+
+    def _load(self) -> Origins:
+        try:
+            ledger = load_ledger(self._settings)
+        except StoreError as error:
+            log.warning("answers do not say who wrote lines: %s", error)
+            return NO_ORIGINS
+        return origins_of(ledger.lines) if ledger else NO_ORIGINS
+
+
+def save_ledger(place: LedgerPlace, ledger: Ledger) -> None:
+    """Replace the ledger.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    stored = {
+        "version": _VERSION,
+        "made_at": ledger.made_at.isoformat(),
+        "generations": dict(ledger.generations),
+        "open": [_written_entry(entry) for entry in ledger.open],
+        "settled": [_written_entry(entry) for entry in ledger.settled],
+        "lines": [_written_line(line) for line in ledger.lines],
+    }
+    place.write(json.dumps(stored, ensure_ascii=False))
+
+
+def _written_entry(entry: LedgerEntry) -> dict[str, Any]:
+    return {
+        **{name: getattr(entry, name) for name in _PLAIN},
+        "first_seen": entry.first_seen.isoformat(),
+        "settled": entry.settled.isoformat() if entry.settled else None,
+        "sides": [_written_side(side) for side in entry.sides],
+        "also": [_written_side(side) for side in entry.also],
+    }
+
+
+_PLAIN = (
+    "entry_id",
+    "entity",
+    "attribute",
+    "detector",
+    "suggested",
+    "reason",
+    "explanation",
+    "confidence",
+)
+
+
+def _written_side(side: LocatedFact) -> dict[str, Any]:
+    return {
+        **{name: getattr(side, name) for name in _PLACE},
+        "fact": encode_facts((side.fact,)),
+        "line_range": side.line_range,
+        "updated_at": side.updated_at.isoformat() if side.updated_at else None,
+    }
+
+
+_PLACE = ("domain", "source_id", "path", "section", "title", "revision", "author", "chunk_id")
+
+
+def _read_entry(stored: dict[str, Any]) -> LedgerEntry:
+    one, other = map(_read_side, stored["sides"])
+    return LedgerEntry(
+        **{name: stored[name] for name in _PLAIN},
+        sides=(one, other),
+        also=tuple(map(_read_side, stored["also"])),
+        first_seen=datetime.fromisoformat(stored["first_seen"]),
+        settled=datetime.fromisoformat(stored["settled"]) if stored["settled"] else None,
+    )
+
+
+def _read_side(stored: dict[str, Any]) -> LocatedFact:
+    (fact,) = decode_facts(json.loads(stored["fact"]))
+    lines, updated_at = stored["line_range"], stored["updated_at"]
+    return LocatedFact(
+        **{name: stored[name] for name in _PLACE},
+        fact=fact,
+        line_range=(lines[0], lines[1]) if lines else None,
+        updated_at=datetime.fromisoformat(updated_at) if updated_at else None,
+    )
+
+
+def _written_line(line: KnownLine) -> dict[str, Any]:
+    origin = line.origin
+    return {
+        "key": line.key,
+        "version": line.version,
+        "revision": origin.revision,
+        "author": origin.author,
+        "written_at": origin.written_at.isoformat() if origin.written_at else None,
+    }
+
+
+def _read_line(stored: dict[str, Any]) -> KnownLine:
+    domain, source_id, path, start, value = stored["key"]
+    written_at = datetime.fromisoformat(stored["written_at"]) if stored["written_at"] else None
+    origin = Origin(revision=stored["revision"], author=stored["author"], written_at=written_at)
+    return KnownLine((domain, source_id, path, start, value), stored["version"], origin)

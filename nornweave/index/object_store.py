@@ -1,0 +1,262 @@
+"""One object store for all who use one: deadlines on every request, conditional writes on all kinds of store."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from nornweave.config.object_store import ObjectStoreSettings
+from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
+from nornweave.index.object_store_reasons import SILENT_S, reason, refusal
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore as AnyStore
+
+# A store that is silent for SILENT_S is down. One that is slow is not: at 3 kB/s a part arrives within READ_S, at
+# 30 kB/s it is sent within SEND_S.
+CONNECT_S, READ_S, SEND_S, RETRY_S = 5, 3_600, 300, 10
+MAX_RETRIES = 3
+PART_BYTES = 8 << 20
+PIECE_BYTES = 64 << 10
+PARTS_AT_ONCE = 4
+MAX_DOCUMENT_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDocument:
+    """A small object as it was read, and the tag by which it can be replaced or asked for again."""
+
+    content: bytes
+    tag: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """What a listing says of an object; ``modified`` is of the store's clock."""
+
+    key: str
+    size: int
+    modified: datetime
+
+
+class ObjectStore:
+    """Objects below one address; every method may be called from any thread.
+
+    Raises:
+        PublicationError: of every method: the store cannot be reached, refuses or takes too long.
+    """
+
+    def __init__(self, settings: ObjectStoreSettings) -> None:
+        self.url = settings.url
+        self._settings = settings
+        parts = urlsplit(settings.url)
+        self._folder = Path(parts.path) if parts.scheme == "file" else None
+        with self._translated("opened"):
+            self._store = self._folder_store(self._folder) if self._folder else _remote_store(settings)
+            self._sender = self._store if self._folder else _remote_store(settings, is_sending=True)
+
+    def read(self, key: str, unless: str | None = None) -> StoredDocument | None:
+        """Return a small object; ``None`` when it still has the tag ``unless``.
+
+        Raises:
+            MissingObjectError: there is none.
+        """
+        import obstore
+        from obstore.exceptions import NotModifiedError
+
+        options: Any = {"if_none_match": unless} if unless else None
+        try:
+            with self._translated(key):
+                answer = obstore.get(self._store, key, options=options)
+                if answer.meta["size"] > MAX_DOCUMENT_BYTES:
+                    raise PublicationError(
+                        f"{self.url}/{key}: larger than {MAX_DOCUMENT_BYTES} bytes; it is no document"
+                    )
+                return StoredDocument(bytes(answer.bytes()), answer.meta["e_tag"])
+        except NotModifiedError:
+            return None
+
+    def read_range(self, key: str, start: int, length: int, arrived: Callable[[int], None] = lambda _: None) -> bytes:
+        """Return a part of an object.
+
+        Args:
+            key: of the object.
+            start: the first byte.
+            length: in bytes.
+            arrived: told how many bytes came, piece by piece; what it raises ends the request.
+
+        Raises:
+            MissingObjectError: there is no such object.
+        """
+        import obstore
+
+        part = bytearray()
+        with self._translated(key):
+            answer = obstore.get(self._store, key, options={"range": (start, start + length)})
+            for piece in answer.stream(min_chunk_size=PIECE_BYTES):
+                part += piece
+                arrived(len(piece))
+        return bytes(part)
+
+    def fetch(self, key: str, file: Path) -> None:
+        """Write an object to a file, a part at a time.
+
+        Raises:
+            MissingObjectError: there is no such object.
+            OSError: the file cannot be written.
+        """
+        size = self._look(key).size
+        with file.open("wb") as target:
+            for start in range(0, size, PART_BYTES):
+                target.write(self.read_range(key, start, min(PART_BYTES, size - start)))
+
+    def create(self, key: str, content: bytes) -> bool:
+        """Write a small object unless there is one; return whether it was written."""
+        import obstore
+
+        try:
+            with self._translated(key):
+                obstore.put(self._store, key, content, mode="create", use_multipart=False)
+        except PublisherConflictError:
+            return False
+        return True
+
+    def write(self, key: str, content: bytes | Path) -> None:
+        """Write an object; it is there as a whole or not at all. A file goes in parts, several at a time."""
+        import obstore
+
+        with self._translated(key):
+            obstore.put(self._sender, key, content, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
+
+    def replace(self, key: str, content: bytes, tag: str | None) -> None:
+        """Write a document only if it still has this tag, or for ``None`` if there is none.
+
+        Raises:
+            PublisherConflictError: somebody else has written it since it was read.
+        """
+        try:
+            self._replace(key, content, tag)
+        except PublicationError:
+            if not self._says(key, content):  # a write that was answered late, or tried twice, may have been done
+                raise
+
+    def _replace(self, key: str, content: bytes, tag: str | None) -> None:
+        import obstore
+
+        if self._folder and tag is not None:
+            with _locked(self._folder), self._translated(key):
+                if obstore.head(self._store, key)["e_tag"] != tag:
+                    raise PublisherConflictError(f"{self.url}/{key}: was written by somebody else meanwhile")
+                obstore.put(self._sender, key, content)
+            return
+        with self._translated(key):
+            mode: Any = {"e_tag": tag} if tag is not None else "create"
+            obstore.put(self._sender, key, content, mode=mode, use_multipart=False)
+
+    def _says(self, key: str, content: bytes) -> bool:
+        try:
+            stored = self.read(key)
+        except PublicationError:
+            return False
+        return stored is not None and stored.content == content
+
+    def look(self, key: str) -> StoredObject | None:
+        """Return what the store says of an object; ``None`` if there is none."""
+        try:
+            return self._look(key)
+        except MissingObjectError:
+            return None
+
+    def _look(self, key: str) -> StoredObject:
+        import obstore
+
+        with self._translated(key):
+            meta = obstore.head(self._store, key)
+        return StoredObject(key, meta["size"], meta["last_modified"])
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects below a prefix; a store may leave out what was written lately."""
+        import obstore
+
+        with self._translated(prefix):
+            for batch in obstore.list(self._store, prefix):
+                for meta in batch:
+                    yield StoredObject(meta["path"], meta["size"], meta["last_modified"])
+
+    def remove(self, key: str) -> None:
+        """Remove an object; one that is gone already is no error."""
+        import obstore
+
+        try:
+            with self._translated(key):
+                obstore.delete(self._store, key)
+        except MissingObjectError:
+            return
+
+    @staticmethod
+    def _folder_store(folder: Path) -> AnyStore:
+        from obstore.store import LocalStore
+
+        return LocalStore(folder, mkdir=True)
+
+    @contextmanager
+    def _translated(self, what: str) -> Iterator[None]:
+        try:
+            from obstore import exceptions
+        except ImportError as error:
+            raise PublicationError(
+                "object storage needs the package obstore: pip install 'nornweave[objects]'"
+            ) from error
+        where = f"{self.url}/{what}"
+        try:
+            yield
+        except (FileNotFoundError, exceptions.NotFoundError) as error:
+            if "NoSuchBucket" in str(error):
+                raise PublicationError(f"{where}: {reason(error, self._settings)}") from error
+            raise MissingObjectError(f"{where}: there is no such object") from error
+        except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as error:
+            raise PublisherConflictError(f"{where}: was written by somebody else meanwhile") from error
+        except exceptions.NotModifiedError:
+            raise
+        except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
+            raise PublicationError(f"{where}: {refusal(self._settings)}") from error
+        except (exceptions.BaseError, NotImplementedError, OSError, ValueError) as error:
+            raise PublicationError(f"{where}: {reason(error, self._settings)}") from error
+
+
+def _remote_store(settings: ObjectStoreSettings, *, is_sending: bool = False) -> AnyStore:
+    """Open a store; the silence of one that is sent something is as long as the sending."""
+    from obstore.store import from_url
+
+    options: dict[str, Any] = {}
+    if settings.endpoint:
+        options["endpoint"] = settings.endpoint
+    if settings.region:
+        options["region"] = settings.region
+    client: dict[str, Any] = {
+        "timeout": timedelta(seconds=SEND_S if is_sending else READ_S),
+        "connect_timeout": timedelta(seconds=CONNECT_S),
+    }
+    if not is_sending:
+        client["read_timeout"] = timedelta(seconds=SILENT_S)
+    if settings.allow_http or os.environ.get("AWS_ALLOW_HTTP", "").lower() == "true":
+        client["allow_http"] = True
+    backoff = {"init_backoff": timedelta(milliseconds=100), "max_backoff": timedelta(seconds=3), "base": 2}
+    retry = {"max_retries": MAX_RETRIES, "retry_timeout": timedelta(seconds=RETRY_S), "backoff": backoff}
+    open_store: Callable[..., AnyStore] = from_url  # it has a signature for each kind of store
+    return open_store(settings.url, client_options=client, retry_config=retry, **options)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold off other publishers of a folder, which has no conditional writes of its own."""
+    with (folder / ".lock").open("a") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

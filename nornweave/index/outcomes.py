@@ -1,0 +1,65 @@
+"""``outcomes.json`` of a domain: the documents whose last attempt stored nothing, for whoever serves.
+
+The working file is the truth; nobody can read it while it is being written. A generation does not say this either: a
+document that fails publishes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from nornweave.core.files.atomic_write import write_whole
+
+logger = logging.getLogger(__name__)
+
+NAME = "outcomes.json"
+# A repository may skip a hundred thousand files; nobody reads a list of them.
+MAX_OUTCOMES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a document that was looked at and not stored.
+
+    Attributes:
+        gate: of what was looked at.
+        outcome: ``failed``, ``transient`` (failed, tried again at every sync) or ``skipped``.
+        looked_at: ISO 8601, UTC.
+    """
+
+    source_id: str
+    path: str
+    gate: str
+    outcome: str
+    reason: str
+    looked_at: str
+
+
+def write_outcomes(folder: Path, outcomes: Sequence[Outcome]) -> None:
+    """Replace the file if it says something else; a failure is logged, for the working file still knows."""
+    text = json.dumps([asdict(outcome) for outcome in outcomes[:MAX_OUTCOMES]], ensure_ascii=False)
+    try:
+        if _text(folder) != text:
+            write_whole(folder / NAME, text)
+    except OSError as error:
+        logger.warning("%s: cannot be written: %s", folder / NAME, error)
+
+
+def read_outcomes(folder: Path) -> tuple[Outcome, ...]:
+    """Return what the last sync left, by source and path; empty where none ran."""
+    try:
+        return tuple(Outcome(**stored) for stored in json.loads(_text(folder) or "[]"))
+    except (OSError, ValueError, TypeError) as error:
+        logger.warning("%s: cannot be read: %s", folder / NAME, error)
+        return ()
+
+
+def _text(folder: Path) -> str | None:
+    try:
+        return (folder / NAME).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None

@@ -1,0 +1,265 @@
+"""The ports of the store: the records that cross it, the writer and the store itself.
+
+A ``Writer`` is the one writer of a domain: it holds the domain's lock from opening to closing. Whatever it stores
+becomes visible to readers only through ``build`` and ``publish``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.core.access.rules import EVERYBODY, Rule
+from nornweave.core.types import Chunk, ChunkId, Document, DocumentId, Fact, Failure, Frequencies, GenerationId
+
+Vectors = NDArray[np.float32]
+Scores = NDArray[np.float32]
+"""One score per chunk, by chunk number; higher is better, 0 is nothing found."""
+Numbers = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+"""Which chunks may be found, by chunk number."""
+
+
+Outcome: TypeAlias = Literal["stored", "failed", "transient", "skipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What the manifest knows of one document that was stored or failed.
+
+    Attributes:
+        gate: the entry's gate when it was looked at last.
+        content_hash: of the stored version; ``None`` when nothing is stored.
+        pipeline: versions and settings that it was chunked with.
+        outcome: of the last attempt, which saw this gate with this pipeline; an older version may be stored.
+        reason: why the last attempt stored nothing.
+        failed_hash: of the content that the last attempt saw and did not store, as far as it could be read.
+    """
+
+    document_id: DocumentId
+    source_id: str
+    path: str
+    gate: str
+    content_hash: str | None
+    pipeline: str
+    outcome: Outcome = "stored"
+    reason: str = ""
+    failed_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedChunk:
+    """A chunk with what the index needs beside it.
+
+    Attributes:
+        chunk_id: stable while document, text and order of equal texts stay.
+        embedding_key: identifies the vector: encoder version and embedded text.
+        terms: term → occurrences in each of ``types.FIELDS``.
+        lines: first and last line, from 1.
+        pairs: keys of the word pairs, distinct, ascending.
+        keys: what it can be looked up by, distinct, ascending.
+        facts: what it states, by place.
+    """
+
+    chunk_id: ChunkId
+    chunk: Chunk
+    embedding_key: str
+    terms: Mapping[str, Frequencies]
+    lines: tuple[int, int]
+    pairs: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDocument:
+    """A document with its chunks, on its way into the working file."""
+
+    document: Document
+    gate: str
+    pipeline: str
+    chunks: tuple[IndexedChunk, ...]
+    access: Rule = EVERYBODY
+    """What is stated about the document itself; that of its source is known when a generation is built."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotStored:
+    """A document that was looked at and not stored, on its way into the working file.
+
+    Attributes:
+        content_hash: of what was looked at; ``None`` if it could not be read.
+        outcome: ``failed`` until it changes, ``transient`` until the next sync, ``skipped`` on purpose.
+    """
+
+    document_id: DocumentId
+    source_id: str
+    path: str
+    gate: str
+    pipeline: str
+    content_hash: str | None = None
+    reason: str
+    outcome: Literal["failed", "transient", "skipped"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """Changes that are stored together or not at all."""
+
+    stored: tuple[StoredDocument, ...] = ()
+    not_stored: tuple[NotStored, ...] = ()
+    removed: tuple[DocumentId, ...] = ()
+    touched: tuple[tuple[DocumentId, str], ...] = ()
+    """Documents that were looked at and are the same: id and new gate."""
+
+    def __bool__(self) -> bool:
+        return bool(self.stored or self.not_stored or self.removed or self.touched)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingText:
+    """A text that has no vector yet."""
+
+    embedding_key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """Sizes of the working file, for reconciliation and reports."""
+
+    documents: int
+    failed: int
+    stale: int
+    """Documents that failed and answer with an older version."""
+    skipped: int
+    chunks: int
+    tokens: int
+    texts: int
+    """Distinct embedded texts."""
+    missing_vectors: int
+    """Distinct embedded texts without a vector."""
+    orphan_chunks: int
+    duplicate_chunk_ids: int
+    duplicate_documents: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationCounts:
+    """Sizes of a generation file."""
+
+    documents: int
+    chunks: int
+    vectors: int
+    indexed_chunks: int
+    """Chunks that the BM25 tables can find, plus those without a single term."""
+    orphans: int
+    """Vectors, postings or chunks that belong to nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publication:
+    """The event of one publication; lists hold ``source_id/path``."""
+
+    generation: GenerationId
+    run_id: str
+    created_at: datetime
+    added: tuple[str, ...]
+    changed: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A generation that is built and checked but not published."""
+
+    generation: GenerationId
+    counts: GenerationCounts
+    vector_index: Literal["exact", "hnsw"]
+    size_bytes: int
+    publication: Publication
+    facts: Mapping[str, str]
+
+
+class Writer(Protocol):
+    """The one writer of one domain, which holds its lock."""
+
+    def manifest(self) -> Mapping[tuple[str, str], Stored]:
+        """Return the manifest: what is known of every document, by source id and path."""
+
+    def apply(self, batch: Batch) -> None:
+        """Store a batch in one transaction, which also removes the old chunks."""
+
+    def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
+        """Assign this pipeline's vector keys to chunks that another pipeline made."""
+
+    def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
+        """Yield the texts without a vector, longest first, in windows."""
+
+    def pending_count(self) -> int:
+        """Count the distinct texts without a vector."""
+
+    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
+        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
+
+    def failures(self) -> tuple[Failure, ...]:
+        """Return what failed, by source and path."""
+
+    def skips(self) -> tuple[Failure, ...]:
+        """Return the documents that were read and then skipped on purpose, by source and path."""
+
+    def counts(self) -> Counts:
+        """Count everything that reconciliation compares."""
+
+    def unpublished(self, facts: Mapping[str, str]) -> bool:
+        """Tell whether a generation built now, with these facts, would differ from the newest publication."""
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation."""
+
+    def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
+        """Build a generation that readers do not see yet.
+
+        Args:
+            run_id: of the run that builds it.
+            facts: what a reader must know of how it was made (encoder, analyzer, versions); kept in the generation.
+        """
+
+    def publish(self, candidate: Candidate) -> Publication:
+        """Point readers at the candidate, atomically, and remove generations beyond the limit."""
+
+    def discard(self, candidate: Candidate) -> None:
+        """Remove a candidate that must not be published."""
+
+
+class Store(Protocol):
+    """One domain's storage."""
+
+    def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> AbstractContextManager[Writer]:
+        """Open the domain for writing.
+
+        Raises:
+            DomainBusyError: another process still writes it after ``wait_s`` seconds; the message says which.
+        """
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation, or ``None``."""
+
+    def generations(self) -> tuple[GenerationId, ...]:
+        """Return the generations that can be served, oldest first."""
+
+    def published_facts(self) -> Mapping[str, str]:
+        """Return the versions that the published generation was built with; empty if none can be read."""
+
+    def rollback(self, generation: GenerationId | None = None) -> GenerationId:
+        """Publish an older generation: the one before the current, unless named.
+
+        Raises:
+            NoGenerationError: there is no such generation.
+        """

@@ -1,0 +1,68 @@
+"""The conflict ledger in PostgreSQL, for all machines of a workspace."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from nornweave.core.errors import StoreError
+from nornweave.index.ledger_file import LOCK_WAIT_S
+from nornweave.index.postgresql.lock import take_lock
+from nornweave.index.postgresql.roles import become_writer
+from nornweave.index.postgresql.server import Server, translated
+from nornweave.index.postgresql.workspace import prepare_workspace
+
+log = logging.getLogger(__name__)
+
+# Every question asks for the version; the server is asked for it as often as this, and less often while it is away.
+LOOK_EVERY_S, LOOK_AGAIN_S = 1.0, 10.0
+
+
+class LedgerRow:
+    """The document in the workspace's schema; implements ``LedgerPlace``."""
+
+    def __init__(self, server: Server) -> None:
+        """Store the parameters; nothing is opened."""
+        self._server = server
+        self.name = f"{server.name}, ledger"
+        self._version: int | None = None
+        self._look_at = 0.0
+
+    def read(self) -> str | None:
+        """Return the document; ``None`` before the first time."""
+        rows = self._server.rows_if_there("select document from ledger")
+        return str(rows[0][0]) if rows else None
+
+    def write(self, document: str) -> None:
+        """Replace the row."""
+        with translated(self._server, "the ledger was not written"), self._server.connect() as connection:
+            become_writer(connection)
+            prepare_workspace(connection, self._server)
+            connection.execute(
+                """
+                insert into ledger (version, document) values (1, %s)
+                on conflict (one) do update set version = ledger.version + 1, document = excluded.document
+                """,
+                [document],
+            )
+
+    def version(self) -> object:
+        """Return the version as it was a second ago at most, or when the server last answered."""
+        if time.monotonic() >= self._look_at:
+            self._look_at = time.monotonic() + LOOK_EVERY_S
+            try:
+                rows = self._server.rows_if_there("select version from ledger")
+                self._version = rows[0][0] if rows else None
+            except StoreError as error:
+                self._look_at = time.monotonic() + LOOK_AGAIN_S
+                log.info("the ledger cannot be looked at: %s", error)
+        return self._version
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Exclude other machines."""
+        with translated(self._server, "the ledger was not written"), self._server.connect() as connection:
+            take_lock(connection, self._server, wait_s=LOCK_WAIT_S)
+            yield

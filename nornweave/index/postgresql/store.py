@@ -1,0 +1,398 @@
+"""One domain in PostgreSQL: the working tables as transactions, and publication as the move of one row."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import psycopg
+import pyarrow as pa
+from psycopg import sql
+
+from nornweave.config import StorageSettings
+from nornweave.core.errors import NoGenerationError, StoreError
+from nornweave.core.types import GenerationId, canonical_json
+from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
+from nornweave.index.former_chunks import FormerPlace
+from nornweave.index.outcomes import Outcome, write_outcomes
+from nornweave.index.port import Batch, Candidate, Counts, PendingText, Publication, Vectors
+from nornweave.index.postgresql import build as generation_build
+from nornweave.index.postgresql.former_chunks import former_place
+from nornweave.index.postgresql.generations import PostgresGenerations, point_at, prune, remove
+from nornweave.index.postgresql.lock import take_lock, write_holder
+from nornweave.index.postgresql.names import name_of
+from nornweave.index.postgresql.roles import become_writer
+from nornweave.index.postgresql.schema import prepare_schema
+from nornweave.index.postgresql.server import Connection, Server, translated
+from nornweave.index.publish import number_of
+from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
+from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS, WorkingTables
+
+logger = logging.getLogger(__name__)
+
+# PostgreSQL stores no NUL in a text; another character in its place keeps every position.
+_NO_NUL = str.maketrans("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+class PostgresStore:
+    """One domain's storage in one schema; implements ``port.Store``."""
+
+    def __init__(
+        self,
+        server: Server,
+        folder: Path,
+        settings: StorageSettings,
+        *,
+        dimensions: int,
+        declared: DeclaredFilters = NO_DECLARED_FILTERS,
+    ) -> None:
+        """Store the parameters.
+
+        Args:
+            server: with the schema of the domain.
+            folder: of the domain on this machine: reports and temporary files.
+            settings: of the domain.
+            dimensions: of its vectors; matters to writers only.
+            declared: its filters.
+        """
+        self.server = server
+        self.folder = folder
+        self.files = PostgresGenerations(server, folder)
+        self._settings = settings
+        self._dimensions = dimensions
+        self._declared = declared
+
+    def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> PostgresWriter:
+        """Return the domain's writer; entering it takes the lock."""
+        return PostgresWriter(self, self._settings, self._dimensions, self._declared, wait_s=wait_s, purpose=purpose)
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation, or ``None``."""
+        return self.files.current()
+
+    def generations(self) -> tuple[GenerationId, ...]:
+        """Return the generations that can be served, oldest first."""
+        return self.files.all()
+
+    def published_facts(self) -> Mapping[str, str]:
+        """Return the versions that the published generation was built with; empty if none can be read."""
+        try:
+            current = self.current()
+            return {} if current is None else self.files.meta(current)
+        except StoreError as error:
+            logger.warning("%s: how it was made cannot be told: %s", self.server.name, error)
+            return {}
+
+    def former_place(self, chunk_id: str) -> FormerPlace | None:
+        """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
+        return former_place(self.files, chunk_id)
+
+    def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
+        """Return a file on this machine with the documents, chunks and facts of a generation."""
+        return (self.files.local_file(generation),)
+
+    def rollback(self, generation: GenerationId | None = None) -> GenerationId:
+        """Publish an older generation: the one before the current, unless named."""
+        connection = self.server.connect()
+        with translated(self.server, "nothing was rolled back"), connection:
+            become_writer(connection)
+            take_lock(connection, self.server, wait_s=0)
+            target = generation or self._previous()
+            if target not in self.generations():
+                available = ", ".join(self.generations()) or "none"
+                raise NoGenerationError(f"{self.server.name}: no generation {target!r}; there are: {available}")
+            point_at(connection, target)
+        return target
+
+    def _previous(self) -> GenerationId:
+        current = self.current()
+        older = [each for each in self.generations() if current is None or number_of(each) < number_of(current)]
+        if not older:
+            raise NoGenerationError(
+                f"{self.server.name}: no generation before {current or 'the first'}; nothing to roll back to"
+            )
+        return older[-1]
+
+
+class PostgresWriter(WorkingTables):
+    """The one writer of a schema; implements ``port.Writer``. Everything goes over the connection with the lock."""
+
+    def __init__(
+        self,
+        store: PostgresStore,
+        settings: StorageSettings,
+        dimensions: int,
+        declared: DeclaredFilters,
+        *,
+        wait_s: float,
+        purpose: str,
+    ) -> None:
+        super().__init__(settings, dimensions, declared)
+        self._store = store
+        self._server = store.server
+        self._wait_s = wait_s
+        self._purpose = purpose
+        self._resources = ExitStack()
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack, translated(self._server, "cannot be written"):
+            self._connection = stack.enter_context(self._server.connect())
+            become_writer(self._connection)
+            take_lock(self._connection, self._server, wait_s=self._wait_s)
+            prepare_schema(self._connection, self._server, self._dimensions)
+            write_holder(self._connection, self._purpose)
+            self._remove_candidates()
+            stack.callback(self._write_outcomes)
+            self._resources = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._resources.close()
+
+    def _remove_candidates(self) -> None:
+        """Remove what killed writers left behind."""
+        for (number,) in self._connection.execute("select number from generations where not complete").fetchall():
+            remove(self._connection, self._server.schema, number)
+
+    def _write_outcomes(self) -> None:
+        try:
+            rows = self._rows(
+                """
+                select source_id, path, gate, outcome, reason,
+                  to_char(looked_at, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+                from not_stored
+                order by outcome = 'skipped', source_id, path
+                """
+            )
+            self._store.folder.mkdir(parents=True, exist_ok=True)
+            write_outcomes(self._store.folder, tuple(Outcome(*row) for row in rows))
+        except (StoreError, OSError) as error:
+            logger.warning("%s", error)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with translated(self._server, "nothing of this step was stored"), self._connection.transaction():
+            yield self._connection
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with translated(self._server, "cannot be read"):
+            return self._connection.execute(statement, values).fetchall()
+
+    def apply(self, batch: Batch) -> None:
+        """Store a batch in one transaction, which also removes the old chunks."""
+        stored_ids = [one.document.id for one in batch.stored]
+        looked_at = [*stored_ids, *batch.removed, *(identity for identity, _ in batch.touched)]
+        failed = [one.document_id for one in batch.not_stored]
+        with self._transaction() as connection:
+            # Their chunks go with them.
+            connection.execute("delete from documents where document_id = any(%s)", [[*stored_ids, *batch.removed]])
+            connection.execute("delete from not_stored where document_id = any(%s)", [[*looked_at, *failed]])
+            _insert(connection, "documents", document_rows(batch.stored))
+            _insert(connection, "chunks", chunk_rows(batch.stored))
+            _insert(connection, "not_stored", not_stored_rows(batch.not_stored))
+            connection.execute(
+                """
+                update documents set gate = seen.gate
+                from unnest(%s::text[], %s::text[]) as seen (document_id, gate)
+                where documents.document_id = seen.document_id
+                """,
+                [[identity for identity, _ in batch.touched], [gate for _, gate in batch.touched]],
+            )
+
+    def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
+        """Assign this pipeline's vector keys to chunks that another pipeline made."""
+        rows = self._rows(
+            f"""
+            select chunk_id, embedding_key, {_EMBEDDED_TEXT}
+            from chunks
+            where document_id in (select document_id from documents where not pipeline = any(%s))
+            """,
+            [list(pipelines)],
+        )
+        keys = [(chunk_id, key) for chunk_id, before, content in rows if (key := key_of(content)) != before]
+        if keys:
+            with self._transaction() as connection:
+                connection.execute(
+                    """
+                    update chunks set embedding_key = renamed.embedding_key
+                    from unnest(%s::text[], %s::text[]) as renamed (chunk_id, embedding_key)
+                    where chunks.chunk_id = renamed.chunk_id
+                    """,
+                    [[chunk_id for chunk_id, _ in keys], [key for _, key in keys]],
+                )
+
+    def pending_count(self) -> int:
+        """Count the distinct texts without a vector."""
+        return self._integer(f"select count(distinct embedding_key) from chunks c where {_WITHOUT_VECTOR}")
+
+    def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
+        """Yield the texts without a vector, longest first, in windows."""
+        keys = self._rows(
+            f"""
+            select embedding_key, max(token_count + length(context) / 4) as size
+            from chunks c
+            where {_WITHOUT_VECTOR}
+            group by embedding_key
+            order by size desc, embedding_key
+            """
+        )
+        for start in range(0, len(keys), window):
+            rows = self._rows(
+                f"""
+                select distinct on (embedding_key) embedding_key, {_EMBEDDED_TEXT}
+                from chunks
+                where embedding_key = any(%s)
+                order by embedding_key
+                """,
+                [[key for key, _ in keys[start : start + window]]],
+            )
+            yield tuple(PendingText(key, content) for key, content in rows)
+
+    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
+        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
+        if vectors.shape != (len(keys), self._dimensions):
+            raise StoreError(f"expected vectors of shape {(len(keys), self._dimensions)}, found {vectors.shape}")
+        with self._transaction() as connection:
+            connection.execute(
+                """
+                insert into embeddings (embedding_key, vector)
+                select * from unnest(%s::text[], %s::bytea[])
+                on conflict (embedding_key) do nothing
+                """,
+                [list(keys), [vector.astype("<f4").tobytes() for vector in np.asarray(vectors)]],
+            )
+
+    def counts(self) -> Counts:
+        """Count everything that reconciliation compares."""
+        rows = self._rows(
+            f"""
+            select 'documents', count(*) from documents
+            union all select 'failed', count(*) from not_stored where outcome <> 'skipped'
+            union all select 'stale', count(*) from not_stored join documents using (document_id)
+            union all select 'skipped', count(*) from not_stored where outcome = 'skipped'
+            union all select 'chunks', count(*) from chunks
+            union all select 'tokens', coalesce(sum(token_count), 0) from chunks
+            union all select 'texts', count(distinct embedding_key) from chunks
+            union all select 'missing_vectors', count(distinct embedding_key) from chunks c where {_WITHOUT_VECTOR}
+            """
+        )
+        # A key and a reference of the tables keep the rest from happening.
+        return Counts(
+            **{name: int(number) for name, number in rows},
+            orphan_chunks=0,
+            duplicate_chunk_ids=0,
+            duplicate_documents=0,
+        )
+
+    def unpublished(self, facts: Mapping[str, str]) -> bool:
+        """Tell whether a generation built now, with these facts, would differ from the newest publication."""
+        published = self._rows("select value from meta where key = 'published_facts'")
+        if self.current() is None or published != [(canonical_json(self._facts(facts)),)]:
+            return True
+        return self._has_changes()
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation."""
+        rows = self._rows("select number from pointer")
+        return name_of(rows[0][0]) if rows else None
+
+    def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
+        """Build a generation that readers do not see yet."""
+        generation = name_of(self._integer("select nextval('generation_numbers')"))
+        publication = self._publication(generation, run_id)
+        try:
+            with translated(self._server, f"{generation} could not be built, the published one stays"):
+                return generation_build.build(
+                    self._connection,
+                    self._store.folder,
+                    publication,
+                    self._settings,
+                    self._facts(facts),
+                    self._declared,
+                )
+        except OSError as error:
+            raise StoreError(f"{generation} could not be built, the published one stays: {error}") from error
+
+    def publish(self, candidate: Candidate) -> Publication:
+        """Point readers at the candidate and record what it holds, in one transaction; then remove the oldest."""
+        publication = candidate.publication
+        what = f"{candidate.generation} could not be published, the old one stays"
+        with translated(self._server, what), self._connection.transaction():
+            self._publish(candidate)
+        try:
+            prune(self._connection, self._server.schema, self._settings.keep_generations)
+        except psycopg.Error as error:  # it is published; the next publication removes them
+            logger.warning("older generations could not be removed: %s", self._server.unreadable(error))
+        return publication
+
+    def _publish(self, candidate: Candidate) -> None:
+        connection, number = self._connection, number_of(candidate.generation)
+        connection.execute("update generations set complete = true where number = %s", [number])
+        point_at(connection, candidate.generation)
+        connection.execute("delete from published")
+        connection.execute(f"insert into published {VERSIONS}")
+        connection.execute(
+            "insert into meta values ('published_facts', %s) on conflict (key) do update set value = excluded.value",
+            [canonical_json(candidate.facts)],
+        )
+        said = candidate.publication
+        connection.execute(
+            "insert into publications values (%s, %s, %s, %s::text[], %s::text[], %s::text[])",
+            [said.generation, said.run_id, said.created_at, list(said.added), list(said.changed), list(said.removed)],
+        )
+        connection.execute(
+            """
+            delete from publications
+            where created_at < (select created_at from publications order by created_at desc offset %s limit 1)
+            """,
+            [KEEP_PUBLICATIONS],
+        )
+        _age_vectors(connection, number, self._settings.keep_generations)
+
+    def discard(self, candidate: Candidate) -> None:
+        """Remove a candidate that must not be published."""
+        with translated(self._server, f"{candidate.generation} could not be removed"):
+            number = number_of(candidate.generation)
+            if self._rows("select from generations where number = %s and not complete", [number]):
+                remove(self._connection, self._server.schema, number)
+
+
+_EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"
+_WITHOUT_VECTOR = "not exists (select from embeddings e where e.embedding_key = c.embedding_key)"
+
+
+def _insert(connection: Connection, table: str, rows: pa.Table) -> None:
+    if not rows.num_rows:
+        return
+    statement = sql.SQL("copy {} ({}) from stdin").format(
+        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
+    )
+    with connection.cursor() as cursor, cursor.copy(statement) as copied:
+        for row in rows.to_pylist():
+            copied.write_row([_stored(name, value) for name, value in row.items()])
+
+
+def _stored(name: str, value: Any) -> Any:
+    if name == "fact_keys":
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value.translate(_NO_NUL) if "\0" in value else value
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return [each.translate(_NO_NUL) for each in value]
+    return value
+
+
+def _age_vectors(connection: Connection, number: int, keep: int) -> None:
+    """Forget vectors that no chunk has used for ``keep`` generations; until then an undone edit finds them again."""
+    used = "exists (select from chunks c where c.embedding_key = embeddings.embedding_key)"
+    connection.execute(f"update embeddings set orphaned_in = null where orphaned_in is not null and {used}")
+    connection.execute(f"update embeddings set orphaned_in = %s where orphaned_in is null and not {used}", [number])
+    connection.execute("delete from embeddings where orphaned_in <= %s", [number - keep])

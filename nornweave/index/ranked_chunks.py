@@ -1,0 +1,49 @@
+"""Ranked chunks as arrays, and the selection of the best."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nornweave.index.port import Numbers, Scores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hits:
+    """Chunks that a retrieval source found, best first, ties by chunk number; scores are higher for better."""
+
+    numbers: Numbers
+    scores: Scores
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+
+NO_HITS = Hits(np.empty(0, np.int32), np.empty(0, np.float32))
+
+
+def best(scores: Scores, k: int, numbers: Numbers | None = None) -> Hits:
+    """Return the ``k`` highest scores, ties by chunk number, also those at the cut.
+
+    Args:
+        scores: one per chunk.
+        k: how many, at most.
+        numbers: the chunk of each score; their positions unless given.
+    """
+    k = min(k, len(scores))
+    if k <= 0:
+        return NO_HITS
+    lowest = np.partition(scores, len(scores) - k)[len(scores) - k]
+    positions = np.flatnonzero(scores >= lowest)
+    chosen = positions if numbers is None else numbers[positions]
+    order = np.lexsort((chosen, -scores[positions]))[:k]
+    return Hits(chosen[order].astype(np.int32), scores[positions[order]])
+
+
+def found(scores: Scores, k: int) -> Hits:
+    """Return the ``k`` highest scores above 0, ties by chunk number."""
+    if np.count_nonzero(scores > 0) > max(k, len(scores) // 2):
+        return best(scores, k)  # none of which is 0
+    positive = np.flatnonzero(scores > 0).astype(np.int32)
+    return best(scores[positive], k, positive)

@@ -1,0 +1,307 @@
+"""Hold the published generation open for queries, and swap it when another one is published."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from nornweave.core.access.rules import Rule, Statement, group_name, is_met
+from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.errors import NoGenerationError, StoreError
+from nornweave.core.types import GenerationId
+from nornweave.index.index import Index, OpenIndex
+from nornweave.index.publish import number_of
+
+log = logging.getLogger(__name__)
+
+# A generation that cannot be opened is tried again: a full disk or a lack of file descriptors passes. One that is
+# damaged stays so, hence the growing pauses.
+FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
+NO_GROUPS: Mapping[str, Sequence[str]] = {}
+
+
+class Generations(Protocol):
+    """The generations of one domain, wherever they are stored.
+
+    Raises:
+        StoreError: from every method, when they cannot be read.
+    """
+
+    def current(self) -> GenerationId | None:
+        """Return the published generation, or ``None`` when nothing was published."""
+
+    def published_at(self) -> float | None:
+        """Return when it was published, in seconds since 1970; ``None`` when nothing was."""
+
+    def all(self) -> tuple[GenerationId, ...]:
+        """Return the complete generations, oldest first."""
+
+    def open(self, generation: GenerationId, statements: Mapping[str, Statement]) -> OpenIndex:
+        """Open a generation, with what the configuration says now about who may see each source."""
+
+
+@dataclass(slots=True)
+class _Served:
+    """An open generation and how many queries use it; the lock of its ``ServedGeneration`` guards both."""
+
+    name: GenerationId
+    generation: Index
+    users: int = 0
+    retired: bool = False
+
+
+@dataclass(slots=True)
+class _Refused:
+    """The published generation, which could not be opened: when it was published, when it is tried again."""
+
+    name: GenerationId
+    published_at: float
+    retry_at: float
+    pause_s: float
+
+
+class ServedGeneration:
+    """One domain's published generation, for reading from any thread.
+
+    A query holds the generation that was current when it began; a newer one is loaded beside it, and the old one is
+    closed when the last query that uses it ends.
+    """
+
+    def __init__(
+        self,
+        files: Generations,
+        *,
+        access: Mapping[str, Sequence[str]] = NO_GROUPS,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Store the parameters; nothing is opened before the first query or ``refresh``.
+
+        Args:
+            files: of the domain.
+            access: source id → groups that may see its documents, as the configuration says now.
+            now: the clock that retries go by, in seconds.
+        """
+        self._files = files
+        self._statements = {source: frozenset(map(group_name, groups)) for source, groups in access.items() if groups}
+        self._now = now
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
+        self._served: _Served | None = None
+        self._problem: str | None = None
+        self._refused: _Refused | None = None
+        self._closed = False
+        self._users = 0
+
+    @property
+    def problem(self) -> str | None:
+        """Return why the published generation does not answer; ``None`` if it does."""
+        return self._problem
+
+    @property
+    def name(self) -> GenerationId | None:
+        """Return the generation that answers."""
+        served = self._served
+        return served.name if served else None
+
+    @property
+    def published(self) -> GenerationId | None:
+        """Return the published generation as far as it is known, which is not always the one that answers."""
+        refused = self._refused
+        return refused.name if refused else self.name
+
+    @property
+    def behind_s(self) -> float:
+        """Return for how many seconds a generation has been published that could not be opened; 0 without one."""
+        refused = self._refused
+        return max(0.0, time.time() - refused.published_at) if refused else 0.0
+
+    @property
+    def meta(self) -> Mapping[str, str]:
+        """Return how the generation that answers was built; empty before there is one."""
+        served = self._served
+        return served.generation.meta if served else {}
+
+    def sees_all(self, viewer: Viewer) -> bool:
+        """Tell whether a viewer may see everything that answers.
+
+        Raises:
+            NoGenerationError, StoreError: as ``use``.
+        """
+        if viewer.sees_everything:
+            return True
+        with self.use(viewer) as generation:
+            return not generation.part
+
+    def may_see(self, viewer: Viewer, source_id: str, path: str, rule: Rule) -> bool:
+        """Tell whether a viewer may know of a document that may be gone.
+
+        Args:
+            viewer: who asks.
+            source_id: of the document.
+            path: of the document.
+            rule: that it had; what the configuration says now, and what answers now, has to be met as well.
+        """
+        if viewer.sees_everything:
+            return True
+        stated = (self._statements[source_id],) if source_id in self._statements else ()
+        if not is_met((*rule, *stated), viewer.groups):
+            return False
+        with self.use(OPERATOR) as generation:
+            place = (source_id, path)
+            return place in generation.seen_by(viewer).seen_places([place]) or not generation.seen_places([place])
+
+    @property
+    def restricted_documents(self) -> int:
+        """Count the documents, of what answers, that somebody without groups may not see."""
+        served = self._served
+        return served.generation.restricted_documents if served else 0
+
+    @property
+    def is_used(self) -> bool:
+        """Tell whether queries are running on a generation that serves or did."""
+        with self._lock:
+            return bool(self._users)
+
+    @contextmanager
+    def use(self, viewer: Viewer) -> Iterator[Index]:
+        """Hold the current generation open for the duration of a query, as a viewer may see it.
+
+        Nobody else hands out generations to those that answer: there is no way to one without saying who asks.
+
+        Raises:
+            NoGenerationError: nothing is published yet.
+            StoreError: nothing that was published can be read, or the process is shutting down.
+        """
+        served = self._take()
+        try:
+            yield served.generation.seen_by(viewer)
+        finally:
+            self._give_back(served)
+
+    def refresh(self) -> bool:
+        """Swap to the published generation if it is another one; an unreadable one leaves the old one serving.
+
+        One that cannot be opened is tried again after ``FIRST_RETRY_S``, then after pauses that double up to
+        ``LONGEST_RETRY_S``; calls in between do nothing.
+
+        Returns:
+            Whether another generation answers now.
+        """
+        with self._loading:
+            published = self._published()
+            if published is not None and published == self.name:
+                self._problem = self._refused = None  # rolled back to what answers: nothing is wrong any more
+            if published is None or self._closed or published == self.name or self._is_too_soon(published):
+                return False
+            served = self._open(published)
+            if served is None or served.name == self.name:
+                return False
+            self._swap(served)
+            return True
+
+    def close(self) -> None:
+        """Refuse new queries; the generation is closed when the running ones have ended."""
+        with self._loading:
+            self._closed = True
+            self._swap(None)
+
+    def _take(self) -> _Served:
+        if self._served is None and not self._closed:
+            self.refresh()
+        with self._lock:
+            if self._served is None:
+                raise self._nothing_to_serve()
+            self._served.users += 1
+            self._users += 1
+            return self._served
+
+    def _nothing_to_serve(self) -> StoreError:
+        if self._closed:
+            return StoreError("is shutting down; ask again later")
+        if self._problem:
+            return StoreError(self._problem)
+        return NoGenerationError("nothing is published yet; run `nornweave sync`")
+
+    def _give_back(self, served: _Served) -> None:
+        with self._lock:
+            served.users -= 1
+            self._users -= 1
+            finished = served.retired and not served.users
+        if finished:
+            served.generation.close()
+
+    def _published(self) -> GenerationId | None:
+        try:
+            return self._files.current()
+        except StoreError as error:
+            self._report(str(error))
+            return None
+
+    def _is_too_soon(self, published: GenerationId) -> bool:
+        """Tell whether a generation failed too recently to be tried again."""
+        refused = self._refused
+        return refused is not None and refused.name == published and self._now() < refused.retry_at
+
+    def _open(self, published: GenerationId) -> _Served | None:
+        """Open the published generation, or the newest older one that can be read."""
+        try:
+            opened = _Served(published, self._files.open(published, self._statements))
+        except StoreError as error:
+            self._refuse(published)
+            problem = str(error)
+        else:
+            self._problem, self._refused = None, None
+            return opened
+        for name in self._older(published):
+            if self._served and self._served.name == name:
+                break
+            try:
+                fallback = _Served(name, self._files.open(name, self._statements))
+            except StoreError:
+                continue
+            self._report(f"{problem}; {name} answers instead")
+            return fallback
+        self._report(f"{problem}; {self.name} answers instead" if self.name else problem)
+        return None
+
+    def _refuse(self, name: GenerationId) -> None:
+        """Record that a generation could not be opened, and when to try again."""
+        before = self._refused
+        again = before is not None and before.name == name
+        pause_s = min(2 * before.pause_s, LONGEST_RETRY_S) if before and again else FIRST_RETRY_S
+        published_at = before.published_at if before and again else self._published_at()
+        self._refused = _Refused(name, published_at, self._now() + pause_s, pause_s)
+
+    def _published_at(self) -> float:
+        try:
+            return self._files.published_at() or time.time()
+        except StoreError:
+            return time.time()
+
+    def _older(self, published: GenerationId) -> Iterator[GenerationId]:
+        """Yield the complete generations before the published one, newest first."""
+        try:
+            names = self._files.all()
+        except (OSError, StoreError) as error:  # no descriptors left: there is none to fall back to now
+            log.warning("%s: generations cannot be listed: %s", published, error)
+            return
+        yield from (name for name in reversed(names) if number_of(name) < number_of(published))
+
+    def _report(self, problem: str) -> None:
+        if problem != self._problem:
+            log.warning("%s", problem)
+        self._problem = problem
+
+    def _swap(self, served: _Served | None) -> None:
+        with self._lock:
+            old, self._served = self._served, served
+            if old is not None:
+                old.retired = True
+            finished = old is not None and not old.users
+        if finished and old is not None:
+            old.generation.close()

@@ -1,0 +1,224 @@
+"""What a viewer may see of a generation, and the statistics of that part.
+
+Everything that a score depends on is that of the visible part: how many chunks there are, how many hold a term, how
+long they are. So the part answers as an index that never had the rest. A mask is made once for each set of documents
+that some viewer may see; viewers in other groups who may see the same share it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nornweave.config import Bm25Settings
+from nornweave.core.access.rules import Rule, Statement, decode_rule, decode_source_rules, is_met
+from nornweave.core.access.viewer import Viewer
+from nornweave.index.bm25 import saturated, saturations
+from nornweave.index.connection import Connection
+from nornweave.index.inverted import FrequentTerms, InvertedLists, Lengths, TermLists, lengths_of
+from nornweave.index.port import Mask, Numbers, Scores
+
+NO_STATEMENTS: Mapping[str, Statement] = {}
+# Of each: some bytes a chunk, and frequent terms in 4 MB. Viewers differ in few ways, whatever their groups are called.
+MOST_VISIBILITIES = 16
+_FREQUENT_BYTES = 4 << 20
+# Sets of groups for which it is known what they may see.
+_MOST_GROUPS = 1_024
+_REMEMBERED_TERMS = 1 << 14
+_MOST_SETTINGS = 4
+
+
+class SeenTerms:
+    """Which visible chunks hold each term."""
+
+    def __init__(self, lists: InvertedLists[str], seen: Mask) -> None:
+        self._lists = lists
+        self.seen = seen
+        self.frequency = lru_cache(maxsize=_REMEMBERED_TERMS)(self._frequency)
+
+    def chunks(self, term: str) -> Numbers:
+        """Return the visible chunks that hold a term, ascending."""
+        chunks = self._lists.chunks(term)
+        return chunks[self.seen[chunks]]
+
+    def _frequency(self, term: str) -> int:
+        return int(np.count_nonzero(self.seen[self._lists.chunks(term)]))
+
+
+class SeenLists:
+    """The inverted lists of terms without what is hidden, with the weights that the visible part gives them."""
+
+    def __init__(
+        self, terms: SeenTerms, lists: InvertedLists[str], frequencies: Scores, half: Scores, bm25: Bm25Settings
+    ) -> None:
+        self._seen = terms.seen
+        self.frequency = terms.frequency
+        self.chunks = terms.chunks
+        self._lists = lists
+        self._frequencies = frequencies
+        self._half = half
+        self._bm25 = bm25
+
+    def weighted(self, term: str) -> tuple[Numbers, Scores]:
+        """Return the visible chunks that hold a term, and what it counts for in each."""
+        where = self._lists.range_of(term)
+        chunks = self._lists.chunk_nos[where]
+        kept = self._seen[chunks]
+        chunks = chunks[kept]
+        return chunks, saturated(self._frequencies[where][kept], self._half[chunks], self._bm25)
+
+
+class Visible:
+    """The visible part of one generation; every method may be called from any thread.
+
+    Attributes:
+        key: tells it from the other parts of the generation.
+        documents: which may be seen, by document number.
+        chunks: which may be seen, by chunk number.
+        frequent: the weights of its frequent terms.
+    """
+
+    def __init__(self, key: bytes, documents: Mask, chunks: Mask) -> None:
+        self.key = key
+        self.documents = documents
+        self.chunks = chunks
+        self.numbers: Numbers = np.flatnonzero(chunks).astype(np.int32)
+        self.chunk_count = len(self.numbers)
+        self.document_count = int(np.count_nonzero(documents))
+        self.frequent = FrequentTerms(self.chunk_count, len(chunks), _FREQUENT_BYTES)
+        self._terms: SeenTerms | None = None
+        self._lengths: Lengths | None = None
+        self._lists: OrderedDict[tuple[Bm25Settings, Lengths], SeenLists] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def terms(self, terms: TermLists) -> SeenTerms:
+        """Return which visible chunks hold each term."""
+        if self._terms is None:
+            self._terms = SeenTerms(terms.default, self.chunks)
+        return self._terms
+
+    def lengths(self, terms: TermLists) -> Lengths:
+        """Return how many visible chunks there are, and how long they are."""
+        if self._lengths is None:
+            self._lengths = lengths_of(terms.lengths[self.numbers])
+        return self._lengths
+
+    def lists(
+        self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]
+    ) -> SeenLists:
+        """Return the inverted lists of terms by the settings of BM25; the first call with some settings computes.
+
+        Args:
+            terms: of the generation.
+            bm25: of the domain.
+            corpus: the visible chunks of the whole corpus, which this generation may be a shard of.
+            connection: returns one to the generation, should it be needed.
+        """
+        with self._lock:
+            made = self._lists.get((bm25, corpus))
+            if made is None:
+                made = self._lists[bm25, corpus] = self._made(terms, bm25, corpus, connection)
+                while len(self._lists) > _MOST_SETTINGS:
+                    self._lists.popitem(last=False)
+        return made
+
+    def _made(
+        self, terms: TermLists, bm25: Bm25Settings, corpus: Lengths, connection: Callable[[], Connection]
+    ) -> SeenLists:
+        lengths = terms.lengths[self.numbers]
+        half = np.ones(len(self.chunks), np.float32)
+        half[self.numbers] = saturations(lengths, corpus.average(bm25), bm25)
+        frequencies = terms.frequencies(bm25.fields, connection)
+        return SeenLists(self.terms(terms), terms.default, frequencies, half, bm25)
+
+    def of(self, numbers: Numbers) -> Numbers:
+        """Return the chunks among some that may be seen."""
+        return numbers[self.chunks[numbers]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Documents with the same rule: those of one source that state the same."""
+
+    source_id: str
+    rule: Rule
+
+
+class Visibilities:
+    """Who may see what of one generation; every method may be called from any thread."""
+
+    def __init__(
+        self, connection: Connection, chunk_documents: NDArray[np.int32], sources: str, also: Mapping[str, Statement]
+    ) -> None:
+        """Read the rules.
+
+        Args:
+            connection: at the generation.
+            chunk_documents: the document of each chunk.
+            sources: the statements of the sources when the generation was built, as JSON.
+            also: those of the configuration now; both have to be met, so that a stricter configuration needs no sync.
+
+        Raises:
+            ValueError: a rule is broken.
+            duckdb.Error: the generation is damaged.
+        """
+        rows = connection.execute(
+            "select source_id, access from documents group by all order by source_id, access nulls first"
+        ).fetchall()
+        numbered = connection.execute(
+            """
+            select document_no, dense_rank() over (order by source_id, access nulls first) - 1 as kind
+            from documents
+            """
+        ).fetchnumpy()
+        self._kind_of = np.zeros(len(numbered["document_no"]), np.int32)
+        self._kind_of[numbered["document_no"]] = numbered["kind"]
+        stated = decode_source_rules(sources)
+        self._kinds = [_Kind(source, _rule(source, decode_rule(access), stated, also)) for source, access in rows]
+        self._chunk_documents = chunk_documents
+        self._lock = threading.Lock()
+        self._visible: OrderedDict[bytes, Visible] = OrderedDict()
+        self._keys = lru_cache(maxsize=_MOST_GROUPS)(self._key)
+
+    @property
+    def restricted(self) -> int:
+        """Count the documents that somebody without groups may not see."""
+        return int(np.count_nonzero(~self._documents(self._keys(frozenset()))))
+
+    def of(self, viewer: Viewer) -> Visible | None:
+        """Return what a viewer may see; ``None`` for everything."""
+        if viewer.sees_everything:
+            return None
+        return None if all(self._keys(viewer.groups)) else self.part_of(viewer)
+
+    def part_of(self, viewer: Viewer) -> Visible:
+        """Return what a viewer in groups may see, even if it is everything."""
+        key = self._keys(viewer.groups)
+        with self._lock:
+            visible = self._visible.get(key)
+            if visible is None:
+                documents = self._documents(key)
+                visible = self._visible[key] = Visible(key, documents, documents[self._chunk_documents])
+                while len(self._visible) > MOST_VISIBILITIES:
+                    self._visible.popitem(last=False)
+            else:
+                self._visible.move_to_end(key)
+        return visible
+
+    def _key(self, groups: frozenset[str]) -> bytes:
+        """Return a byte for each kind of document: whether these groups may see it."""
+        return bytes(is_met(kind.rule, groups) for kind in self._kinds)
+
+    def _documents(self, key: bytes) -> Mask:
+        return np.frombuffer(key, np.bool_)[self._kind_of]
+
+
+def _rule(source_id: str, own: Rule, *sources: Mapping[str, Statement]) -> Rule:
+    stated: Iterable[Statement] = (known[source_id] for known in sources if source_id in known)
+    return tuple(dict.fromkeys((*own, *stated)))

@@ -1,0 +1,136 @@
+"""Settings → the parts that serving and syncing share: where a domain is stored, what encodes it."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from nornweave.config import DomainSettings, EmbeddingSettings, Settings
+from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
+from nornweave.core.errors import ConfigError
+from nornweave.core.types import Domain, SourceId
+from nornweave.index.corpus import DuckDBStore, file_lock
+from nornweave.index.declared import DeclaredFilters
+from nornweave.index.leases.wiring import lease_lock
+from nornweave.models.conversion import machine_cache
+from nornweave.models.encoders import Encoder, load_encoder
+
+if TYPE_CHECKING:
+    from nornweave.index.postgresql.server import Server
+    from nornweave.index.postgresql.store import PostgresStore
+
+DomainStore: TypeAlias = "DuckDBStore | PostgresStore"
+
+# Every domain has an inbox, without configuration.
+INBOX = SourceId(INBOX_ID)
+
+
+def store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> DomainStore:
+    """Return the domain's storage; ``dimensions`` matters to writers only.
+
+    Raises:
+        ConfigError: it is in PostgreSQL, and the packages for that are not installed.
+    """
+    if settings.storage is None:
+        return file_store_of(settings, domain, dimensions=dimensions)
+    server = _server(settings, _schema(settings.storage, domain))
+    from nornweave.index.postgresql.store import PostgresStore
+
+    return PostgresStore(
+        server,
+        domain_folder(settings, domain),
+        settings.domains[domain].storage,
+        dimensions=dimensions,
+        declared=_declared(settings, domain),
+    )
+
+
+def workspace_server(settings: Settings) -> Server | None:
+    """Return the schema of what belongs to no single domain; ``None`` where that is in files below ``data_dir``.
+
+    Raises:
+        ConfigError: the packages for PostgreSQL are not installed.
+    """
+    return _server(settings, workspace_schema(settings.storage)) if settings.storage else None
+
+
+def workspace_schema(storage: WorkspaceStorageSettings) -> str:
+    """Return the schema of what belongs to no single domain."""
+    return f"{storage.schema_prefix}_workspace"
+
+
+def _server(settings: Settings, schema: str) -> Server:
+    assert settings.storage
+    try:
+        from nornweave.index.postgresql.server import server_of
+    except ImportError as error:
+        raise ConfigError(
+            f"{settings.file}: storage: PostgreSQL needs packages that are not installed ({error.name}); "
+            "run: pip install 'nornweave[postgresql]'"
+        ) from error
+    return server_of(settings.storage.url, schema)
+
+
+def storage_schemas(settings: Settings) -> tuple[str, ...]:
+    """Return the schemas of the served domains in PostgreSQL; none where domains are stored in files."""
+    storage = settings.storage
+    return tuple(_schema(storage, domain) for domain in settings.served_domains) if storage else ()
+
+
+def _schema(storage: WorkspaceStorageSettings, domain: Domain) -> str:
+    return f"{storage.schema_prefix}_{domain.value}"
+
+
+def file_store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) -> DuckDBStore:
+    """Return the domain's storage in files, whether or not the configuration names a server."""
+    workers = settings.workers
+    return DuckDBStore(
+        domain_folder(settings, domain),
+        settings.domains[domain].storage,
+        dimensions=dimensions,
+        declared=_declared(settings, domain),
+        open_lock=partial(lease_lock, workers) if workers and workers.leases else file_lock,
+    )
+
+
+def _declared(settings: Settings, domain: Domain) -> DeclaredFilters:
+    return DeclaredFilters(
+        tuple(each for each in settings.domains[domain].filters if each.is_declared),
+        {INBOX: INBOX, **{source.id: source.type.value for source in settings.sources_of(domain)}},
+    )
+
+
+def domain_folder(settings: Settings, domain: Domain) -> Path:
+    """Return the folder that holds the domain's working file, generations and status."""
+    return settings.data_dir / "domains" / domain.value
+
+
+def encoder_of(settings: Settings, configured: DomainSettings, *, like: str | None = None) -> Encoder:
+    """Return the domain's encoder, loaded once per process.
+
+    Args:
+        settings: of the workspace.
+        configured: of the domain.
+        like: version of the vectors that the encoder's are to join; queries, which search vectors of any precision,
+            leave it out and take the fastest.
+    """
+    return _load(configured.embedding, model_cache(settings), like)
+
+
+def model_cache(settings: Settings) -> Path:
+    """Return where converted models are kept: once per user and machine, if its cache folder can be written."""
+    return machine_cache(settings.data_dir / "models")
+
+
+@lru_cache(maxsize=8)
+def _load(embedding: EmbeddingSettings, cache_dir: Path, like: str | None) -> Encoder:
+    return load_encoder(
+        embedding.model,
+        dimensions=embedding.dimensions,
+        device=embedding.device,
+        batch_size=embedding.batch_size,
+        cache_dir=cache_dir,
+        precision=embedding.precision,
+        like=like,
+    )

@@ -1,0 +1,116 @@
+"""Open or create a working file; start it afresh if its version or its model differs."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import duckdb
+
+from nornweave.core.errors import StoreError
+from nornweave.index.connection import Connection, connect_writer, statement_file
+
+logger = logging.getLogger(__name__)
+
+# Changes when the tables do; a working file of a schema that no migration leads from is rebuilt from the sources.
+SCHEMA = "7"
+# Schema → what makes it the next one. Vectors are worth keeping: encoding is nine tenths of a first sync.
+MIGRATIONS = {
+    "2": ("3", "alter table chunks add column claims varchar"),
+    # Until its document is read again, what a chunk holds counts as content, wherever it stands.
+    "3": (
+        "4",
+        """
+        alter table chunks rename column frequencies to in_content;
+        alter table chunks add column in_path usmallint[];
+        alter table chunks add column in_title usmallint[];
+        alter table chunks add column in_section usmallint[];
+        update chunks set
+          in_path = list_transform(terms, lambda term: 0),
+          in_title = list_transform(terms, lambda term: 0),
+          in_section = list_transform(terms, lambda term: 0);
+        """,
+    ),
+    # Every document is read again, because the version of the facts is part of what a document went through.
+    "4": (
+        "5",
+        """
+        alter table chunks drop column claims;
+        alter table chunks add column facts varchar;
+        alter table chunks add column
+          fact_keys struct(key varchar, position usmallint, side varchar, attribute varchar)[];
+        """,
+    ),
+    "5": ("6", "alter table not_stored add column content_hash varchar"),
+    # Files and what was handed in are read again, because the version of their parsers changes with it.
+    "6": ("7", "alter table documents add column access varchar"),
+}
+
+
+def open_working_file(file: Path, dimensions: int) -> Connection:
+    """Open a domain's working file for writing.
+
+    Args:
+        file: created when it is not there; replaced when it has another schema.
+        dimensions: of the vectors; those of another size are forgotten.
+
+    Raises:
+        StoreError: the file is damaged; the message says what to do.
+    """
+    connection = connect_writer(file)
+    try:
+        found = read_meta(connection)
+        found = _migrate(connection, found)
+        if found and found.get("schema") != SCHEMA:
+            logger.warning("%s has schema %s, this version needs %s: rebuilding it from the sources", file,
+                           found.get("schema"), SCHEMA)  # fmt: skip
+            connection.close()
+            file.unlink()
+            connection, found = connect_writer(file), {}
+        if not found:
+            _create(connection, dimensions)
+        elif int(found["dimensions"]) != dimensions:
+            _replace_embeddings(connection, dimensions)
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError(
+            f"{file}: is damaged ({error}); remove it: the next sync rebuilds it from the sources"
+        ) from error
+    return connection
+
+
+def read_meta(connection: Connection) -> dict[str, str]:
+    """Return the metadata of the file; empty if it is new."""
+    exists = connection.execute("select 1 from duckdb_tables() where table_name = 'meta'").fetchone()
+    return dict(connection.execute("select key, value from meta").fetchall()) if exists else {}
+
+
+def _migrate(connection: Connection, meta: dict[str, str]) -> dict[str, str]:
+    """Bring an older working file up to this version, a step at a time, as far as there are steps."""
+    while step := MIGRATIONS.get(meta.get("schema", "")):
+        schema, statement = step
+        connection.begin()
+        connection.execute(statement)
+        connection.execute("update meta set value = ? where key = 'schema'", [schema])
+        connection.commit()
+        meta = {**meta, "schema": schema}
+    return meta
+
+
+def _create(connection: Connection, dimensions: int) -> None:
+    connection.begin()
+    connection.execute(statement_file("working"))
+    connection.execute("insert into meta values ('schema', ?)", [SCHEMA])
+    connection.commit()
+    _replace_embeddings(connection, dimensions)
+
+
+def _replace_embeddings(connection: Connection, dimensions: int) -> None:
+    """Start the vectors afresh: those of another model are of no use, and their size differs."""
+    connection.begin()
+    connection.execute(
+        f"create or replace table embeddings (embedding_key varchar, vector float[{dimensions:d}], orphaned_in integer)"
+    )
+    connection.execute("delete from meta where key = 'dimensions'")
+    connection.execute("insert into meta values ('dimensions', ?)", [str(dimensions)])
+    connection.commit()

@@ -1,0 +1,131 @@
+"""What the working tables of a domain say of documents and publications, the same in a file and in PostgreSQL."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from nornweave.config import StorageSettings
+from nornweave.core.types import DocumentId, Failure, GenerationId
+from nornweave.index.build import build_facts
+from nornweave.index.declared import DeclaredFilters
+from nornweave.index.port import Publication, Stored
+
+# Publications are history for people; older ones than this are of no use to anybody.
+KEEP_PUBLICATIONS = 200
+
+VERSIONS = """
+select
+  document_id,
+  source_id || '/' || path as name,
+  content_hash || '/' || pipeline as version,
+  document_id in (select document_id from not_stored) as stale
+from documents
+"""
+
+# What a publication now would change, one row a document.
+_CHANGES = f"""
+select
+  coalesce(now.name, was.name) as name,
+  case when was.document_id is null then 'added' when now.document_id is null then 'removed' else 'changed' end as kind
+from ({VERSIONS}) now
+full join published was using (document_id)
+where now.version is distinct from was.version or now.stale is distinct from was.stale
+"""
+
+
+class WorkingTables(ABC):
+    """The part of a writer that asks in the SQL of both databases."""
+
+    def __init__(self, settings: StorageSettings, dimensions: int, declared: DeclaredFilters) -> None:
+        """Store the parts.
+
+        Args:
+            settings: of the domain.
+            dimensions: of the vectors.
+            declared: filters.
+        """
+        self._settings = settings
+        self._dimensions = dimensions
+        self._declared = declared
+
+    @abstractmethod
+    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """Return what a statement without parameters finds."""
+
+    def manifest(self) -> Mapping[tuple[str, str], Stored]:
+        """Return the manifest: what is known of every document, by source id and path."""
+        rows = self._rows(
+            """
+            select
+              coalesce(d.document_id, f.document_id),
+              coalesce(d.source_id, f.source_id),
+              coalesce(d.path, f.path),
+              coalesce(f.gate, d.gate),
+              d.content_hash,
+              coalesce(f.pipeline, d.pipeline),
+              coalesce(f.outcome, 'stored'),
+              coalesce(f.reason, ''),
+              f.content_hash
+            from documents d
+            full join not_stored f using (document_id)
+            """
+        )
+        return {
+            (source_id, path): Stored(
+                document_id=DocumentId(identity),
+                source_id=source_id,
+                path=path,
+                gate=gate,
+                content_hash=content_hash,
+                pipeline=pipeline,
+                outcome=outcome,
+                reason=reason,
+                failed_hash=failed_hash,
+            )
+            for identity, source_id, path, gate, content_hash, pipeline, outcome, reason, failed_hash in rows
+        }
+
+    def failures(self) -> tuple[Failure, ...]:
+        """Return what failed, by source and path."""
+        return self._not_stored("outcome <> 'skipped'")
+
+    def skips(self) -> tuple[Failure, ...]:
+        """Return the documents that were read and then skipped on purpose, by source and path."""
+        return self._not_stored("outcome = 'skipped'")
+
+    def _not_stored(self, condition: str) -> tuple[Failure, ...]:
+        rows = self._rows(
+            f"""
+            select path, reason, source_id, document_id in (select document_id from documents)
+            from not_stored
+            where {condition}
+            order by source_id, path
+            """
+        )
+        return tuple(Failure(path, reason, source_id, stale) for path, reason, source_id, stale in rows)
+
+    def _has_changes(self) -> bool:
+        """Tell whether the tables hold something else than was published last."""
+        return self._integer(f"select count(*) from ({_CHANGES}) changes") > 0
+
+    def _publication(self, generation: GenerationId, run_id: str) -> Publication:
+        changes: dict[str, list[str]] = {"added": [], "changed": [], "removed": []}
+        for name, kind in self._rows(f"{_CHANGES} order by name"):
+            changes[kind].append(name)
+        return Publication(
+            generation=generation,
+            run_id=run_id,
+            created_at=datetime.now(UTC),
+            added=tuple(changes["added"]),
+            changed=tuple(changes["changed"]),
+            removed=tuple(changes["removed"]),
+        )
+
+    def _facts(self, facts: Mapping[str, str]) -> dict[str, str]:
+        return {**facts, **build_facts(self._settings, self._dimensions, self._declared)}
+
+    def _integer(self, statement: str) -> int:
+        return sum(int(number) for (number,) in self._rows(statement))

@@ -1,0 +1,145 @@
+"""What is wrong with a domain, remembered from run to run: an event when it begins, and one when it is over.
+
+An alarm is a condition: a sync that failed, a source that cannot be listed, removals that wait for a person, a document
+that cannot be read, a candidate that was refused, a measure below its floor. It is told once when it begins, not at
+every run, and ``recovered`` once when it is gone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.types import Domain
+from nornweave.ingest.records import SyncReport
+
+MAX_ITEMS = 100
+"""Alarms that one event lists; ``count`` counts all."""
+MAX_TEXT = 500
+CONFIRM = "`nornweave sync --confirm-deletes` removes them"
+
+
+class AlarmKind(StrEnum):
+    """What can be wrong; also the name of the event."""
+
+    SYNC_FAILED = "sync_failed"
+    SOURCE_UNAVAILABLE = "source_unavailable"
+    DELETIONS_HELD = "deletions_held"
+    DOCUMENT_FAILED = "document_failed"
+    CANDIDATE_REFUSED = "candidate_refused"
+    QUALITY_DROPPED = "quality_dropped"
+
+
+OF_A_SYNC = frozenset(AlarmKind) - {AlarmKind.QUALITY_DROPPED}
+"""What a sync that ends well has looked at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alarm:
+    """One thing that is wrong.
+
+    Attributes:
+        subject: what it is about: a source, ``source/path``, a judged set; tells it from others of its kind.
+        text: what is wrong, and where it helps what to do.
+        lasts: whether it is wrong until seen otherwise; a drop from one measurement to the next is told and forgotten.
+    """
+
+    kind: AlarmKind
+    subject: str
+    text: str
+    lasts: bool = True
+
+
+def alarms_of(report: SyncReport) -> tuple[Alarm, ...]:
+    """Return what is wrong after a sync that ended well."""
+    failed = (
+        Alarm(kind=AlarmKind.DOCUMENT_FAILED, subject=f"{one.source_id}/{one.path}", text=one.reason)
+        for one in report.failed
+    )
+    unavailable = (
+        Alarm(kind=AlarmKind.SOURCE_UNAVAILABLE, subject=source, text=reason)
+        for source, reason in report.unavailable.items()
+    )
+    held = (
+        Alarm(kind=AlarmKind.DELETIONS_HELD, subject=one.source_id, text=f"{one.reason}; {CONFIRM}")
+        for one in report.held
+    )
+    return (*failed, *unavailable, *held)
+
+
+class AlarmBook:
+    """The alarms of one domain, in one file; the domain's lock keeps others from it.
+
+    Args:
+        file: in which they are kept.
+        domain: that they are about; ``None`` for the answers over all domains.
+    """
+
+    def __init__(self, file: Path, domain: Domain | None) -> None:
+        self._file = file
+        self._domain = domain
+
+    def update(
+        self,
+        alarms: Sequence[Alarm],
+        looked_at: Collection[AlarmKind],
+        *,
+        send: Callable[[dict[str, Any]], None],
+        run_id: str,
+        at: datetime,
+    ) -> None:
+        """Send what began and what is over, then write down what is wrong now: who is killed in between sends it twice.
+
+        Args:
+            alarms: what is wrong.
+            looked_at: the kinds that were looked at: alarms of other kinds stay as they are.
+            send: takes each event.
+            run_id: of the run that looked.
+            at: when it did.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        before = self.active()
+        now = {(alarm.kind, alarm.subject): alarm.text[:MAX_TEXT] for alarm in alarms}
+        passing = {(alarm.kind, alarm.subject) for alarm in alarms if not alarm.lasts}
+        began = {key: text for key, text in now.items() if key not in before}
+        over = {key: text for key, text in before.items() if key[0] in looked_at and key not in now}
+        for event in (*self._events(began, run_id, at), *self._events(over, run_id, at, over=True)):
+            send(event)
+        after = {key: text for key, text in (before | now).items() if key not in over and key not in passing}
+        if after != before:
+            self._write(after)
+
+    def _write(self, alarms: Mapping[tuple[AlarmKind, str], str]) -> None:
+        document = [{"kind": kind.value, "subject": subject, "text": text} for (kind, subject), text in alarms.items()]
+        self._file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(self._file, json.dumps(document, ensure_ascii=False))
+
+    def active(self) -> dict[tuple[AlarmKind, str], str]:
+        """Return what was wrong when somebody looked last: kind and subject → text; a damaged file counts as none."""
+        try:
+            stored = json.loads(self._file.read_text(encoding="utf-8"))
+            return {(AlarmKind(one["kind"]), str(one["subject"])): str(one["text"]) for one in stored}
+        except (OSError, ValueError, TypeError, KeyError):
+            return {}
+
+    def _events(
+        self, found: Mapping[tuple[AlarmKind, str], str], run_id: str, at: datetime, *, over: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return an event a kind."""
+        events = []
+        for kind in AlarmKind:
+            items = [{"subject": subject, "text": text} for (of, subject), text in found.items() if of is kind]
+            if items:
+                name = {"event": "recovered", "of": kind.value} if over else {"event": kind.value}
+                about = {"domain": self._domain.value if self._domain else None, "run_id": run_id}
+                told = {"created_at": at.isoformat(), "count": len(items), "items": items[:MAX_ITEMS]}
+                events.append({**name, **about, **told})
+        return events

@@ -1,0 +1,162 @@
+"""What a person has confirmed at the command line: on disk, signed, for one domain and one state, used once.
+
+A run's configuration confirms nothing: whoever reaches the Dagster UI can write one. A run that is held back looks for
+a confirmation here instead, and uses it up. Only a process that can read ``data_dir`` can make one.
+
+::
+
+    data_dir/confirmations/
+      secret              signs; only this user can read it
+      code.removals.json  waits for the run that is held back by it
+      used/               confirmations that were used; none counts twice
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import stat
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from nornweave.core.errors import ConfirmationError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.types import Domain
+
+VALID_FOR_S = 24 * 3600.0
+"""A first sync of a large corpus takes hours before its quality is known."""
+
+
+class Subject(StrEnum):
+    """What can be confirmed."""
+
+    REMOVALS = "removals"
+    """The removals that the mass-delete brake holds; the state names them all."""
+    QUALITY = "quality"
+    """That the next generation may answer worse; the state is the generation that it takes the place of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Confirmations:
+    """The confirmations of one data directory.
+
+    Attributes:
+        folder: made when something is confirmed.
+        clock: seconds since 1970.
+    """
+
+    folder: Path
+    clock: Callable[[], float] = time.time
+
+    def issue(self, domain: Domain, subject: Subject, state: str) -> None:
+        """Confirm a state; an older confirmation of the domain's subject goes.
+
+        Raises:
+            ConfirmationError: it cannot be written.
+        """
+        confirmation = {
+            "domain": domain.value,
+            "subject": subject.value,
+            "state": state,
+            "issued_at": int(self.clock()),
+            "nonce": secrets.token_hex(16),
+        }
+        try:
+            (self.folder / "used").mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.folder.chmod(0o700)
+            signed = {**confirmation, "signature": _signature(self._secret_to_sign(), confirmation)}
+            write_whole(self._file(domain, subject), json.dumps(signed))
+        except OSError as error:
+            raise ConfirmationError(f"{self.folder}: nothing can be confirmed there: {error}") from error
+
+    def redeem(self, domain: Domain, subject: Subject, state: str) -> bool:
+        """Use the confirmation of a state up; return whether there was one.
+
+        Raises:
+            ConfirmationError: there is one that does not count; it is removed.
+        """
+        file = self._file(domain, subject)
+        try:
+            confirmation = self._read(file)
+            if confirmation is None:
+                return False
+            used = self._check(confirmation, domain, subject, state)
+            file.rename(used)
+        except (ConfirmationError, OSError, ValueError) as error:
+            file.unlink(missing_ok=True)
+            raise ConfirmationError(
+                f"the confirmation in {file.name} does not count: {error}; confirm again"
+            ) from error
+        self._forget_expired()
+        return True
+
+    def withdraw(self, domain: Domain, subject: Subject) -> None:
+        """Remove a confirmation that nobody used."""
+        self._file(domain, subject).unlink(missing_ok=True)
+
+    def _check(self, confirmation: Mapping[str, Any], domain: Domain, subject: Subject, state: str) -> Path:
+        """Return where a confirmation goes when it is used.
+
+        Raises:
+            ConfirmationError: it is forged, used, too old, or about something else.
+        """
+        signature, key = str(confirmation.get("signature", "")), self._secret()
+        unsigned = {name: value for name, value in confirmation.items() if name != "signature"}
+        if not key or not hmac.compare_digest(signature.encode(), _signature(key, unsigned).encode()):
+            raise ConfirmationError("it is not signed with this data directory's secret")
+        issued = datetime.fromtimestamp(unsigned["issued_at"], UTC)
+        if not 0 <= self.clock() - unsigned["issued_at"] + 1 <= VALID_FOR_S:
+            raise ConfirmationError(f"it was made at {issued:%Y-%m-%d %H:%M} UTC and is valid for 24 hours")
+        if (unsigned["domain"], unsigned["subject"]) != (domain.value, subject.value):
+            raise ConfirmationError(f"it is about {unsigned['subject']} in {unsigned['domain']}")
+        used: Path = self.folder / "used" / unsigned["nonce"]
+        if used.exists():
+            raise ConfirmationError(f"it was made at {issued:%Y-%m-%d %H:%M} UTC and has been used already")
+        if unsigned["state"] != state:
+            raise ConfirmationError(f"what is held has changed since it was made at {issued:%Y-%m-%d %H:%M} UTC")
+        return used
+
+    def _read(self, file: Path) -> Mapping[str, Any] | None:
+        try:
+            text = file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        confirmation = json.loads(text)
+        if not isinstance(confirmation, dict):
+            raise ConfirmationError("it is not a JSON object")
+        return confirmation
+
+    def _file(self, domain: Domain, subject: Subject) -> Path:
+        return self.folder / f"{domain.value}.{subject.value}.json"
+
+    def _secret_to_sign(self) -> str:
+        key = self._secret()
+        if not key:
+            key = secrets.token_hex(32)
+            write_whole(self.folder / "secret", key)
+        return key
+
+    def _secret(self) -> str:
+        """Return the key; empty when there is none, or one that others could have read."""
+        file = self.folder / "secret"
+        try:
+            return "" if stat.S_IMODE(file.stat().st_mode) & 0o077 else file.read_text(encoding="ascii")
+        except FileNotFoundError:
+            return ""
+
+    def _forget_expired(self) -> None:
+        for file in (self.folder / "used").iterdir():
+            if file.stat().st_mtime < self.clock() - 2 * VALID_FOR_S:
+                file.unlink(missing_ok=True)
+
+
+def _signature(key: str, confirmation: Mapping[str, Any]) -> str:
+    text = json.dumps(confirmation, sort_keys=True)
+    return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()

@@ -1,0 +1,157 @@
+"""What changed since the last sync: a pure comparison of what sources list with what the manifest knows.
+
+An entry's gate (size and time, or a blob id) decides whether the document is read. After reading, its content hash
+decides whether it changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from nornweave.core.types import Entry, Listing, digest
+from nornweave.index.port import Stored
+
+# The mass-delete brake: removing more than this share of a source, and more than this many documents, needs a person.
+BRAKE_SHARE = 0.5
+BRAKE_DOCUMENTS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """A source that was not listed: why it could not be; ``None`` when nobody asked for it."""
+
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A document to read: it is new, may have changed, or failed for a reason that may have passed."""
+
+    source_id: str
+    entry: Entry
+    stored: Stored | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Removals that wait for a person."""
+
+    source_id: str
+    reason: str
+    paths: tuple[str, ...]
+
+
+def held_state(held: Sequence[Held]) -> str:
+    """Return a digest of the documents that would be removed; any other set of documents has another digest."""
+    return digest(*(part for of_source in held for part in _identity(of_source)))
+
+
+def _identity(held: Held) -> tuple[str, ...]:
+    return held.source_id, str(len(held.paths)), *held.paths
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The work of one sync; every tuple by source, then path."""
+
+    looks: tuple[Look, ...]
+    removed: tuple[Stored, ...]
+    held: tuple[Held, ...]
+    unavailable: Mapping[str, str]
+    unchanged: int
+    """Documents that are stored and not read."""
+    listed: int
+    """Documents that the available sources list, and stored documents that stay though no source lists them now."""
+
+
+def diff(
+    listings: Mapping[str, Listing | Unavailable],
+    manifest: Mapping[tuple[str, str], Stored],
+    pipelines: Mapping[str, str],
+    *,
+    full: bool = False,
+    confirm_deletes: bool = False,
+) -> Changes:
+    """Compare listings with the manifest.
+
+    Args:
+        listings: per source id; a source of the manifest that is not among them was taken out of the configuration, and
+            its documents go.
+        manifest: by source id and path.
+        pipelines: per source id, the versions and settings that documents go through; a document that went through
+            another pipeline is read again.
+        full: read everything.
+        confirm_deletes: a person has confirmed the removals that the brake would hold.
+    """
+    listed = {
+        (source_id, entry.path): entry
+        for source_id, listing in listings.items()
+        if isinstance(listing, Listing)
+        for entry in listing.entries
+    }
+    looks = tuple(
+        Look(source_id, entry, manifest.get((source_id, path)))
+        for (source_id, path), entry in sorted(listed.items(), key=lambda item: item[0])
+        if full or _is_due(entry, manifest.get((source_id, path)), pipelines[source_id])
+    )
+    gone, held = _split_removals(listings, listed.keys(), manifest, confirm_deletes=confirm_deletes)
+    looked_at = {(look.source_id, look.entry.path) for look in looks}
+    removed_keys = {(stored.source_id, stored.path) for stored in gone}
+    return Changes(
+        looks=looks,
+        removed=gone,
+        held=held,
+        unavailable={key: reason for key, value in listings.items() if (reason := _problem(value))},
+        unchanged=sum(
+            stored.content_hash is not None and key not in looked_at and key not in removed_keys
+            for key, stored in manifest.items()
+        ),
+        listed=len(listed) + sum(key not in listed and key not in removed_keys for key in manifest),
+    )
+
+
+def _problem(listing: Listing | Unavailable) -> str | None:
+    return listing.reason if isinstance(listing, Unavailable) else listing.problem
+
+
+def _is_due(entry: Entry, stored: Stored | None, pipeline: str) -> bool:
+    return stored is None or stored.gate != entry.gate or stored.pipeline != pipeline or stored.outcome == "transient"
+
+
+def _split_removals(
+    listings: Mapping[str, Listing | Unavailable],
+    listed: Collection[tuple[str, str]],
+    manifest: Mapping[tuple[str, str], Stored],
+    *,
+    confirm_deletes: bool,
+) -> tuple[tuple[Stored, ...], tuple[Held, ...]]:
+    """Return what may be removed now and what the brake holds."""
+    known: dict[str, list[Stored]] = {}
+    for key in sorted(manifest):
+        known.setdefault(key[0], []).append(manifest[key])
+    gone: list[Stored] = []
+    held: list[Held] = []
+    for source_id, documents in known.items():
+        listing = listings.get(source_id)
+        if isinstance(listing, Unavailable) or (listing and listing.problem):
+            continue  # nothing follows from what it does not list
+        missing = [stored for stored in documents if (stored.source_id, stored.path) not in listed]
+        if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about
+            gone.extend(stored for stored in missing if stored.path in listing.withdrawn)
+            missing = [stored for stored in missing if stored.path not in listing.withdrawn]
+        emptied = listing is not None and not listing.entries
+        reason = None if confirm_deletes or listing is None else _brake(len(missing), len(documents), emptied=emptied)
+        if missing and reason:
+            held.append(Held(source_id, reason, tuple(stored.path for stored in missing)))
+        else:
+            gone.extend(missing)
+    return tuple(gone), tuple(held)
+
+
+def _brake(missing: int, known: int, *, emptied: bool) -> str | None:
+    if missing and emptied:
+        return f"the source lists nothing, it had {known} documents"
+    if missing > BRAKE_DOCUMENTS and missing > known * BRAKE_SHARE:
+        return f"{missing} of {known} documents are gone"
+    return None

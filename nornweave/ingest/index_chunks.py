@@ -1,0 +1,99 @@
+"""A document's chunks, with everything that the index needs of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from nornweave.core.text import analyzer
+from nornweave.core.text.index_fields import lookup_keys, terms_by_field
+from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
+from nornweave.core.types import Chunk, ChunkId, Document, Domain, Fact, Span, digest
+from nornweave.disagree.facts.extract import extract_facts
+from nornweave.disagree.facts.passage import Passage
+from nornweave.index.port import IndexedChunk
+from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.chunking.sections import CONVERTED
+
+MAX_FACTS_OF_CHUNK = 128
+"""More is a table of constants; each is read at every query that finds the chunk."""
+_READ_BY_CHUNK = frozenset((Domain.CONVERSATIONS, Domain.RESEARCH))
+
+
+def index_chunks(
+    document: Document, chunker: Chunker, token_starts: Sequence[int], encoder_version: str
+) -> Iterator[IndexedChunk]:
+    """Cut a document and prepare its chunks for the index, in order; tokens are those of the encoder's tokenizer."""
+    index = TokenIndex(document.text, KnownStarts(token_starts))
+    lines = Lines(document.text)
+    chunks = tuple(chunker.chunk(document, index))
+    facts = _facts_by_chunk(document, chunks, lines)
+    seen: Counter[str] = Counter()
+    for chunk, stated in zip(chunks, facts, strict=True):
+        text_id = digest(chunk.content)
+        yield IndexedChunk(
+            chunk_id=ChunkId(digest(document.id, text_id, str(seen[text_id]))),
+            chunk=chunk,
+            embedding_key=digest(encoder_version, chunk.embedded_text),
+            terms=terms_by_field(document, chunk),
+            lines=lines.range(chunk.span),
+            pairs=_pairs(chunk),
+            keys=tuple(sorted(lookup_keys(document, chunk))),
+            facts=stated[:MAX_FACTS_OF_CHUNK],
+        )
+        seen[text_id] += 1
+
+
+def _facts_by_chunk(document: Document, chunks: Sequence[Chunk], lines: Lines) -> list[tuple[Fact, ...]]:
+    """Read the facts of a document and hand each to the chunk in which it starts.
+
+    Code and documentation are read whole, so that a fact knows its class and its headings. Of people and papers the
+    chunker knows more than the text shows: who said it, under which heading.
+    """
+    if document.domain in _READ_BY_CHUNK:
+        return [_facts_of_chunk(document, chunk, lines) for chunk in chunks]
+    starts = [chunk.span.start for chunk in chunks]
+    stated: list[list[Fact]] = [[] for _ in chunks]
+    for fact in extract_facts(_passage(document)):
+        place = bisect_right(starts, fact.span.start) - 1
+        if place >= 0:
+            stated[place].append(fact)
+    return [tuple(facts) for facts in stated]
+
+
+def _facts_of_chunk(document: Document, chunk: Chunk, lines: Lines) -> tuple[Fact, ...]:
+    first = lines.range(chunk.span)[0] - 1
+    return tuple(replace(fact, line=fact.line + first) for fact in extract_facts(_passage(document, chunk)))
+
+
+def _passage(document: Document, chunk: Chunk | None = None) -> Passage:
+    """Return what facts are read from: a stretch of the document, which is what spans are counted in."""
+    span = chunk.span if chunk else Span(0, len(document.text))
+    return Passage(
+        text=document.text[span.start : span.end],
+        start=span.start,
+        domain=document.domain.value,
+        format="markdown" if document.format in CONVERTED else document.format,
+        path=document.path,
+        title=(chunk.title if chunk else None) or document.title,
+        section=chunk.section if chunk else None,
+        context=chunk.context if chunk else "",
+        timestamp=(_said(chunk) if chunk else None) or document.updated_at,
+    )
+
+
+def _said(chunk: Chunk) -> datetime | None:
+    """Return when the first message of a chunk was sent."""
+    moment = chunk.metadata.get("message_timestamp")
+    try:
+        return datetime.fromisoformat(moment) if isinstance(moment, str) else None
+    except ValueError:
+        return None
+
+
+def _pairs(chunk: Chunk) -> tuple[int, ...]:
+    pairs = analyzer.word_pairs(analyzer.sequence(chunk.content))
+    return tuple(sorted({analyzer.pair_key(pair) for pair in pairs}))

@@ -1,0 +1,69 @@
+"""Keep the conflict ledger: read the published generations' facts, compare, and replace it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nornweave.config import Settings
+from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain, GenerationId
+from nornweave.disagree.conflicts import find_conflicts
+from nornweave.disagree.conflicts.origins import origins_of
+from nornweave.disagree.ledger.entries import Ledger, entries_of, update, with_lines
+from nornweave.index.fact_pairs import read_fact_pairs
+from nornweave.index.ledger_file import ledger_place, load_ledger, published, save_ledger
+from nornweave.index.wiring import store_of
+from nornweave.ingest.line_authors import find_lines
+
+log = logging.getLogger(__name__)
+
+
+def refresh_ledger(settings: Settings, now: datetime | None = None) -> Ledger:
+    """Read all published generations and write the ledger anew.
+
+    Nothing is read when the generations are those of the last time. Two processes that do so at once wait for each
+    other.
+
+    Raises:
+        StoreError: the ledger cannot be read or written.
+    """
+    now = now or datetime.now(UTC)
+    place = ledger_place(settings)
+    with place.locked():
+        old = load_ledger(settings)
+        generations = published(settings)
+        if old and dict(old.generations) == generations:
+            return old
+        files = {domain: _files(settings, domain, generation) for domain, generation in generations.items()}
+        try:
+            readable = files
+            facts, pairs = read_fact_pairs(files)
+        except StoreError:  # one that cannot be read costs the other domains nothing
+            readable = {domain: shards for domain, shards in files.items() if _is_readable(domain, shards)}
+            facts, pairs = read_fact_pairs(readable)
+        found = entries_of(find_conflicts(facts, joined=pairs), now)
+        sides = [side for entry in found for side in entry.sides]
+        lines = find_lines(settings, readable, sides, old.lines if old else ())
+        written = origins_of(lines)
+        found = tuple(with_lines(entry, written) for entry in found)
+        read = {domain: generation for domain, generation in generations.items() if domain in readable}
+        ledger = update(old, found, read, now, unread=set(files) - set(readable), lines=lines)
+        save_ledger(place, ledger)
+    return ledger
+
+
+def _files(settings: Settings, domain: str, generation: GenerationId) -> tuple[Path, ...]:
+    return store_of(settings, Domain(domain)).data_files(generation)
+
+
+def _is_readable(domain: str, shards: Sequence[Path]) -> bool:
+    """Tell whether a generation can be read."""
+    try:
+        read_fact_pairs({domain: shards})
+    except StoreError as error:
+        log.warning("the ledger leaves %s out: %s", domain, error)
+        return False
+    return True

@@ -1,0 +1,161 @@
+"""Events that wait for a receiver: an outbox on disk for each, emptied outside of every lock.
+
+An event is written to the outbox while its domain is still locked and sent when the lock is released. What the receiver
+does not take stays, and is tried again later and later. Nothing that a receiver does, or fails to do, fails or delays a
+sync for longer than ``TOTAL_S``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol
+
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.types import Domain
+from nornweave.index.port import Publication
+
+logger = logging.getLogger(__name__)
+
+TOTAL_S = 10.0
+"""What one emptying of the outbox may take in all."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 30.0, 1800.0
+"""After a failure nobody tries for so long; twice as long after each one that follows."""
+PAUSE = "pause"
+MAX_WAITING = 1000
+"""Events that wait for a receiver; of more the oldest are dropped, which is logged."""
+
+
+class Receiver(Protocol):
+    """Takes events."""
+
+    @property
+    def name(self) -> str:
+        """Names it in the log, without secrets."""
+
+    def send(self, event_id: str, event: bytes, seconds: float) -> str | None:
+        """Send an event; return what went wrong, ``None`` once the receiver has it.
+
+        Args:
+            event_id: the same at every attempt: the receiver may get an event twice.
+            event: JSON.
+            seconds: what it may take.
+        """
+
+
+def publication_event(domain: Domain, publication: Publication) -> dict[str, Any]:
+    """Return the event: what was added, changed and removed (``source_id/path``), in which generation, by which run."""
+    return {
+        "event": "publication",
+        "domain": domain.value,
+        "generation": publication.generation,
+        "run_id": publication.run_id,
+        "created_at": publication.created_at.isoformat(),
+        "added": list(publication.added),
+        "changed": list(publication.changed),
+        "removed": list(publication.removed),
+    }
+
+
+class Outbox:
+    """The events that a receiver has not taken yet, one file each, oldest first by name."""
+
+    def __init__(self, folder: Path, receiver: Receiver, clock: Callable[[], float] = time.time) -> None:
+        self._folder = folder
+        self._receiver = receiver
+        self._clock = clock
+
+    def put(self, event: dict[str, Any]) -> None:
+        """Keep an event until it is delivered; what cannot be written is logged and lost, the publication stands."""
+        name = f"{time.time_ns():020}-{uuid.uuid4().hex[:8]}.json"
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            write_whole(self._folder / name, json.dumps(event))
+            for oldest in self.waiting()[:-MAX_WAITING]:
+                logger.warning(
+                    "more than %d events wait for %s: %s is dropped", MAX_WAITING, self._receiver.name, oldest.name
+                )
+                oldest.unlink(missing_ok=True)
+        except OSError as error:
+            told = f"{event['event']} of {event['domain'] or 'all domains'}"
+            logger.warning("%s will not hear of %s: %s: %s", self._receiver.name, told, self._folder, error.strerror)
+
+    def waiting(self) -> list[Path]:
+        """Return the files of the events that wait, oldest first."""
+        return sorted(self._folder.glob("[0-9]*.json"))
+
+    def deliver(self, *, heed_pause: bool = False, total_s: float = TOTAL_S) -> bool:
+        """Send what waits, oldest first, until one is not taken or the time is over.
+
+        A failure is logged and nothing else. An event may arrive twice when a process is killed between the answer and
+        the removal.
+
+        Args:
+            heed_pause: try nothing while the receiver is left alone after it failed.
+            total_s: seconds for all events together, however slowly the receiver answers.
+
+        Returns:
+            Whether nothing waits any more.
+        """
+        if not self.waiting():
+            return True
+        deadline = time.monotonic() + total_s
+        try:
+            with self._alone() as alone:
+                if not alone or (heed_pause and self._is_paused()):
+                    return False
+                taken = all(self._send(file, deadline) for file in self.waiting())
+                self._pause(failed=not taken)
+                return taken
+        except Exception as error:  # a receiver never fails a sync
+            logger.warning("%s: %s; its events wait", self._receiver.name, type(error).__name__)
+            self._pause(failed=True)
+            return False
+
+    def _send(self, file: Path, deadline: float) -> bool:
+        problem = self._receiver.send(file.stem, file.read_bytes(), deadline - time.monotonic())
+        if problem:
+            logger.warning("%s %s; its events wait", self._receiver.name, problem)
+            return False
+        file.unlink(missing_ok=True)
+        return True
+
+    def _failures(self) -> tuple[int, float]:
+        """Return how often in a row the receiver failed, and when it did last."""
+        try:
+            failures, at = json.loads((self._folder / PAUSE).read_text(encoding="utf-8"))
+            return int(failures), float(at)
+        except (OSError, ValueError, TypeError):
+            return 0, 0.0
+
+    def _is_paused(self) -> bool:
+        """Tell whether the receiver failed so recently that it is left alone."""
+        failures, at = self._failures()
+        pause_s = min(FIRST_PAUSE_S * 2 ** (min(failures, 16) - 1), LONGEST_PAUSE_S)
+        return failures > 0 and 0 <= self._clock() - at < pause_s
+
+    def _pause(self, *, failed: bool) -> None:
+        """Begin a pause, or end all pauses."""
+        with contextlib.suppress(OSError):  # then it is tried again at once
+            if failed:
+                write_whole(self._folder / PAUSE, json.dumps([self._failures()[0] + 1, self._clock()]))
+            else:
+                (self._folder / PAUSE).unlink(missing_ok=True)
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Yield whether no other process is delivering: that one delivers these events, too."""
+        with (self._folder / "lock").open("ab") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True

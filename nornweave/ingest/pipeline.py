@@ -1,0 +1,328 @@
+"""The path of a document: ``list → store → embed → build → evaluate → publish``.
+
+``run`` is the whole sequence. ``DomainSync`` holds one domain open between the steps, so that Dagster can show and
+retry each of them. Every step can be repeated, and finishes what a killed run left: what was stored is in the working
+file, and each step looks there for what is missing.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from nornweave.connect.protocol import Source, Watched
+from nornweave.core.errors import ConfirmationError, NornWeaveError, SourceUnavailableError
+from nornweave.core.types import Listing, Skip, digest
+from nornweave.index.port import Batch, Candidate, Publication, Writer
+from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.diff import Changes, Unavailable, diff, held_state
+from nornweave.ingest.invariants import reconcile
+from nornweave.ingest.process_documents import DocumentOutcome, Intake
+from nornweave.ingest.records import (
+    Build,
+    Confirm,
+    DomainParts,
+    Gate,
+    Progress,
+    QualityReport,
+    SyncOptions,
+    SyncReport,
+    no_progress,
+    quality_refusal,
+)
+
+logger = logging.getLogger(__name__)
+
+
+def run(
+    parts: DomainParts,
+    options: SyncOptions | None = None,
+    progress: Progress = no_progress,
+    *,
+    gate: Gate | None = None,
+) -> SyncReport:
+    """Bring one domain up to date and publish it.
+
+    Raises:
+        DomainBusyError: another process is writing the domain.
+        StoreError: the disk is full or the working file damaged; the published generation stays.
+        EncoderError: the model cannot be used; what was chunked is stored and embedded by the next sync.
+        ReconciliationError: an invariant does not hold; nothing is published.
+        QualityError: the candidate answers worse than what is published, and nobody accepts that.
+    """
+    with DomainSync(parts, options or SyncOptions(), progress, gate=gate) as sync:
+        sync.list_changes()
+        sync.store_changes()
+        sync.embed()
+        sync.build()
+        sync.evaluate()
+        sync.publish()
+        return sync.report()
+
+
+class DomainSync:
+    """One sync of one domain; it holds the domain's writer lock while it is open.
+
+    The sources are listed once; a generation is built once and measured once. ``publish`` evaluates and ``evaluate``
+    builds if that has not been done, so that no caller can publish what was not checked.
+
+    Args:
+        parts: what the sync works with.
+        options: what a person asks for.
+        progress: called while a step works.
+        gate: measures the candidate; without it nothing is measured.
+        confirm: asked before removals that the mass-delete brake holds, and before publishing what is worse. Unless
+            given, the options decide.
+    """
+
+    def __init__(
+        self,
+        parts: DomainParts,
+        options: SyncOptions,
+        progress: Progress = no_progress,
+        *,
+        gate: Gate | None = None,
+        confirm: Confirm | None = None,
+    ) -> None:
+        self._parts = parts
+        self._options = options
+        self._show = progress
+        self._gate = gate
+        self._confirm = confirm or options.confirm
+        self._resources = ExitStack()
+        self._seconds: defaultdict[str, float] = defaultdict(float)
+        self._outcomes: Counter[DocumentOutcome] = Counter()
+        self._embedded = 0
+        self._listings: dict[str, Listing | Unavailable] = {}
+        self._changes: Changes | None = None
+        self._build: Build | None = None
+        self._candidate: Candidate | None = None  # built and not published: ``close`` removes it
+        self._quality: QualityReport | None = None
+        self._publication: Publication | None = None
+
+    def open(self) -> Self:
+        """Take the domain's writer lock.
+
+        Raises:
+            DomainBusyError: another process is writing the domain.
+        """
+        self._started = time.perf_counter()
+        writer = self._parts.store.writer(wait_s=self._options.wait_s, purpose="sync")
+        self._writer: Writer = self._resources.enter_context(writer)
+        return self
+
+    def close(self) -> None:
+        """Remove a candidate that was not published, and release the lock."""
+        with self._resources:
+            if self._candidate:
+                self._writer.discard(self._candidate)
+                self._candidate = None
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def list_changes(self) -> Changes:
+        """List the sources and compare them with the manifest."""
+        if self._changes is None:
+            with self._timed("list"):
+                self._listings = {source.id: self._list(source) for source in self._parts.sources}
+                self._changes = self._compare()
+            self._outcomes["unchanged"] += self._changes.unchanged
+        return self._changes
+
+    def store_changes(self) -> None:
+        """Read, chunk and store what changed; remove what is gone."""
+        changes = self.list_changes()
+        intake = Intake(
+            sources={source.id: source for source in self._parts.sources},
+            pipelines=self._parts.pipelines(),
+            chunker=self._parts.chunker,
+            encoder=self._parts.encoder,
+            full=self._options.full,
+        )
+        processed = 0
+
+        def count(outcome: DocumentOutcome) -> None:
+            nonlocal processed
+            processed += 1
+            self._outcomes[outcome] += 1
+            self._progress("store", processed, len(changes.looks))
+
+        with self._timed("store"):
+            if changes.removed:
+                self._writer.apply(Batch(removed=tuple(stored.document_id for stored in changes.removed)))
+                self._outcomes["removed"] += sum(stored.content_hash is not None for stored in changes.removed)
+            for batch in intake.batches(changes.looks, count):
+                self._writer.apply(batch)
+
+    def embed(self) -> int:
+        """Embed every text that has no vector; return how many."""
+        encoder, done = self._parts.encoder, 0
+        self._writer.adopt(set(self._parts.pipelines().values()), partial(digest, encoder.version))
+        total = self._writer.pending_count()
+        if not total:
+            return 0
+
+        def show(count: int) -> None:
+            self._progress("embed", done + count, total)
+
+        with self._timed("embed"):
+            for window in self._writer.pending_texts(self._parts.embedding_window):
+                with self._timed("encoder"):
+                    vectors = encoder.encode([pending.text for pending in window], progress=show)
+                self._writer.add_vectors([pending.embedding_key for pending in window], vectors)
+                done += len(window)
+                self._progress("embed", done, total)
+        self._embedded += total
+        return total
+
+    def build(self) -> Build:
+        """Build a generation if there is anything to publish, and compare what was listed, stored and indexed."""
+        if self._build is None:
+            if self._is_due():
+                with self._timed("build"):
+                    self._progress("build", 0, 1)
+                    self._candidate = self._writer.build(self._options.run_id, self._parts.provenance())
+                    self._progress("build", 1, 1)
+            counts = self._candidate.counts if self._candidate else None
+            invariants = reconcile(self.list_changes(), self._writer.counts(), counts)
+            self._build = Build(self._candidate, invariants)
+        return self._build
+
+    def evaluate(self) -> QualityReport | None:
+        """Measure the candidate against what is published.
+
+        Returns:
+            ``None`` without a candidate or a gate, and where the gate does not measure the domain.
+
+        Raises:
+            ReconciliationError: an invariant does not hold.
+        """
+        build = self.build()
+        if refusal := build.refusal():
+            raise refusal
+        if build.candidate and self._gate and self._quality is None:
+            with self._timed("evaluate"):
+                self._quality = self._gate(
+                    build.candidate,
+                    run_id=self._options.run_id,
+                    accept=lambda: self._confirm(Subject.QUALITY, self._writer.current() or ""),
+                    progress=lambda step, done, total: self._progress(f"evaluate {step}", done, total),
+                )
+        return self._quality
+
+    def publish(self) -> Publication | None:
+        """Point readers at the candidate.
+
+        Returns:
+            ``None`` without a candidate: the published generation stays.
+
+        Raises:
+            ReconciliationError: an invariant does not hold.
+            QualityError: the candidate answers worse than what is published, and nobody accepts that.
+        """
+        self.evaluate()
+        if self.refusal:
+            raise self.refusal
+        if self._candidate:
+            with self._timed("publish"):
+                self._publication = self._writer.publish(self._candidate)
+            self._candidate = None
+        return self._publication
+
+    @property
+    def refusal(self) -> NornWeaveError | None:
+        """Say why nothing may be published and what to do, as far as the steps have shown it."""
+        return (self._build.refusal() if self._build else None) or quality_refusal(self._quality)
+
+    def report(self) -> SyncReport:
+        """Say what this run did."""
+        counts, changes, outcomes = self._writer.counts(), self.list_changes(), self._outcomes
+        return SyncReport(
+            generation=self._writer.current(),
+            documents=counts.documents,
+            added=outcomes["added"],
+            changed=outcomes["changed"],
+            removed=outcomes["removed"],
+            unchanged=outcomes["unchanged"],
+            failed=self._writer.failures(),
+            chunks=counts.chunks,
+            embedded=self._embedded,
+            reused=max(0, counts.chunks - self._embedded),
+            seconds=round(time.perf_counter() - self._started, 3),
+            published=self._publication is not None,
+            skipped=self._skips(),
+            held=changes.held,
+            unavailable=changes.unavailable,
+            step_seconds={step: round(seconds, 3) for step, seconds in self._seconds.items()},
+            run_id=self._options.run_id,
+        )
+
+    def _list(self, source: Source) -> Listing | Unavailable:
+        if self._options.sources and source.id not in self._options.sources:
+            return Unavailable(None)
+        if isinstance(source, Watched):
+            source.watched_by(partial(self._show_reading, source.id))
+        try:
+            listing = source.list()
+        except SourceUnavailableError as error:
+            logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
+            return Unavailable(str(error))
+        if listing.skipped and not listing.entries:
+            left_out = f"{listing.skipped[0].path} ({listing.skipped[0].reason})"
+            logger.warning("source %s: everything is left out, such as %s", source.id, left_out)
+        return listing
+
+    def _show_reading(self, source_id: str, documents: int, size: int, expected: int | None) -> None:
+        self._progress(f"read {source_id}", size // 1024, 0)
+        self._progress(f"list {source_id}", documents, expected or 0)
+
+    def _compare(self) -> Changes:
+        """Compare the listings with the manifest; what the brake holds goes only if a person has confirmed it."""
+        compare = partial(
+            diff, self._listings, self._writer.manifest(), self._parts.pipelines(), full=self._options.full
+        )
+        changes = compare()
+        if not changes.held:
+            return changes
+        try:
+            is_confirmed = self._confirm(Subject.REMOVALS, held_state(changes.held))
+        except ConfirmationError as error:
+            held = tuple(replace(held, reason=f"{held.reason}; {error}") for held in changes.held)
+            return replace(changes, held=held)
+        return compare(confirm_deletes=True) if is_confirmed else changes
+
+    def _is_due(self) -> bool:
+        """Return whether a generation built now would differ from the published one."""
+        if self._writer.current() is None and not self._writer.counts().documents:
+            return False  # nothing was ever ingested: there is nothing to answer from
+        return self._options.full or self._writer.unpublished(self._parts.provenance())
+
+    def _skips(self) -> tuple[Skip, ...]:
+        listings = [listing for listing in self._listings.values() if isinstance(listing, Listing)]
+        listed = [skip for listing in listings for skip in listing.skipped]
+        read = [Skip(failure.path, failure.reason) for failure in self._writer.skips()]
+        return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
+
+    def _progress(self, step: str, done: int, total: int) -> None:
+        self._show(f"{self._parts.domain.value} {step}", done, total)
+
+    @contextmanager
+    def _timed(self, step: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[step] += time.perf_counter() - started

@@ -1,0 +1,214 @@
+"""Documents to read → batches that are stored together, with the outcome of each document.
+
+Several documents are read at once, each in a process of its own, while those before them are stored; what is stored
+follows the order of the documents. A document that fails is recorded with its reason; the others continue. A document
+that ended its reader is recorded at once, and is not read again until it or its reader changes.
+"""
+
+from __future__ import annotations
+
+import logging
+from array import array
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, cast
+
+from nornweave.connect.protocol import Source
+from nornweave.core.access.rules import KEY, read_rule
+from nornweave.core.errors import (
+    DocumentError,
+    DocumentSkipped,
+    NornWeaveError,
+    ReaderLostError,
+    TransientDocumentError,
+)
+from nornweave.core.sandbox import run_apart
+from nornweave.core.sandbox.limits import cpu_count
+from nornweave.core.types import ContentHash, Document, canonical_json, digest, document_id
+from nornweave.index.port import Batch, IndexedChunk, NotStored, Stored, StoredDocument
+from nornweave.ingest.diff import Look
+from nornweave.ingest.transfer import indexed_chunk_from
+from nornweave.models.encoders import Encoder
+from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.time_limits import seconds_for
+
+logger = logging.getLogger(__name__)
+
+# A transaction is worth its overhead from about this much on, and small enough to hold in memory.
+BATCH_DOCUMENTS = 256
+BATCH_CHUNKS = 2048
+BATCH_CHARACTERS = 8_000_000
+
+READERS_AT_MOST = 4
+"""Documents that are read at once: one a core."""
+DOCUMENTS_A_READER = 32
+"""A further reader takes a second to start, which it saves from about this many documents on."""
+AHEAD = 4
+"""Documents in memory for each reader: those that wait to be read, and those that wait to be stored."""
+
+DocumentOutcome: TypeAlias = Literal["added", "changed", "unchanged", "removed", "failed", "skipped"]
+"""Of one document; ``removed`` was stored before and is left out on purpose now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """The outcome of one document, and what to store of it.
+
+    Attributes:
+        lost_reader: it ended its reader; ``batch`` is stored before anything else is read.
+    """
+
+    outcome: DocumentOutcome
+    batch: Batch
+    lost_reader: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intake:
+    """Reads, parses and cuts documents.
+
+    Attributes:
+        sources: by id.
+        pipelines: per source, the versions and settings that its documents go through.
+        full: read documents again that did not change.
+    """
+
+    sources: Mapping[str, Source]
+    pipelines: Mapping[str, str]
+    chunker: Chunker
+    encoder: Encoder
+    full: bool = False
+
+    def batches(self, looks: Sequence[Look], done: Callable[[DocumentOutcome], None]) -> Iterator[Batch]:
+        """Read documents, in order; ``done`` is called with the outcome of each."""
+        collected: list[Batch] = []
+        chunks = characters = 0
+        for looked in self._looked(looks):
+            collected.append(looked.batch)
+            done(looked.outcome)
+            chunks += sum(len(stored.chunks) for stored in looked.batch.stored)
+            characters += sum(len(stored.document.text) for stored in looked.batch.stored)
+            is_full = len(collected) >= BATCH_DOCUMENTS or chunks >= BATCH_CHUNKS or characters >= BATCH_CHARACTERS
+            if is_full or looked.lost_reader:
+                yield _join(collected)
+                collected, chunks, characters = [], 0, 0
+        if collected:
+            yield _join(collected)
+
+    def _looked(self, looks: Sequence[Look]) -> Iterator[Looked]:
+        """Fetch documents one after the other, read them ahead of the caller, and yield all in order."""
+        readers = min(READERS_AT_MOST, cpu_count(), 1 + len(looks) // DOCUMENTS_A_READER)
+        pool = ThreadPoolExecutor(readers, thread_name_prefix="reader")
+        ahead: deque[Future[Looked]] = deque()
+        try:
+            for look in looks:
+                ahead.append(pool.submit(self._look, look, self._fetch(look)))
+                while ahead and (ahead[0].done() or len(ahead) > AHEAD * readers):
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _fetch(self, look: Look) -> bytes | DocumentError:
+        """Return the bytes of a document, or why there are none; sources need not be safe for threads."""
+        try:
+            return self.sources[look.source_id].fetch(look.entry)
+        except DocumentError as error:
+            return error
+
+    def _look(self, look: Look, fetched: bytes | DocumentError) -> Looked:
+        """Parse and cut one document if it changed."""
+        content_hash: ContentHash | None = None
+        known = look.stored if look.stored and look.stored.content_hash else None
+        try:
+            if not isinstance(fetched, bytes):
+                raise fetched
+            content_hash = ContentHash(digest(fetched, canonical_json(look.entry.metadata)))
+            pipeline = self.pipelines[look.source_id]
+            is_same = known is not None and (known.content_hash, known.pipeline) == (content_hash, pipeline)
+            if known and is_same and not self.full:
+                return Looked("unchanged", Batch(touched=((known.document_id, look.entry.gate),)))
+            if not self.full and look.stored and _has_failed(look.stored, content_hash, pipeline):
+                again = self._not_stored(look, look.stored.reason, "failed", content_hash)
+                return Looked("failed", Batch(not_stored=(again,)))
+            stored = self._cut(look, fetched, content_hash)
+        except DocumentSkipped as skip:
+            removed = (known.document_id,) if known else ()
+            batch = Batch(not_stored=(self._not_stored(look, str(skip), "skipped"),), removed=removed)
+            return Looked("removed" if known else "skipped", batch)
+        except TransientDocumentError as error:
+            return Looked("failed", Batch(not_stored=(self._not_stored(look, str(error), "transient"),)))
+        except DocumentError as error:
+            failed = self._not_stored(look, str(error), "failed", content_hash)
+            return Looked("failed", Batch(not_stored=(failed,)), isinstance(error, ReaderLostError))
+        return Looked("unchanged" if is_same else "changed" if known else "added", Batch(stored=(stored,)))
+
+    def _cut(self, look: Look, raw: bytes, content_hash: ContentHash) -> StoredDocument:
+        """Parse and cut a document.
+
+        A defect, ours or a parser's, fails this document and not the run; its trace is logged.
+        """
+        try:
+            parsed = self.sources[look.source_id].parse(look.entry, raw)
+            document = replace(parsed, content_hash=content_hash)
+            chunks = index_apart(document, self.chunker, self.encoder)
+        except NornWeaveError:
+            raise
+        except Exception as error:
+            logger.exception("%s/%s: a defect", look.source_id, look.entry.path)
+            reason = f"a defect of the parser ({type(error).__name__}: {error}); exclude the document and report it"
+            raise DocumentError(reason) from error
+        if not chunks:
+            raise DocumentError("empty: nothing in it can be indexed; add text or exclude it")
+        pipeline = self.pipelines[look.source_id]
+        # What the source knows goes into the document's metadata before what the document says: both count here.
+        access = read_rule(look.entry.metadata.get(KEY), document.metadata.get(KEY))
+        return StoredDocument(document=document, gate=look.entry.gate, pipeline=pipeline, chunks=chunks, access=access)
+
+    def _not_stored(
+        self,
+        look: Look,
+        reason: str,
+        outcome: Literal["failed", "transient", "skipped"],
+        content_hash: ContentHash | None = None,
+    ) -> NotStored:
+        logger.info("%s/%s: %s: %s", look.source_id, look.entry.path, outcome, reason)
+        return NotStored(
+            document_id=document_id(look.source_id, look.entry.path),
+            source_id=look.source_id,
+            path=look.entry.path,
+            gate=look.entry.gate,
+            pipeline=self.pipelines[look.source_id],
+            content_hash=content_hash,
+            reason=reason,
+            outcome=outcome,
+        )
+
+
+def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple[IndexedChunk, ...]:
+    """Cut a document in a process with limits of time and memory; only its tokens are counted here, by the encoder's.
+
+    Raises:
+        ReaderLostError: it took too much of either, or ended its process.
+    """
+    starts = array("q", encoder.tokenizer.token_starts(document.text))
+    values = {"document": document, "chunker": chunker, "encoder_version": encoder.version}
+    sent = run_apart("index", values, starts.tobytes(), cpu_s=seconds_for(len(document.text)))
+    return tuple(map(indexed_chunk_from, cast(Sequence[Any], sent)))
+
+
+def _has_failed(stored: Stored, content_hash: ContentHash, pipeline: str) -> bool:
+    """Return whether the last attempt failed with the same content and pipeline: the next one would fail too."""
+    return stored.outcome == "failed" and (stored.failed_hash, stored.pipeline) == (content_hash, pipeline)
+
+
+def _join(batches: Sequence[Batch]) -> Batch:
+    return Batch(
+        stored=tuple(document for batch in batches for document in batch.stored),
+        not_stored=tuple(document for batch in batches for document in batch.not_stored),
+        removed=tuple(document_id for batch in batches for document_id in batch.removed),
+        touched=tuple(touched for batch in batches for touched in batch.touched),
+    )

@@ -1,0 +1,196 @@
+"""What a sync takes and returns: its parts, options and report, and the ports through which others take part.
+
+Two decisions are not the recipe's own: whether a person has confirmed something (``Confirm``), and whether a candidate
+answers well enough (``Gate``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from nornweave.connect.protocol import Source
+from nornweave.core.access.rules import encode_source_rules
+from nornweave.core.errors import QualityError, ReconciliationError
+from nornweave.core.text import analyzer, index_fields
+from nornweave.core.types import Domain, Failure, GenerationId, Skip, digest
+from nornweave.disagree.facts import extract
+from nornweave.index.port import Candidate, Store
+from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.diff import Held
+from nornweave.ingest.invariants import Invariant
+from nornweave.models.encoders import Encoder
+from nornweave.read.chunking.chunker import Chunker
+
+EMBEDDING_WINDOW = 2_048
+"""Texts that are sorted by length and encoded together: long enough for even batches, short enough to lose little."""
+DISTRIBUTED_WINDOW = 16_384
+"""The same for workers, all of which wait for the last batch of a window; what is encoded lies on object storage."""
+
+Progress = Callable[[str, int, int], None]
+"""Called with ``domain step``, done, total; 0 where the total is not known."""
+
+
+def no_progress(step: str, done: int, total: int) -> None:
+    """Show nothing."""
+
+
+Confirm = Callable[[Subject, str], bool]
+"""Returns whether a person has confirmed a state of a subject, and uses that confirmation up.
+
+Raises ``ConfirmationError`` when there is a confirmation that is not valid.
+"""
+
+
+class QualityReport(Protocol):
+    """What a gate reports about a candidate."""
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Return what speaks against publication."""
+
+    @property
+    def refused(self) -> bool:
+        """Return whether the candidate must not be published."""
+
+
+class Gate(Protocol):
+    """Measures candidates before they are published."""
+
+    def __call__(
+        self, candidate: Candidate, *, run_id: str, accept: Callable[[], bool], progress: Progress
+    ) -> QualityReport | None:
+        """Measure a candidate against what is published.
+
+        Args:
+            candidate: built, not published.
+            run_id: of the run that built it.
+            accept: called when something speaks against publication; returns whether a person accepts it. May raise
+                ``ConfirmationError``.
+            progress: called after each query.
+
+        Returns:
+            ``None`` where the domain is not measured.
+        """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DomainParts:
+    """What one domain's sync works with.
+
+    Attributes:
+        access: source id → groups that may see its documents; a source that is not here restricts nothing.
+        embedding_window: texts that are encoded together and stored in one transaction.
+    """
+
+    domain: Domain
+    sources: tuple[Source, ...]
+    chunker: Chunker
+    encoder: Encoder
+    store: Store
+    access: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    embedding_window: int = EMBEDDING_WINDOW
+
+    def pipelines(self) -> dict[str, str]:
+        """Return, by source id, a digest of the versions and settings that its documents go through."""
+        own = (self.chunker.version, self.encoder.version)
+        versions = (*own, analyzer.VERSION, index_fields.VERSION, extract.VERSION)
+        return {source.id: digest(source.version, *versions) for source in self.sources}
+
+    def provenance(self) -> dict[str, str]:
+        """Return what a generation says about how it was made."""
+        return {
+            "domain": self.domain.value,
+            "encoder": self.encoder.version,
+            "analyzer": analyzer.VERSION,
+            "facts": extract.VERSION,
+            "chunker": self.chunker.version,
+            "access": encode_source_rules(self.access),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncOptions:
+    """What a person may ask of one sync.
+
+    Attributes:
+        full: read and chunk everything again; vectors of unchanged texts are reused.
+        confirm_deletes: carry out the removals that the mass-delete brake holds.
+        accept_quality: publish even if the judged sets say that the candidate is worse.
+        sources: ids of the sources to list; empty: all of the domain. The documents of the others stay.
+        wait_s: how long to wait for another writer of the domain.
+        run_id: of the run that this sync belongs to, for the publication's event.
+    """
+
+    full: bool = False
+    confirm_deletes: bool = False
+    accept_quality: bool = False
+    sources: tuple[str, ...] = ()
+    wait_s: float = 60
+    run_id: str = ""
+
+    def confirm(self, subject: Subject, _state: str) -> bool:
+        """Return whether the options confirm a subject, in whatever state; a ``Confirm``."""
+        return self.confirm_deletes if subject is Subject.REMOVALS else self.accept_quality
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What a build came to.
+
+    Attributes:
+        candidate: ``None`` when the published generation is up to date, or nothing was ever ingested.
+        invariants: those of the working file; with a candidate, also its own.
+    """
+
+    candidate: Candidate | None
+    invariants: tuple[Invariant, ...]
+
+    def refusal(self) -> ReconciliationError | None:
+        """Return the error of the invariants that do not hold; ``None`` when all do."""
+        broken = "; ".join(str(invariant) for invariant in self.invariants if not invariant.holds)
+        remedy = "`nornweave sync --full` stores everything afresh"
+        return ReconciliationError(f"nothing is published: {broken}; {remedy}") if broken else None
+
+
+def quality_refusal(report: QualityReport | None) -> QualityError | None:
+    """Return the error of a candidate that a gate refuses; ``None`` when it may be published."""
+    if report is None or not report.refused:
+        return None
+    remedy = "`nornweave sync --accept-quality` publishes it all the same"
+    return QualityError(f"nothing is published: {'; '.join(report.reasons)}; {remedy}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SyncReport:
+    """What a sync of one domain did; counts are documents unless said otherwise.
+
+    ``nornweave sync --json`` and the status file show these fields by their names.
+
+    Attributes:
+        documents: all stored documents of the domain after this run.
+        chunks: all chunks of the domain after this run.
+        embedded: vectors computed in this run.
+        reused: chunks whose vector was there already, or is another chunk's of the same text.
+        unavailable: source id → why it could not be listed.
+        seconds: wall time of the whole; ``step_seconds`` of each step.
+    """
+
+    generation: GenerationId | None
+    documents: int
+    added: int
+    changed: int
+    removed: int
+    unchanged: int
+    failed: tuple[Failure, ...]
+    chunks: int
+    embedded: int
+    reused: int
+    seconds: float
+    published: bool
+    skipped: tuple[Skip, ...]
+    held: tuple[Held, ...]
+    unavailable: Mapping[str, str]
+    step_seconds: Mapping[str, float]
+    run_id: str

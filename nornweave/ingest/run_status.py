@@ -1,0 +1,87 @@
+"""The status of a domain: its latest report and its last runs, readable while the domain is being written.
+
+``status.json`` in the domain's folder is replaced atomically at the end of every run. The working file is the truth;
+this is its summary, because DuckDB lets nobody read a file that another process writes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nornweave.core.errors import StoreError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import WriterLock
+from nornweave.index.status_file import NAME, read_status
+from nornweave.ingest.records import SyncReport
+
+__all__ = ["KEEP_RUNS", "read_status", "record_failure", "record_run", "report_as_json"]
+
+KEEP_RUNS = 20
+# Lists in the status are for people; a repository may skip a hundred thousand files.
+KEEP_SKIPS = 200
+LOCK_WAIT_S = 30.0
+
+
+def record_run(folder: Path, report: SyncReport) -> None:
+    """Record a finished run.
+
+    Raises:
+        StoreError: it cannot be written, or another process holds the status for long.
+    """
+    full = report_as_json(report)
+    run = {key: value for key, value in full.items() if key not in {"failed", "skipped", "held", "skip_reasons"}}
+    run["failed"] = len(report.failed)
+    _record(folder, run, full)
+
+
+def record_failure(folder: Path, run_id: str, error: str) -> None:
+    """Record a run that ended with an error; the report of the last finished run stays.
+
+    Raises:
+        StoreError: see ``record_run``.
+    """
+    _record(folder, {"run_id": run_id, "error": error}, {})
+
+
+def report_as_json(report: SyncReport) -> dict[str, Any]:
+    """Return a report as JSON, with at most ``KEEP_SKIPS`` skipped documents and the count of each reason."""
+    document: dict[str, Any] = {field.name: _plain(getattr(report, field.name)) for field in dataclasses.fields(report)}
+    document["skipped"] = document["skipped"][:KEEP_SKIPS]
+    document["skip_reasons"] = _count_reasons(report)
+    return document
+
+
+def _count_reasons(report: SyncReport) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for skip in report.skipped:
+        counts[skip.reason] = counts.get(skip.reason, 0) + 1
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def _plain(value: object) -> object:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
+
+
+def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any]) -> None:
+    """Add a run to those before it; a second process that does so waits for the first."""
+    file = folder / NAME
+    try:
+        with WriterLock(folder / "status.lock", purpose="status", wait_s=LOCK_WAIT_S):
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            previous = read_status(folder)
+            runs = [{"at": now, **run}, *previous.get("runs", [])][:KEEP_RUNS]
+            checked = {"checked_at": now, "latest": latest} if latest else {}
+            write_whole(file, json.dumps({**previous, **checked, "runs": runs}, ensure_ascii=False))
+    except OSError as error:
+        raise StoreError(f"{file}: cannot be written: {error}") from error

@@ -1,0 +1,68 @@
+"""Settings → the parts that a sync works with, and the sync itself."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from nornweave.config import DomainSettings, Settings, SourceType
+from nornweave.connect.git.clone import remove_unused
+from nornweave.connect.inbox.source import InboxSource
+from nornweave.connect.opening import open_source
+from nornweave.core.types import Domain
+from nornweave.index.leases.wiring import pull
+from nornweave.index.wiring import INBOX, encoder_of, store_of
+from nornweave.ingest.confirmations import Confirmations
+from nornweave.ingest.pipeline import DomainSync
+from nornweave.ingest.records import DISTRIBUTED_WINDOW, EMBEDDING_WINDOW, DomainParts, Gate, Progress, SyncOptions
+from nornweave.read.chunking.chunker import Chunker
+from nornweave.share.workers.wiring import distributed
+
+
+def domain_sync(
+    settings: Settings, domain: Domain, options: SyncOptions, progress: Progress, *, gate: Gate
+) -> DomainSync:
+    """Return the sync of ``domain``, not open yet; what a person confirmed is read from disk, not from ``options``."""
+    # The first sync of an installation converts the model for this machine, which takes a while.
+    progress(f"{domain.value} load", 0, 1)
+    parts = domain_parts(settings, domain)
+    progress(f"{domain.value} load", 1, 1)
+    remove_unused(settings.data_dir, _repositories(settings))
+    confirm = partial(confirmations_of(settings).redeem, domain)
+    return DomainSync(parts, options, progress, gate=gate, confirm=confirm)
+
+
+def _repositories(settings: Settings) -> list[str]:
+    return [source.url for source in settings.sources if source.type is SourceType.GIT and source.url is not None]
+
+
+def domain_parts(settings: Settings, domain: Domain) -> DomainParts:
+    """Return what a sync of ``domain`` works with; the encoder is shared between domains that use the same."""
+    configured = settings.domains[domain]
+    pull(settings, domain)  # what is published decides which encoder goes on
+    published = store_of(settings, domain).published_facts()
+    encoder = encoder_of(settings, configured, like=published.get("encoder"))
+    sources = [open_source(source, settings.data_dir) for source in settings.sources_of(domain)]
+    if INBOX not in {source.id for source in sources}:
+        sources.append(InboxSource(INBOX, domain, settings.inbox(domain)))
+    return DomainParts(
+        domain=domain,
+        sources=tuple(sources),
+        chunker=chunker_of(configured),
+        encoder=distributed(settings, domain, encoder),
+        store=store_of(settings, domain, dimensions=encoder.dimensions),
+        access=settings.restricted_sources(domain),
+        embedding_window=DISTRIBUTED_WINDOW if settings.workers else EMBEDDING_WINDOW,
+    )
+
+
+def chunker_of(configured: DomainSettings) -> Chunker:
+    """Return the domain's chunker."""
+    chunking = configured.chunking
+    return Chunker(
+        strategy=chunking.strategy, limit=chunking.max_chunk_tokens, grammars=frozenset(chunking.language_grammars)
+    )
+
+
+def confirmations_of(settings: Settings) -> Confirmations:
+    """Return the confirmations made at the command line."""
+    return Confirmations(folder=settings.data_dir / "confirmations")

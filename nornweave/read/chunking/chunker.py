@@ -1,0 +1,51 @@
+"""Choose the chunking strategy of a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nornweave.core.text.spans import TokenIndex
+from nornweave.core.types import Chunk, Document
+from nornweave.read.chunking import code, messages, papers, recursive, sections
+from nornweave.read.chunking.languages import LANGUAGES
+
+MARKUP = frozenset({"markdown", "rst", "html", "text"})
+
+
+@dataclass(frozen=True, slots=True)
+class Chunker:
+    """A domain's chunking strategy with its token limit; falls back where a document lacks what the strategy needs.
+
+    Attributes:
+        strategy: ``SYNTAX_AWARE``, ``HIERARCHICAL_SECTIONS``, ``MESSAGE_BOUNDARY`` or ``RECURSIVE_CHARACTER``.
+        limit: tokens of an ordinary chunk.
+        grammars: the languages that ``SYNTAX_AWARE`` parses; others are cut by ``RECURSIVE_CHARACTER``.
+    """
+
+    strategy: str
+    limit: int
+    grammars: frozenset[str] = frozenset(LANGUAGES)
+
+    @property
+    def version(self) -> str:
+        """Return a version that changes when the same document may be cut differently."""
+        modules = (code, messages, papers, recursive, sections)
+        settings = (self.strategy, str(self.limit), ",".join(sorted(self.grammars)))
+        return "/".join((*(module.VERSION for module in modules), *settings))
+
+    def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
+        """Cut a document; chunks come in order, do not overlap, and leave out only blank space."""
+        if self.strategy == "RECURSIVE_CHARACTER":
+            return recursive.chunk_recursive(document, index, limit=self.limit)
+        if document.messages:
+            return messages.chunk_messages(document, index, limit=self.limit, group_limit=2 * self.limit)
+        if document.format in sections.CONVERTED and self.strategy == "HIERARCHICAL_SECTIONS":
+            return sections.chunk_sections(document, index, h1_limit=2 * self.limit, limit=self.limit)
+        if document.sections:
+            return papers.chunk_papers(document, index, section_limit=2 * self.limit, limit=self.limit)
+        if document.format in self.grammars:
+            return code.chunk_code(document, index, limit=self.limit)
+        if document.format in MARKUP and self.strategy == "HIERARCHICAL_SECTIONS":
+            return sections.chunk_sections(document, index, h1_limit=2 * self.limit, limit=self.limit)
+        return recursive.chunk_recursive(document, index, limit=self.limit)

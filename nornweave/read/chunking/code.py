@@ -1,0 +1,258 @@
+"""``SYNTAX_AWARE``: functions, class headers, methods, imports and constants as tree-sitter sees them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from tree_sitter import Node
+
+from nornweave.core.text.spans import Lines, TokenIndex, pack, split, strip_lines
+from nornweave.core.types import Chunk, Document, Span, freeze
+from nornweave.read.chunking import imports, parsing, regions
+from nornweave.read.chunking.division import TEXT_CUTS, Division
+from nornweave.read.chunking.languages import Grammar, grammar_of
+from nornweave.read.chunking.regions import Kind, Region
+from nornweave.read.chunking.symbols import Symbol
+
+VERSION = "code-2"
+
+# The encoder sees 256 tokens: the context must not crowd out the code.
+CONTEXT_SIGNATURE = 72
+
+_WORDS = re.compile(r"[\w$]+")
+_IDENTIFIERS = frozenset({"name", "constant"})
+
+
+def chunk_code(
+    document: Document, index: TokenIndex, *, limit: int = 512, preamble_limit: int = 256, import_limit: int = 128
+) -> Iterator[Chunk]:
+    """Cut source code at functions, classes and, where those are too long, at the scopes inside them.
+
+    Args:
+        document: ``format`` is the language, as ``languages.language_of`` names it.
+        index: over ``document.text``.
+        limit: tokens of a function, a method, a class header.
+        preamble_limit: tokens of a group of module-level statements.
+        import_limit: tokens of a group of imports.
+
+    Yields:
+        Chunks in order that do not overlap and leave out only blank space. Code that cannot be parsed is cut at
+        blank lines and lines.
+    """
+    text = document.text
+    grammar = grammar_of(document.format, document.path, text)
+    tree = parsing.parse(grammar, parsing.mask(text)) if grammar is not None else None
+    if grammar is None or tree is None:
+        writer = _Writer(document, index, Lines(text), frozenset(), None)
+        plain = split(Span(0, len(text)), index, limit, TEXT_CUTS)
+        yield from writer.write(_Piece(span, None, None, limit) for span in plain)
+        return
+    found = regions.Regions(text, grammar, index.count).walk(tree.root_node)
+    limits = {Kind.IMPORT: min(import_limit, limit), Kind.PREAMBLE: min(preamble_limit, limit)}
+    layout = _Layout(text, grammar, index, limit, limits)
+    writer = _Writer(document, index, Lines(text), _imported(found, document), tree.root_node)
+    yield from writer.write(_join_scraps(layout.pieces(found), index, text))
+
+
+def _imported(found: Iterable[Region], document: Document) -> frozenset[str]:
+    nodes = [node for region in found if region.kind is Kind.IMPORT for node in region.nodes]
+    statements = (document.text[node.start_byte : node.end_byte] for node in nodes)
+    return frozenset(name for text in statements for name in imports.imported_names(text, document.format))
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A chunk in the making.
+
+    Attributes:
+        label: ``node_type`` when there is no symbol.
+        limit: tokens that it may grow to.
+        continues: its symbol started in an earlier piece.
+    """
+
+    span: Span
+    label: str | None
+    symbol: Symbol | None
+    limit: int
+    continues: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Regions → pieces."""
+
+    text: str
+    grammar: Grammar
+    index: TokenIndex
+    limit: int
+    limits: dict[Kind, int]
+
+    def pieces(self, found: Sequence[Region]) -> Iterator[_Piece]:
+        """Lay out the regions of a file; the pieces tile the text."""
+        if not found:
+            yield from (_Piece(span, None, None, self.limit) for span in self._cut(Span(0, len(self.text))))
+            return
+        spanned = self._glue(_spanned(found, len(self.text)))
+        for (kind, _), group in groupby(spanned, key=lambda item: (item[0].kind, id(item[0].scope))):
+            if kind is Kind.WHOLE:
+                for region, span in group:
+                    yield from self._whole(region, span)
+            else:
+                yield from self._grouped(list(group), kind)
+
+    def _cut(self, span: Span) -> list[Span]:
+        return split(span, self.index, self.limit, TEXT_CUTS)
+
+    def _limit_of(self, kind: Kind) -> int:
+        return self.limits.get(kind, self.limit)
+
+    def _glue(self, spanned: list[tuple[Region, Span]]) -> list[tuple[Region, Span]]:
+        """Join what says too little by itself with what follows, as long as it fits there."""
+        glued: list[tuple[Region, Span]] = []
+        for region, span in reversed(spanned):
+            following = glued[-1] if glued else None
+            lonely = region.bare and (
+                following is None or following[0].scope is not region.scope or following[0].kind is not Kind.HEADER
+            )
+            if region.kind is not Kind.GLUE and not lonely:
+                glued.append((region, span))
+                continue
+            if following is not None and self._fits(span, following):
+                glued[-1] = (following[0], Span(span.start, following[1].end))
+                continue
+            kind = Kind.PREAMBLE if region.scope.symbol is None else Kind.HEADER
+            region.kind = kind
+            glued.append((region, span))
+        return glued[::-1]
+
+    def _fits(self, span: Span, following: tuple[Region, Span]) -> bool:
+        """Tell whether ``span`` may join what follows, which is the case too when that will be divided anyway."""
+        limit = self._limit_of(following[0].kind)
+        return self.index.count(Span(span.start, following[1].end)) <= limit or self.index.count(following[1]) > limit
+
+    def _whole(self, region: Region, span: Span) -> Iterator[_Piece]:
+        if self.index.count(span) <= self.limit:
+            yield _Piece(span, None, region.symbol, self.limit)
+            return
+        for part in Division(self.text, self.grammar, self.index, self.limit).parts(region, span):
+            yield _Piece(part.span, None, part.symbol, self.limit, part.continues)
+
+    def _grouped(self, group: list[tuple[Region, Span]], kind: Kind) -> Iterator[_Piece]:
+        """Pack neighbouring statements; one that is too long is divided, and what is in it may have a name."""
+        limit = self._limit_of(kind)
+        regions_at = {span.start: region for region, span in group}
+        symbol = group[0][0].scope.symbol if kind is Kind.HEADER else None
+        first = next((region for region, _ in group if region.symbol is not None), None)
+        for span in pack((span for _, span in group), self.index, limit):
+            if self.index.count(span) <= limit:
+                continues = first is None or span.start > first.start
+                yield _Piece(span, kind.value, symbol, limit, continues)
+                continue
+            region = regions_at[span.start]
+            for part in Division(self.text, self.grammar, self.index, limit).parts(region, span):
+                yield _Piece(part.span, kind.value, part.symbol or symbol, limit, part.continues or part.symbol is None)
+
+
+def _spanned(found: Sequence[Region], end: int) -> list[tuple[Region, Span]]:
+    """Give each region the text up to the next one; the first begins with the file."""
+    starts = [0, *(region.start for region in found[1:]), end]
+    return [(region, Span(start, stop)) for region, start, stop in zip(found, starts, starts[1:], strict=False)]
+
+
+def _join_scraps(pieces: Iterable[_Piece], index: TokenIndex, text: str) -> Iterator[_Piece]:
+    """Join pieces of at most one word (a brace, ``end``, ``main()``) with the piece before them, or else behind."""
+    last: _Piece | None = None
+    for piece in pieces:
+        if last is None:
+            last = piece
+            continue
+        joined = Span(last.span.start, piece.span.end)
+        size = index.count(joined)
+        if _is_scrap(piece, text) and size <= last.limit:
+            last = replace(last, span=joined)
+        elif _is_scrap(last, text) and size <= piece.limit:
+            last = replace(piece, span=joined)
+        else:
+            yield last
+            last = piece
+    if last is not None:
+        yield last
+
+
+def _is_scrap(piece: _Piece, text: str) -> bool:
+    if len(piece.span) > 200:
+        return False
+    words = _WORDS.findall(text, piece.span.start, piece.span.end)
+    return len(words) < 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Pieces → chunks."""
+
+    document: Document
+    index: TokenIndex
+    lines: Lines
+    imported: frozenset[str]
+    root: Node | None
+
+    def write(self, pieces: Iterable[_Piece]) -> Iterator[Chunk]:
+        """Write the chunk of every piece that is not blank."""
+        text = self.document.text
+        for piece in pieces:
+            span = strip_lines(text, piece.span)
+            content = text[span.start : span.end]
+            if content and not content.isspace():
+                yield self._chunk(piece, span, content)
+
+    def _chunk(self, piece: _Piece, span: Span, content: str) -> Chunk:
+        symbol = piece.symbol
+        metadata = freeze(
+            {
+                "language": self.document.format,
+                "node_type": symbol.node_type if symbol is not None else piece.label,
+                "function_name": symbol.function_name if symbol is not None else None,
+                "class_name": symbol.class_name if symbol is not None else None,
+                "parameter_count": symbol.parameter_count if symbol is not None else None,
+                "return_type": symbol.return_type if symbol is not None else None,
+                "imports_used": None if piece.label == Kind.IMPORT else self._imports_used(span, content),
+                "file_path": self.document.path,
+                "line_range": self.lines.range(span),
+                "commit_sha": self.document.revision,
+            }
+        )
+        return Chunk(
+            span=span,
+            content=content,
+            token_count=self.index.count(span),
+            context=self._context(piece, content),
+            title=symbol.title if symbol is not None else None,
+            metadata=metadata,
+        )
+
+    def _context(self, piece: _Piece, content: str) -> str:
+        """Name the class around a method, and what a piece goes on with.
+
+        The path stays out: a moved file would be embedded again (docs/decisions/0003-embedded-text.md).
+        """
+        symbol = piece.symbol
+        if symbol is None:
+            return ""
+        around = [symbol.class_signature] if symbol.class_signature is not None else []
+        wanted = [*around, symbol.signature] if piece.continues else around
+        return "\n".join(line[:CONTEXT_SIGNATURE] for line in wanted if line not in content)
+
+    def _imports_used(self, span: Span, content: str) -> tuple[str, ...] | None:
+        """Name what the chunk uses of what the file imports; mentions in comments and strings do not count."""
+        if self.root is None or self.imported.isdisjoint(_WORDS.findall(content)):
+            return None
+        used: set[str] = set()
+        for match in _WORDS.finditer(self.document.text, span.start, span.end):
+            if match[0] in self.imported and match[0] not in used:
+                node = self.root.descendant_for_byte_range(match.start(), match.end())
+                if node is not None and ("identifier" in node.type or node.type in _IDENTIFIERS):
+                    used.add(match[0])
+        return tuple(sorted(used)) or None

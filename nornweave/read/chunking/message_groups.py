@@ -1,0 +1,150 @@
+"""Decide which messages share a chunk: small groups on one topic, turns of transcripts.
+
+- Neighbours *on one topic* join while the group stays within ``GROUP_TOKENS``: messages of one thread, or messages
+  outside threads at most ``GROUP_GAP`` apart (where times are unknown, neighbours count as close).
+- A very short message ("yes, done", up to ``SHORT_TOKENS``) joins its neighbours on the topic: alone it cannot be found
+  or understood.
+- A transcript has turns and pauses instead of topics: turns join up to ``GROUP_TOKENS``, longer ones are cut at cues,
+  and a pause of more than ``TRANSCRIPT_GAP`` separates chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
+from datetime import timedelta
+
+from nornweave.core.text.spans import TokenIndex
+from nornweave.core.types import Message, Span
+
+# Measured on LoCoMo (2,868 turns, 805 questions, convex combination, nDCG@10 / recall within 1,000 tokens of results):
+# one message a chunk .533 / .767, groups of 80 .601 / .783, of 160 .709 / .820, of 200 .715 / .807, of 256 .728 / .785.
+# Larger groups always look better by rank, because each holds more; 160 is where a reader's budget finds most. It also
+# leaves room for two lines of context in an encoder that reads 256 tokens.
+GROUP_TOKENS = 160
+GROUP_GAP = timedelta(minutes=15)
+SHORT_TOKENS = 8
+TRANSCRIPT_GAP = timedelta(seconds=30)
+# How fast people speak; tells when somebody ended where only the start is noted.
+CHARACTERS_PER_SECOND = 15
+
+
+def group_messages(
+    messages: Sequence[Message],
+    index: TokenIndex,
+    channel_starts: Iterable[int],
+    *,
+    is_transcript: bool,
+    limit: int,
+    group_limit: int,
+) -> list[range]:
+    """Group messages by position; the ranges tile them in order.
+
+    Args:
+        messages: in the order of the text.
+        index: over the text.
+        channel_starts: offsets at which another channel begins; no group reaches over one.
+        is_transcript: whether turns and pauses decide.
+        limit: tokens of one message; a longer one stays alone.
+        group_limit: tokens of a group.
+    """
+    pack = _Packer(
+        messages,
+        index,
+        frozenset(channel_starts),
+        TRANSCRIPT_GAP if is_transcript else GROUP_GAP,
+        limit=limit,
+        group_limit=group_limit,
+    )
+    target = min(GROUP_TOKENS, group_limit)
+    joined: list[range] = []
+    for unit in pack.turns(target) if is_transcript else pack.alone():
+        if joined and pack.may_join(joined[-1], unit, target):
+            joined[-1] = range(joined[-1].start, unit.stop)
+        else:
+            joined.append(unit)
+    return pack.without_short(joined)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packer:
+    messages: Sequence[Message]
+    index: TokenIndex
+    channel_starts: frozenset[int]
+    gap: timedelta
+    _: KW_ONLY
+    limit: int
+    group_limit: int
+
+    def alone(self) -> Iterator[range]:
+        """Yield each message."""
+        yield from (range(position, position + 1) for position in range(len(self.messages)))
+
+    def turns(self, target: int) -> Iterator[range]:
+        """Yield each turn: what one speaker says without a pause; one above ``target`` message by message."""
+        start = 0
+        for position in range(1, len(self.messages) + 1):
+            if position < len(self.messages) and self._goes_on(position):
+                continue
+            turn = range(start, position)
+            yield from [turn] if self.tokens(turn) <= target else (range(each, each + 1) for each in turn)
+            start = position
+
+    def _goes_on(self, position: int) -> bool:
+        return self.messages[position - 1].speaker == self.messages[position].speaker and self._related(position)
+
+    def tokens(self, run: range) -> int:
+        return self.index.count(Span(self.messages[run.start].span.start, self.messages[run.stop - 1].span.end))
+
+    def may_join(self, before: range, after: range, target: int) -> bool:
+        """Say whether two neighbouring runs are of one topic, whole, and together within ``target`` tokens."""
+        return (
+            self.tokens(range(before.start, after.stop)) <= target
+            and max(self._longest(before), self._longest(after)) <= self.limit
+            and self._related(after.start)
+        )
+
+    def _related(self, position: int) -> bool:
+        """Say whether a message is of one topic with the one before it."""
+        before, after = self.messages[position - 1], self.messages[position]
+        return after.span.start not in self.channel_starts and _on_one_topic(before, after, self.gap)
+
+    def _longest(self, run: range) -> int:
+        return max(self.index.count(self.messages[each].span) for each in (run.start, run.stop - 1))
+
+    def without_short(self, runs: Iterable[range]) -> list[range]:
+        """Join runs that are too short to mean anything to the one before, or else to the one after."""
+        kept: list[range] = []
+        for run in runs:
+            is_short = bool(kept) and min(self._body_tokens(kept[-1]), self._body_tokens(run)) <= SHORT_TOKENS
+            if is_short and self.may_join(kept[-1], run, self.group_limit):
+                kept[-1] = range(kept[-1].start, run.stop)
+            else:
+                kept.append(run)
+        return kept
+
+    def _body_tokens(self, run: range) -> int:
+        """Count the tokens of a run's first messages without their speakers, whose names say nothing."""
+        messages = (self.messages[each] for each in run[: SHORT_TOKENS + 1])
+        return sum(self.index.count(Span(each.span.end - len(each.body), each.span.end)) for each in messages)
+
+
+def _on_one_topic(before: Message, after: Message, gap: timedelta) -> bool:
+    if before.thread_id is not None or after.thread_id is not None:
+        return before.thread_id == after.thread_id
+    if before.offset is not None and after.offset is not None:
+        return after.offset - _ended(before) <= gap.total_seconds()
+    return are_close(before, after, gap)
+
+
+def _ended(message: Message) -> float:
+    if message.end_offset is not None:
+        return message.end_offset
+    return (message.offset or 0.0) + len(message.body) / CHARACTERS_PER_SECOND
+
+
+def are_close(before: Message, after: Message, gap: timedelta) -> bool:
+    """Say whether two messages are that close; unknown times count as close."""
+    if before.timestamp is None or after.timestamp is None:
+        return True
+    return after.timestamp - before.timestamp <= gap

@@ -1,0 +1,216 @@
+"""``MESSAGE_BOUNDARY``: messages, small groups of them, and turns of transcripts.
+
+A chunk never holds a part of one message together with another message. ``message_groups`` says which messages share a
+chunk; a message above ``limit`` is cut at paragraphs, lines, sentences, and each piece carries its id.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
+
+from nornweave.core.text.spans import TokenIndex, split, strip
+from nornweave.core.types import PERMALINKS, Chunk, Document, Message, Metadata, Span, freeze
+from nornweave.read.chunking.message_groups import are_close, group_messages
+
+VERSION = "messages-2"
+
+# Earlier talk than this is another conversation, and would only lead the encoder astray.
+CONTEXT_GAP = timedelta(hours=1)
+CONTEXT_TOKENS = 40
+# About as many characters as CONTEXT_TOKENS of prose, for lines that no tokenizer has seen.
+CONTEXT_CHARACTERS = 160
+
+_CODE = re.compile(r"`[^`\n]+`|```")
+_URL = re.compile(r"https?://\S")
+
+
+def chunk_messages(
+    document: Document, index: TokenIndex, *, limit: int = 256, group_limit: int = 512, context_messages: int = 2
+) -> Iterator[Chunk]:
+    """Cut a conversation between its messages.
+
+    Args:
+        document: a conversation; its messages tile its text.
+        index: over ``document.text``.
+        limit: tokens of one message; longer ones are cut.
+        group_limit: tokens of a group of messages.
+        context_messages: at most so many preceding messages become a chunk's context: in a thread its root and the
+            latest before the chunk, otherwise the latest outside threads within ``CONTEXT_GAP``. Context that would
+            take chunk and context together above ``limit`` is left out, for encoders cut off about there.
+
+    Yields:
+        Chunks in order; every message is in at least one, and every chunk but the pieces of a long message holds whole
+        messages.
+    """
+    talk = _Talk(document, index, context_messages=context_messages, limit=limit)
+    runs = group_messages(
+        document.messages,
+        index,
+        _channels(document)[0],
+        is_transcript=document.format == "transcript",
+        limit=limit,
+        group_limit=group_limit,
+    )
+    for run in runs:
+        span = Span(document.messages[run[0]].span.start, document.messages[run[-1]].span.end)
+        fits = index.count(span) <= (limit if len(run) == 1 else group_limit)
+        for piece in [span] if fits else split(span, index, limit):
+            inner = strip(document.text, piece)
+            if len(inner):
+                yield talk.chunk(run, inner)
+
+
+# A channel, and a thread in it or None for what stands outside threads.
+_Lane: TypeAlias = tuple[str | None, str | None]
+
+
+class _Talk:
+    """What a chunk needs to know about the conversation around it."""
+
+    def __init__(self, document: Document, index: TokenIndex, *, context_messages: int, limit: int) -> None:
+        self._document = document
+        self._index = index
+        self._context_messages = context_messages
+        self._limit = limit
+        self._channels = _channels(document)
+        self._lanes: dict[_Lane, list[int]] = {}
+        self._people: dict[_Lane, set[str]] = {}
+        self._rank: list[int] = []
+        for position, message in enumerate(document.messages):
+            lane = self._lanes.setdefault(self._lane(message), [])
+            self._rank.append(len(lane))
+            lane.append(position)
+            people = self._people.setdefault(self._lane(message), set())
+            people.update(name for name in (message.speaker, *map(_speaker_of_line, message.lead)) if name)
+
+    def chunk(self, run: range, span: Span) -> Chunk:
+        """Build the chunk of a run of messages, or of a piece of one long message."""
+        messages = [self._document.messages[position] for position in run]
+        content = self._document.text[span.start : span.end]
+        tokens = self._index.count(span)
+        return Chunk(
+            span=span,
+            content=content,
+            token_count=tokens,
+            context=self._context(run.start, span, self._limit - tokens),
+            title=self._title(messages[0]),
+            message_ids=tuple(dict.fromkeys(message.id for message in messages)),
+            metadata=self._metadata(messages, content),
+        )
+
+    def _title(self, message: Message) -> str | None:
+        """Return the document's title; of a dump that holds many issues the issue's."""
+        if self._document.format != "github" or message.thread_id is None:
+            return self._document.title
+        root = self._document.messages[self._lanes[self._lane(message)][0]]
+        return root.lead[0] if root.lead else root.body.split("\n", 1)[0]
+
+    def _context(self, position: int, span: Span, room: int) -> str:
+        """Return the lines before a chunk, oldest first; as many of the latest as have room."""
+        lines: list[str] = []
+        for line, tokens in reversed(self._lines_before(position, span)):
+            room -= tokens
+            if room < 0:
+                break
+            lines.append(f"[context] {line}")
+        return "\n".join(reversed(lines))
+
+    def _lines_before(self, position: int, span: Span) -> list[tuple[str, int]]:
+        message = self._document.messages[position]
+        if span.start > message.span.start:
+            # A later piece of a long message: who says it, and how it began, is what it lacks.
+            return [self._line(message)]
+        leads = [_shortened(line) for line in message.lead][: self._context_messages]
+        before = self._before(position, self._context_messages - len(leads))
+        return [(line, CONTEXT_TOKENS) for line in leads] + [self._line(each) for each in before]
+
+    def _before(self, position: int, count: int) -> list[Message]:
+        message = self._document.messages[position]
+        rank = self._rank[position]
+        lane = self._lanes[self._lane(message)]
+        if count < 1 or not rank:
+            return []
+        chosen = lane[max(0, rank - count) : rank]
+        if message.thread_id is not None and not message.lead:
+            chosen = sorted({lane[0], *lane[max(1, rank - count + 1) : rank]})
+        found = [self._document.messages[each] for each in chosen]
+        if message.thread_id is not None:
+            return found
+        return [each for each in found if are_close(each, message, CONTEXT_GAP)]
+
+    def _line(self, message: Message) -> tuple[str, int]:
+        """Return a message on one line, shortened, and about how many tokens that is."""
+        span = message.span
+        end = min(span.end, self._index.offset_after(span.start, CONTEXT_TOKENS))
+        said = " ".join(self._document.text[span.start : end].split())
+        label = f"{message.speaker}: " if message.speaker else ""
+        line = said if said.startswith(label) else label + said
+        return (line if end == span.end else f"{line} …"), self._index.count(Span(span.start, end))
+
+    def _metadata(self, messages: Sequence[Message], content: str) -> Metadata:
+        first = messages[0]
+        facts = self._document.metadata
+        moments = [_iso(each.timestamp) for each in messages if each.timestamp is not None]
+        return freeze(
+            {
+                "source_type": facts.get("source_type", self._document.format),
+                "channel": self._channel(first),
+                "speaker": _main_speaker(messages),
+                "participants": self._participants(messages),
+                "thread_id": first.thread_id,
+                "message_timestamp": moments[0] if moments else None,
+                "message_timestamps": tuple(sorted(set(moments))) if len(set(moments)) > 1 else None,
+                "has_code_snippet": _CODE.search(content) is not None,
+                "has_url": _URL.search(content) is not None,
+                "reaction_count": sum(message.reactions for message in messages),
+                **{key: facts.get(key) for key in PERMALINKS},
+            }
+        )
+
+    def _lane(self, message: Message) -> _Lane:
+        return self._channel(message), message.thread_id
+
+    def _channel(self, message: Message) -> str | None:
+        starts, names = self._channels
+        return names[bisect_right(starts, message.span.start) - 1] or None
+
+    def _participants(self, messages: Sequence[Message]) -> tuple[str, ...]:
+        people = {message.speaker for message in messages if message.speaker}
+        first = messages[0]
+        return tuple(sorted(people if first.thread_id is None else people | self._people[self._lane(first)]))
+
+
+def _channels(document: Document) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Return where each channel of a document starts, and what it is called; mostly there is but one."""
+    facts = document.metadata
+    starts, names = facts.get("channel_starts"), facts.get("channels")
+    if isinstance(starts, Sequence) and isinstance(names, Sequence) and len(starts) == len(names) > 0:
+        return tuple(int(str(start)) for start in starts), tuple(str(name) for name in names)
+    return (0,), (str(facts.get("channel") or ""),)
+
+
+def _main_speaker(messages: Sequence[Message]) -> str | None:
+    """Return who says most; of equals the first."""
+    said: Counter[str] = Counter()
+    for message in messages:
+        said[message.speaker] += len(message.body)
+    return max(said, key=said.__getitem__) or None
+
+
+def _shortened(line: str) -> str:
+    line = " ".join(line.split())
+    return line if len(line) <= CONTEXT_CHARACTERS else f"{line[:CONTEXT_CHARACTERS].rstrip()} …"
+
+
+def _speaker_of_line(line: str) -> str:
+    return line.partition(": ")[0] if ": " in line else ""
+
+
+def _iso(moment: datetime) -> str:
+    """Write a moment in whole seconds, so that moments sort as text: ``2026-01-16T14:22:00Z``."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,120 @@
+"""``HIERARCHICAL_SECTIONS``, academic form: papers and questions with answers, by the sections their parser found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from nornweave.core.text.spans import TokenIndex, split, strip_lines
+from nornweave.core.types import Chunk, Document, JsonValue, Metadata, Section, Span, freeze
+from nornweave.read.chunking.places import page_of
+
+VERSION = "papers-2"
+
+_DOCUMENT_KEYS = ("source_type", "title", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A section with the headings above it; ``start`` is earlier than its own where a bare heading was joined to it."""
+
+    section: Section
+    path: tuple[str, ...]
+    start: int
+
+    @property
+    def span(self) -> Span:
+        return Span(self.start, self.section.span.end)
+
+
+def chunk_papers(
+    document: Document,
+    index: TokenIndex,
+    *,
+    section_limit: int = 1024,
+    limit: int = 512,
+    abstract_limit: int = 512,
+) -> Iterator[Chunk]:
+    """Cut a paper at its sections, a thread at its answers; what is too long, at paragraphs.
+
+    A heading with nothing under it but subsections goes with the first of them.
+
+    Args:
+        document: ``sections`` tile its text; without any the whole text is one section.
+        index: token counts of ``document.text``.
+        section_limit: tokens at most in a chunk of a section of level 1 or of the references.
+        limit: tokens at most in a chunk of a deeper section, a question or an answer.
+        abstract_limit: tokens at most in a chunk of the abstract, which shares a chunk with nothing else.
+
+    Yields:
+        Chunks in order that leave out only blank space.
+    """
+    for part in _joined(document, list(_parts(document)), index, limit):
+        for piece in split(part.span, index, _limit(part.section, section_limit, limit, abstract_limit)):
+            span = strip_lines(document.text, piece)
+            if len(span):
+                yield _chunk(document, part, span, index)
+
+
+def _limit(section: Section, section_limit: int, limit: int, abstract_limit: int) -> int:
+    if section.kind == "abstract":
+        return abstract_limit
+    if section.kind in {"question", "answer"}:
+        return limit
+    return section_limit if section.level == 1 or section.kind == "references" else limit
+
+
+def _parts(document: Document) -> Iterator[_Part]:
+    sections: Sequence[Section] = document.sections or (Section(span=Span(0, len(document.text)), heading=""),)
+    above: list[tuple[int, str]] = []
+    for section in sections:
+        while above and above[-1][0] >= section.level:
+            above.pop()
+        if section.heading:
+            above.append((section.level, section.heading))
+        yield _Part(section, tuple(heading for _, heading in above), section.span.start)
+
+
+def _joined(document: Document, parts: Sequence[_Part], index: TokenIndex, limit: int) -> Iterator[_Part]:
+    """Move a bare heading into the subsection that follows it."""
+    start: int | None = None
+    for part, following in zip(parts, [*parts[1:], None], strict=True):
+        first = part.start if start is None else start
+        bare = document.text[part.section.span.start : part.section.span.end].strip() == part.section.heading
+        nested = following is not None and following.section.level > part.section.level
+        if bare and nested and part.section.kind == "section" and index.count(Span(first, part.span.end)) < limit:
+            start = first
+        else:
+            yield _Part(part.section, part.path, first)
+            start = None
+
+
+def _chunk(document: Document, part: _Part, span: Span, index: TokenIndex) -> Chunk:
+    section = part.section
+    page = page_of(document.page_starts, span.start)
+    path = " > ".join(part.path)
+    return Chunk(
+        span=span,
+        content=document.text[span.start : span.end],
+        token_count=index.count(span),
+        context="\n".join(line for line in _context(document.title, part.path, section.context) if line),
+        title=section.heading or document.title,
+        section=path or None,
+        page=page,
+        metadata=_metadata(document, section, page),
+    )
+
+
+def _context(title: str | None, path: Sequence[str], more: str) -> tuple[str, str, str]:
+    """Title, headings and the section's own context, without saying the same thing twice."""
+    shown = [heading for heading in path if heading != title and not (more and more.startswith(heading))]
+    return ("" if title and more.startswith(title) else title or "", " > ".join(shown), more)
+
+
+def _metadata(document: Document, section: Section, page: int | None) -> Metadata:
+    values: dict[str, JsonValue] = {key: document.metadata.get(key) for key in _DOCUMENT_KEYS}
+    values["title"] = document.title or values["title"]
+    recognised = document.metadata.get("ocr_pages")
+    values["ocr"] = True if isinstance(recognised, Sequence) and page in recognised else None
+    values["section_name"] = section.heading or None
+    return freeze({**values, **section.metadata})

@@ -1,0 +1,83 @@
+"""Parse source code into a syntax tree whose byte offsets are character offsets."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from typing import cast
+
+from tree_sitter import Language, Node, Parser, Tree
+from tree_sitter_language_pack import SupportedLanguage, get_language
+
+from nornweave.read.chunking.languages import Grammar
+
+# Ordinary source takes 0.1 to 0.5 s a megabyte; text that is no source of that language makes tree-sitter's error
+# recovery quadratic (8 kB of ``/* a`` as Python: 3 s). CPU time, so that a busy machine gives up on the same files.
+SECONDS_AT_LEAST = 0.5
+SECONDS_PER_MEGABYTE = 1.5
+READ_BYTES = 1 << 16
+
+# ``class TORCH_API Holder : public Base {``: tree-sitter does not expand macros and takes such a class for a function.
+_EXPORT_MACRO = re.compile(rb"\b(class|struct) ([A-Z][A-Z0-9_]{3,60})(?= \w{1,120}(?: final)?[ ]?[:{\n])")
+
+# Only a parse that reads through a callback can be given a deadline, and tree_sitter 0.26 never frees what the callback
+# returned: whatever parses many files is a process that ends (``sandbox``). Up to this size, which most chunks have,
+# the worst that is known takes 0.2 s.
+UNTIMED_BYTES = 2048
+LOOSE_TOKENS = 5000
+"""Tokens right inside an error from which a grammar is lost; looking through them for anything is quadratic."""
+
+
+@lru_cache(maxsize=32)
+def _language(name: str) -> Language:
+    language: Language = get_language(cast(SupportedLanguage, name))
+    return language
+
+
+def mask(text: str) -> bytes:
+    """Encode ``text`` with exactly one byte for each character, so that byte offsets *are* character offsets.
+
+    Letters beyond ASCII become ``x``, blank space a space; what they say is always read from the text itself.
+    """
+    if text.isascii():
+        return text.encode("ascii")
+    spaced = re.sub(r"[^\S\x00-\x7f]|\ufeff", " ", text)
+    return re.sub(r"[^\x00-\x7f]+", lambda match: "x" * len(match[0]), spaced).encode("ascii")
+
+
+def parse(grammar: Grammar, source: bytes) -> Tree | None:
+    """Parse ``source``; ``None`` when the grammar gets lost in it and would take out of all proportion.
+
+    The last tree is kept: chunks and facts are read from the same one.
+    """
+    if grammar.name == "cpp":
+        source = _EXPORT_MACRO.sub(lambda match: match[1] + b" " * (len(match[0]) - len(match[1])), source)
+    return _parse(grammar.name, source)
+
+
+@lru_cache(maxsize=1)
+def _parse(language: str, source: bytes) -> Tree | None:
+    tree = _parse_in_time(Parser(_language(language)), source)
+    return None if tree is None or _is_lost(tree.root_node) else tree
+
+
+def _is_lost(root: Node) -> bool:
+    if not root.has_error:
+        return False
+    errors = [root, *(child for child in root.children if child.is_error)]
+    return any(node.child_count - node.named_child_count > LOOSE_TOKENS for node in errors)
+
+
+def _parse_in_time(parser: Parser, source: bytes) -> Tree | None:
+    if len(source) <= UNTIMED_BYTES:
+        return parser.parse(source)
+    deadline = time.thread_time() + SECONDS_AT_LEAST + SECONDS_PER_MEGABYTE * len(source) / 1e6
+
+    def give_up(_offset: int, _has_error: bool) -> bool:
+        return time.thread_time() > deadline
+
+    try:
+        return parser.parse(lambda at, _point: source[at : at + READ_BYTES], progress_callback=give_up)
+    except ValueError:  # "Parsing failed": what the binding makes of a cancelled parse (tree_sitter 0.26)
+        return None

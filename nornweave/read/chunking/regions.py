@@ -1,0 +1,312 @@
+"""Regions of a source file, in order: its functions, class headers, imports, and the statements between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tree_sitter import Node
+
+from nornweave.core.types import Span
+from nornweave.read.chunking import syntax
+from nornweave.read.chunking.languages import Grammar
+from nornweave.read.chunking.symbols import NO_SCOPE, Scope, Symbol, describe, scope_of
+
+SMALL_CLASS = 60
+"""Tokens up to which a class stays in one piece with its methods."""
+SMALL_NESTED_CLASS = 24
+"""Tokens up to which a class inside another one (``class Meta``) is part of the outer header."""
+SHORT_COMMENT = 24
+"""Tokens up to which a comment with blank lines around it introduces what follows; a longer one stands alone."""
+LOOKED_AT = 2000
+"""Members of a branch from which it is taken for one that has definitions."""
+
+_STRICT = re.compile(r"""['"]use strict['"]""")
+_INDENT = 200
+"""Characters that are looked back over to tell whether a statement begins its line."""
+
+
+class Kind(StrEnum):
+    """What a region is."""
+
+    IMPORT = "import_block"
+    PREAMBLE = "preamble"
+    HEADER = "header"
+    WHOLE = "whole"
+    GLUE = "glue"
+
+
+@dataclass(slots=True)
+class Region:
+    """A part of the file that starts where ``start`` says and ends where the next one starts."""
+
+    start: int
+    kind: Kind
+    nodes: list[Node]
+    scope: Scope
+    symbol: Symbol | None = None
+    bare: bool = False
+
+
+@dataclass(slots=True)
+class _Pending:
+    """Comments and attributes that wait for what they belong to."""
+
+    start: int
+    end: int
+    nodes: list[Node]
+    attribute: bool = False
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A container that is being walked through."""
+
+    members: Iterator[Node]
+    scope: Scope
+    end: int
+
+
+@dataclass(slots=True)
+class _Held:
+    """What lies in a branch: definitions, imports, other statements; ``members`` counts all of it."""
+
+    definitions: bool = False
+    imports: bool = False
+    others: bool = False
+    members: int = 0
+
+    @property
+    def defines(self) -> bool:
+        return self.definitions or self.members > LOOKED_AT
+
+    def add(self, inner: _Held) -> None:
+        self.definitions |= inner.definitions
+        self.imports |= inner.imports
+        self.others |= inner.others
+        self.members += inner.members
+
+
+@dataclass(slots=True)
+class Regions:
+    """One walk over the upper levels of a syntax tree; what functions hold is not looked at."""
+
+    text: str
+    grammar: Grammar
+    count: Callable[[Span], int]
+    found: list[Region] = field(default_factory=list)
+    _frames: list[_Frame] = field(default_factory=list)
+    _pending: _Pending | None = None
+    _end: int = 0
+    _held: dict[int, _Held] = field(default_factory=dict)
+
+    def walk(self, root: Node) -> list[Region]:
+        """Return the regions below ``root``, in order; the first stands for everything before it as well."""
+        self._frames.append(_Frame(iter(root.named_children), NO_SCOPE, root.end_byte))
+        scope = NO_SCOPE
+        while self._frames:
+            scope = self._frames[-1].scope
+            node = next(self._frames[-1].members, None)
+            if node is None:
+                self._end = max(self._end, self._frames.pop().end)
+            elif node.type in self.grammar.comments or node.type in self.grammar.attributes:
+                self._wait(node, scope)
+            else:
+                self._visit(node, scope)
+        self._flush(NO_SCOPE)
+        return self.found
+
+    def _enter(self, node: Node, scope: Scope) -> None:
+        self._frames.append(_Frame(syntax.members(node, self.grammar), scope, node.end_byte))
+
+    def _visit(self, node: Node, scope: Scope) -> None:
+        grammar = self.grammar
+        kind = node.type
+        if kind in grammar.bodies:
+            self._enter(node, scope)
+            return
+        if kind in grammar.closers or (kind == "directive" and not self.text.startswith("#if", node.start_byte)):
+            self._end = max(self._end, node.end_byte)
+            return
+        found = syntax.definition(node, grammar)
+        if found is not None:
+            self._define(node, found, scope)
+        elif syntax.is_import(node, grammar, self.text):
+            self._add(Kind.IMPORT, node, scope)
+        elif kind in grammar.namespaces or kind in grammar.modules:
+            self._namespace(node, scope)
+        elif kind in grammar.branches or kind == "ERROR":
+            self._branch(node, scope)
+        else:
+            self._add(Kind.GLUE if self._is_glue(node) else self._rest(scope), node, scope)
+
+    def _define(self, node: Node, found: syntax.Definition, scope: Scope) -> None:
+        symbol = describe(found, scope, self.grammar, self.text)
+        if not found.is_class:
+            self._add(Kind.WHOLE, node, scope, symbol)
+            return
+        tokens = self.count(Span(node.start_byte, node.end_byte))
+        defines = self._holds(found.node).defines
+        if tokens <= SMALL_NESTED_CLASS and not defines and self._is_class(scope):
+            self._add(Kind.HEADER, node, scope)
+        elif tokens <= SMALL_CLASS or not defines:
+            self._add(Kind.WHOLE, node, scope, symbol)
+        else:
+            inner = scope_of(symbol, scope)
+            # Swift calls an extension a class_declaration; only its keyword tells.
+            bare = found.node.type in self.grammar.bare or any(c.type == "extension" for c in found.node.children[:3])
+            self._add(Kind.HEADER, node, inner, symbol, bare=bare, opens=found.node)
+            self._enter(found.node, inner)
+
+    def _is_class(self, scope: Scope) -> bool:
+        return scope.symbol is not None and scope.symbol.node_type not in self.grammar.bare
+
+    def _namespace(self, node: Node, scope: Scope) -> None:
+        if node.child_by_field_name("body") is None:
+            self._add(Kind.GLUE, node, scope)
+            return
+        self._add(Kind.GLUE, node, scope, opens=node)
+        name = node.child_by_field_name("name") if node.type in self.grammar.modules else None
+        if name is not None:
+            scope = Scope((*scope.names, self.text[name.start_byte : name.end_byte]), scope.symbol)
+        self._enter(node, scope)
+
+    def _branch(self, node: Node, scope: Scope) -> None:
+        held = self._holds(node)
+        if not held.defines and held.imports and not (node.type.startswith("preproc") and held.others):
+            self._add(Kind.IMPORT, node, scope)
+        elif held.defines or held.imports or node.type == "ERROR":
+            self._add(Kind.GLUE, node, scope, opens=node)
+            self._enter(node, scope)
+        else:
+            self._add(self._rest(scope), node, scope)
+
+    def _holds(self, node: Node) -> _Held:
+        """Tell what lies directly in ``node`` or in branches of it; each branch is looked through once."""
+        if node.id not in self._held:
+            self._look_through(node)
+        return self._held[node.id]
+
+    def _look_through(self, node: Node) -> None:
+        grammar = self.grammar
+        open_nodes = [(_Held(), syntax.members(node, grammar))]
+        self._held[node.id] = open_nodes[0][0]
+        while open_nodes:
+            held, members = open_nodes[-1]
+            member = next(members, None)
+            if member is None:
+                open_nodes.pop()
+                if open_nodes:
+                    open_nodes[-1][0].add(held)
+                continue
+            held.members += 1
+            kind = member.type
+            if syntax.definition(member, grammar) is not None:
+                for around, _ in open_nodes:
+                    around.definitions = True
+                return
+            if member.id in self._held:
+                held.add(self._held[member.id])
+            elif kind in grammar.branches or kind in grammar.bodies or kind in grammar.namespaces or kind == "ERROR":
+                self._held[member.id] = _Held()
+                open_nodes.append((self._held[member.id], syntax.members(member, grammar)))
+            elif syntax.is_import(member, grammar, self.text):
+                held.imports = True
+            elif kind not in grammar.comments:
+                held.others = True
+
+    def _rest(self, scope: Scope) -> Kind:
+        return Kind.PREAMBLE if scope.symbol is None else Kind.HEADER
+
+    def _is_glue(self, node: Node) -> bool:
+        if node.type in self.grammar.glue or node.type == "directive":
+            return True
+        return node.type == "expression_statement" and bool(_STRICT.match(self.text, node.start_byte))
+
+    def _wait(self, node: Node, scope: Scope) -> None:
+        """Keep a comment until what follows it shows whether it belongs there."""
+        attribute = node.type in self.grammar.attributes
+        pending = self._pending
+        if pending is None:
+            if not attribute and self.found and not self._newlines(self._end, node.start_byte):
+                self._end = max(self._end, node.end_byte)  # behind a statement, on its line
+                return
+        elif pending.attribute or attribute or self._newlines(pending.end, node.start_byte) < 2:
+            pending.end = node.end_byte
+            pending.nodes.append(node)
+            pending.attribute |= attribute
+            return
+        else:
+            self._flush(scope)
+        self._pending = _Pending(node.start_byte, node.end_byte, [node], attribute)
+
+    def _flush(self, scope: Scope) -> None:
+        """Give comments that belong to nothing a region of their own; short ones join what follows."""
+        pending, self._pending = self._pending, None
+        if pending is not None:
+            short = self.count(Span(pending.start, pending.end)) <= SHORT_COMMENT
+            kind = Kind.GLUE if short else self._rest(scope)
+            self.found.append(Region(indented(self.text, pending.start), kind, pending.nodes, scope))
+            self._end = max(self._end, pending.end)
+
+    def _newlines(self, start: int, end: int) -> int:
+        """Count line breaks between two nodes; some grammars count the one behind a comment to the comment."""
+        start -= start > 0 and self.text[start - 1] == "\n"
+        return self.text.count("\n", start, end)
+
+    def _add(
+        self,
+        kind: Kind,
+        node: Node,
+        scope: Scope,
+        symbol: Symbol | None = None,
+        *,
+        bare: bool = False,
+        opens: Node | None = None,
+    ) -> None:
+        """Start a region at ``node`` or at the comments that belong to it."""
+        pending = self._pending
+        if pending is not None and not pending.attribute and self._newlines(pending.end, node.start_byte) > 1:
+            self._flush(scope)
+            pending = None
+        self._pending = None
+        start = pending.start if pending is not None else node.start_byte
+        last = self.found[-1] if self.found else None
+        self._end = max(self._end, opens.start_byte if opens is not None else node.end_byte)
+        if last is not None and pending is None and self._continues(last, kind, symbol, scope, start):
+            last.nodes.append(node)
+            return
+        nodes = [*pending.nodes, node] if pending is not None else [node]
+        self.found.append(Region(indented(self.text, start), kind, nodes, scope, symbol, bare=bare))
+
+    def _continues(self, last: Region, kind: Kind, symbol: Symbol | None, scope: Scope, start: int) -> bool:
+        """Tell whether a statement goes on on the line of one that it would be grouped with anyway."""
+        if symbol is not None or last.kind is not kind or last.scope is not scope:
+            return False
+        return not begins_line(self.text, start)
+
+
+def begins_line(text: str, at: int) -> bool:
+    """Tell whether only blanks stand before ``at`` on its line."""
+    before = text[max(0, at - _INDENT) : at].rstrip(" \t")
+    return before.endswith("\n") or (not before and at <= _INDENT)
+
+
+def indented(text: str, at: int) -> int:
+    """Step back over the blanks before ``at``, so that code keeps its indentation, and out of the middle of a word."""
+    while inside_word(text, at):
+        at -= 1
+    while at > 0 and text[at - 1] in " \t":
+        at -= 1
+    return at
+
+
+def inside_word(text: str, at: int) -> bool:
+    """Tell whether a cut at ``at`` would part a word, as lost parsers do with what they do not know (``1x``)."""
+    return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
+
+
+def _is_word(character: str) -> bool:
+    return character == "_" or character.isalnum()

@@ -1,0 +1,162 @@
+"""``HIERARCHICAL_SECTIONS``: chunks that follow a document's headings.
+
+An outline tells where a text's blocks are and which of them are headings. Sections run from heading to heading; a
+section within its limit is one chunk, a larger one is cut between blocks. Code and tables stay whole and with the
+paragraph above.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from nornweave.core.text.spans import KnownStarts, TokenIndex, strip
+from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Span, freeze
+from nornweave.read.chunking.outlines.blocks import Block, paragraphs
+from nornweave.read.chunking.outlines.html import read_html
+from nornweave.read.chunking.outlines.html_reader import Readable
+from nornweave.read.chunking.outlines.markdown import outline_markdown
+from nornweave.read.chunking.outlines.rst import outline_rst
+from nornweave.read.chunking.outlines.sections import joined, limit_of, sections_of, top_level
+from nornweave.read.chunking.places import named_place, page_of
+from nornweave.read.chunking.section_pieces import Part, cut_section
+
+VERSION = "sections-4"
+
+CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml"})
+"""Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
+
+_OUTLINES: Mapping[str, Callable[[str], Sequence[Block]]] = {
+    "markdown": outline_markdown,
+    "rst": outline_rst,
+    "text": paragraphs,
+    **dict.fromkeys(CONVERTED, outline_markdown),
+}
+_PASSED_ON = ("source_type", "authors", "publication_date", "doi", "venue", "citation_count", "tags")
+
+
+def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 1024, limit: int = 512) -> Iterator[Chunk]:
+    """Cut a document at its headings.
+
+    Args:
+        document: ``format`` is ``markdown``, ``rst``, ``html``, or anything else for plain text.
+        index: of ``document.text``.
+        h1_limit: tokens of a chunk of a top section: H1 and what stands above any heading; in research documents the
+            named sections, the references too. Plain text has no top section.
+        limit: tokens of any other chunk.
+
+    Yields:
+        Chunks in order. Code and tables are cut only beyond four times the limit and then marked ``split_block``; a
+        heading stays with what follows, even when code below it then exceeds the limit. For HTML ``content`` is the
+        readable text and the spans tile the file, token counts are those of the file's text without its tags.
+    """
+    if document.format == "html":
+        readable = read_html(document.text)
+        index = TokenIndex(readable.text, KnownStarts(_token_starts(readable, index)))
+        parts = _parts(document, readable.blocks, index, h1_limit, limit)
+        spans = _source_spans(document.text, readable, [part.span for part in parts])
+        anchors = _anchors(readable.blocks, parts)
+    else:
+        blocks = _OUTLINES.get(document.format, paragraphs)(document.text)
+        parts = _parts(document, blocks, index, h1_limit, limit)
+        spans = [part.span for part in parts]
+        anchors = [""] * len(parts)
+    for part, span, anchor in zip(parts, spans, anchors, strict=True):
+        yield _chunk(document, part, span, index, anchor)
+
+
+def _anchors(blocks: Sequence[Block], parts: Sequence[Part]) -> list[str]:
+    """Return for each part the anchor of the heading or definition that it stands below; empty if there is none."""
+    named = [block for block in blocks if block.anchor]
+    anchors = []
+    for part in parts:
+        headings = (piece.span.start for piece in part.pieces if piece.kind == "heading")
+        start = max(headings, default=part.span.start)
+        place = bisect_right(named, start, key=lambda block: block.span.start)
+        anchors.append(named[place - 1].anchor if place else "")
+    return anchors
+
+
+def _token_starts(readable: Readable, index: TokenIndex) -> list[int]:
+    """Carry the token starts of an HTML file over to its readable text.
+
+    Added marks and signs written as references (``&gt;``) count one token each.
+    """
+    starts: list[int] = []
+    for run in readable.runs:
+        source = run.source
+        if not len(source) or (index.text[source.start] == "&" and run.length <= 2 < len(source)):
+            sign = readable.text[run.start : run.start + run.length].strip()
+            starts += [run.start] * (bool(sign) and not sign.isalnum())
+            continue
+        offsets = (index.offset_after(source.start, number) for number in range(index.count(source)))
+        starts += [run.start + min(offset - source.start, run.length - 1) for offset in offsets]
+    return starts
+
+
+def _source_spans(text: str, readable: Readable, spans: Sequence[Span]) -> list[Span]:
+    """Return spans of the file that tile it: from each part's first tag to the next part's."""
+    if not spans:
+        return []
+    starts = [0, *(readable.source_of(span.start) for span in spans[1:])]
+    return [strip(text, Span(start, end)) for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
+
+
+def _parts(document: Document, blocks: Sequence[Block], index: TokenIndex, h1_limit: int, limit: int) -> list[Part]:
+    research = document.domain is Domain.RESEARCH
+    sections = list(joined(sections_of(blocks, academic=research), index))
+    top = top_level(sections) if research else 1
+    if document.format == "text":
+        h1_limit = limit
+    return [
+        part
+        for section in sections
+        for part in cut_section(section, index, limit_of(section, top, h1_limit, limit, academic=research))
+    ]
+
+
+def _chunk(document: Document, part: Part, span: Span, index: TokenIndex, anchor: str) -> Chunk:
+    content = index.text[part.span.start : part.span.end]
+    path = part.section.path
+    place = named_place(document.sections, span)
+    return Chunk(
+        span=span,
+        content=content,
+        token_count=index.count(part.span),
+        context=_context(document, path),
+        title=path[-1] if path else document.title,
+        section=" > ".join((*path, place) if place else path) or None,
+        page=page_of(document.page_starts, span.start),
+        metadata=freeze({**_metadata(document, part, content), **_academic(document, path), ANCHOR: anchor or None}),
+    )
+
+
+def _context(document: Document, path: tuple[str, ...]) -> str:
+    title = document.title
+    above = (title,) if title and not (path and _same(title, path[0])) else ()
+    return " > ".join((*above, *path))
+
+
+def _same(title: str, heading: str) -> bool:
+    return title.casefold().split() == heading.casefold().split()
+
+
+def _metadata(document: Document, part: Part, content: str) -> dict[str, JsonValue]:
+    kinds = {piece.kind for piece in part.pieces}
+    return {
+        "heading_path": part.section.path,
+        "heading_level": part.section.level,
+        "file_path": document.path,
+        "format": document.format,
+        "has_code_blocks": "code" in kinds,
+        "has_tables": "table" in kinds,
+        "word_count": len(content.split()),
+        "split_block": True if any(piece.cut for piece in part.pieces) else None,
+    }
+
+
+def _academic(document: Document, path: tuple[str, ...]) -> dict[str, JsonValue]:
+    if document.domain is not Domain.RESEARCH:
+        return {}
+    passed = {key: document.metadata[key] for key in _PASSED_ON if key in document.metadata}
+    return {**passed, "title": document.title, "section_name": path[-1] if path else None}

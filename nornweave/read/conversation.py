@@ -1,0 +1,277 @@
+"""Build the document of a conversation from raw messages.
+
+All conversational sources use it, so that Slack days, issues, transcripts and message files give the same structure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.dates import utc
+from nornweave.core.types import (
+    ContentHash,
+    Document,
+    Domain,
+    Entry,
+    JsonValue,
+    Message,
+    SourceId,
+    Span,
+    digest,
+    document_id,
+    freeze,
+)
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_NUMBER = re.compile(r"[+-]?\d{9,22}(?:\.\d{1,9})?")
+
+# An epoch number above these is in milli-, micro- or nanoseconds: seconds stay below 1e11 until the year 5138.
+_EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawMessage:
+    """One message before it has a place in a text; fields as in ``types.Message``.
+
+    ``channel`` is set where one document holds several. ``labelled`` is ``False`` for a message that goes on where the
+    same speaker's previous one ended (cues of one turn).
+    """
+
+    id: str
+    speaker: str
+    body: str
+    thread_id: str | None = None
+    timestamp: datetime | None = None
+    offset: float | None = None
+    end_offset: float | None = None
+    reactions: int = 0
+    lead: tuple[str, ...] = ()
+    channel: str | None = None
+    labelled: bool = True
+
+
+def clean(text: str) -> str:
+    """Clean ``text``: LF line ends, no control characters, no lone surrogates."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _SURROGATE.sub("\ufffd", _CONTROL.sub(" ", text)).strip()
+
+
+def clean_name(name: str) -> str:
+    """Return a speaker's or channel's name on one line."""
+    return " ".join(clean(name).split())
+
+
+def line_of(speaker: str, body: str) -> str:
+    """Render one message: ``speaker: body``, or the body alone when nobody is known to have said it."""
+    return f"{speaker}: {body}" if speaker else body
+
+
+def render(raw: Sequence[RawMessage]) -> tuple[str, tuple[Message, ...]]:
+    """Join messages to one text, a line each, in the given order.
+
+    Returns:
+        The text, and the messages with their spans; spans tile the text but for the newline between two messages.
+    """
+    lines: list[str] = []
+    messages: list[Message] = []
+    start = 0
+    for each in raw:
+        line = line_of(each.speaker, each.body) if each.labelled else each.body
+        messages.append(_placed(each, Span(start, start + len(line))))
+        lines.append(line)
+        start += len(line) + 1
+    return "\n".join(lines), tuple(messages)
+
+
+def _placed(raw: RawMessage, span: Span) -> Message:
+    return Message(
+        id=raw.id,
+        span=span,
+        speaker=raw.speaker,
+        body=raw.body,
+        thread_id=raw.thread_id,
+        timestamp=raw.timestamp,
+        offset=raw.offset,
+        end_offset=raw.end_offset,
+        reactions=raw.reactions,
+        lead=raw.lead,
+    )
+
+
+def gather_threads(raw: Iterable[RawMessage]) -> list[RawMessage]:
+    """Bring the messages of a channel, and of a thread, together where the first of them stands; else keep the order.
+
+    Replies are interleaved with other talk; a chunk is one span of text, so they have to stand together.
+    """
+    channels: dict[str | None, dict[tuple[str, str | int], list[RawMessage]]] = {}
+    for number, each in enumerate(raw):
+        key = ("alone", number) if each.thread_id is None else ("thread", each.thread_id)
+        channels.setdefault(each.channel, {}).setdefault(key, []).append(each)
+    return [each for threads in channels.values() for thread in threads.values() for each in thread]
+
+
+def _channels(raw: Sequence[RawMessage], messages: Sequence[Message]) -> dict[str, JsonValue]:
+    """Return what says in which channel each message is: one ``channel``, or ``channels`` and where each starts."""
+    starts: list[int] = []
+    names: list[str] = []
+    for each, message in zip(raw, messages, strict=True):
+        if not names or names[-1] != (each.channel or ""):
+            names.append(each.channel or "")
+            starts.append(message.span.start)
+    if len(names) == 1:
+        return {"channel": names[0]} if names[0] else {}
+    return {"channel": None, "channels": tuple(names), "channel_starts": tuple(starts)}
+
+
+def conversation(
+    source_id: SourceId,
+    entry: Entry,
+    content: bytes,
+    raw: Sequence[RawMessage],
+    *,
+    format: str,  # noqa: A002 - the field's name in types.Document
+    title: str | None,
+    metadata: Mapping[str, JsonValue],
+    url: str | None = None,
+    updated_at: datetime | None = None,
+) -> Document:
+    """Build the document of a conversation.
+
+    Args:
+        source_id: the source that holds it.
+        entry: its place there; its metadata joins the document's, whose keys win.
+        content: what ``fetch`` returned.
+        raw: at least one message; those of one channel stand together.
+        format: the document's format.
+        title: what it is called.
+        metadata: ``source_type``, ``channel``, …; ``participants`` is added.
+        url: where people read it.
+        updated_at: by default the time of the latest message, else the entry's.
+    """
+    text, messages = render(raw)
+    times = [each.timestamp for each in messages if each.timestamp is not None]
+    latest = max(times) if times else entry.updated_at
+    people = tuple(sorted({each.speaker for each in messages if each.speaker}))
+    return Document(
+        id=document_id(source_id, entry.path),
+        domain=Domain.CONVERSATIONS,
+        source_id=source_id,
+        path=entry.path,
+        text=text,
+        format=format,
+        content_hash=ContentHash(digest(content)),
+        title=title,
+        updated_at=updated_at or latest,
+        revision=entry.revision,
+        url=url,
+        metadata=freeze({**entry.metadata, **metadata, **_channels(raw, messages), "participants": people}),
+        messages=messages,
+    )
+
+
+def parse_time(value: object) -> datetime | None:
+    """Read a moment from whatever exports write: ISO 8601, epoch seconds to nanoseconds, Slack ``ts``.
+
+    Returns:
+        UTC; a time without zone is taken as UTC. ``None`` when it is no time.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
+            moment = datetime.fromisoformat(value.strip().replace(",", ".").removesuffix(" UTC"))
+            return utc(moment)
+        return _from_epoch(float(value))
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _from_epoch(number: float) -> datetime:
+    divisor = next((unit for above, unit in _EPOCH_UNITS if abs(number) >= above), 1.0)
+    return datetime.fromtimestamp(number / divisor, UTC)
+
+
+def load_json(raw: bytes | str, where: str) -> Any:
+    """Read JSON.
+
+    Raises:
+        DocumentError: it is no JSON; the message names ``where``, line and column.
+    """
+    try:
+        return json.loads(raw)
+    except json.JSONDecodeError as error:
+        raise DocumentError(
+            f"{where}: line {error.lineno} column {error.colno}: {error.msg}; expected JSON. Export the file again."
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DocumentError(f"{where}: byte {error.start} is not UTF-8; expected JSON in UTF-8.") from error
+    except RecursionError as error:
+        raise DocumentError(f"{where}: nested too deeply; expected a list of messages.") from error
+    except ValueError as error:
+        raise DocumentError(f"{where}: not readable as JSON ({error}).") from error
+
+
+_Value = TypeVar("_Value")
+
+
+def as_is(value: object, kind: type[_Value]) -> _Value | None:
+    """Return ``value`` if it has the type, else ``None``; fields of exports may hold anything."""
+    return value if isinstance(value, kind) else None
+
+
+def mappings(value: object) -> list[dict[str, Any]]:
+    """Return the objects of a JSON list; empty if the value is not a list."""
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def to_canonical(header: Mapping[str, JsonValue], raw: Iterable[RawMessage]) -> bytes:
+    """Write a conversation as JSON that is equal exactly when it says the same; ``from_canonical`` reads it."""
+    content = {**header, "messages": [_to_plain(each) for each in raw]}
+    return json.dumps(content, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _to_plain(raw: RawMessage) -> dict[str, JsonValue]:
+    plain: dict[str, JsonValue] = {"id": raw.id, "speaker": raw.speaker, "body": raw.body}
+    optional: dict[str, JsonValue] = {
+        "thread_id": raw.thread_id,
+        "timestamp": raw.timestamp.isoformat() if raw.timestamp else None,
+        "reactions": raw.reactions or None,
+        "lead": list(raw.lead) or None,
+        "channel": raw.channel,
+    }
+    return {**plain, **{key: value for key, value in optional.items() if value is not None}}
+
+
+def from_canonical(content: bytes, path: str) -> tuple[dict[str, Any], list[RawMessage]]:
+    """Read what ``to_canonical`` wrote.
+
+    Raises:
+        DocumentError: it was not written by it.
+    """
+    header = load_json(content, path)
+    try:
+        messages = [_from_plain(each) for each in header.pop("messages")]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise DocumentError(f"{path}: not what was fetched from this source ({error!r}); sync again.") from error
+    return header, messages
+
+
+def _from_plain(plain: Mapping[str, Any]) -> RawMessage:
+    timestamp = plain.get("timestamp")
+    return RawMessage(
+        id=str(plain["id"]),
+        speaker=str(plain["speaker"]),
+        body=str(plain["body"]),
+        thread_id=plain.get("thread_id"),
+        timestamp=datetime.fromisoformat(timestamp) if timestamp else None,
+        reactions=int(plain.get("reactions", 0)),
+        lead=tuple(str(line) for line in plain.get("lead", ())),
+        channel=plain.get("channel"),
+    )

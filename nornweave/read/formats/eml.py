@@ -1,0 +1,188 @@
+"""Read .eml: who wrote to whom, the body (plain text before HTML), and attachments of the formats that are read."""
+
+from __future__ import annotations
+
+import email
+import email.policy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from email.message import EmailMessage
+from email.utils import getaddresses, parsedate_to_datetime
+from typing import Any
+
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.dates import utc
+from nornweave.core.text.inline_markup import one_line
+from nornweave.core.types import JsonValue, freeze
+from nornweave.read.formats.html import markdown_of
+from nornweave.read.formats.markdown import heading, joined, lowered, plain
+from nornweave.read.parsed import Parsed
+
+MAX_DEPTH = 3
+"""Of messages in messages."""
+MAX_ATTACHMENTS = 50
+_SHOWN = ("From", "To", "Cc", "Date", "Subject")
+_MAX_HEADER = 2_000
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What is counted over a message and all that are attached to it."""
+
+    read_attachment: Callable[[str, bytes], str]
+    attachments: int = 0
+    names: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], str]) -> Parsed:
+    """Turn an e-mail into Markdown: its headers, its body, a section for each attachment that can be read.
+
+    ``metadata`` holds ``authors``, ``recipients``, ``attachments`` (names) and ``left_out`` (those that are not read).
+
+    Args:
+        read_attachment: turns name and bytes of an attachment into Markdown, or raises ``DocumentError``.
+
+    Raises:
+        DocumentError: not an e-mail.
+    """
+    message = _message(raw)
+    if not any(name in message for name in ("From", "Subject", "Date", "Received", "Message-ID", "To")):
+        raise DocumentError("not an e-mail: it has no From, To, Date or Subject; check what the file really is")
+    reading = _Reading(read_attachment)
+    text = joined(_blocks(message, reading, depth=0))
+    senders, recipients = _people(message, "From"), (*_people(message, "To"), *_people(message, "Cc"))
+    metadata: dict[str, JsonValue] = {
+        "authors": senders or None,
+        "recipients": recipients or None,
+        "attachments": tuple(reading.names) or None,
+        "left_out": tuple(reading.left_out) or None,
+    }
+    return Parsed(
+        text=text,
+        title=_header(message, "Subject") or None,
+        updated_at=_date(message),
+        metadata=freeze(metadata),
+    )
+
+
+class _BoundedHeaders(email.policy.EmailPolicy):
+    """Headers up to a length: the parser of the standard library takes quadratic time over them."""
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        name, value = super().header_source_parse(sourcelines)
+        return name, value[:_MAX_HEADER]
+
+
+_POLICY: Any = _BoundedHeaders()
+
+
+def _message(raw: bytes) -> EmailMessage:
+    if raw[:2] in {b"\xff\xfe", b"\xfe\xff"}:  # saved as a text by a program of Windows
+        raw = raw.decode("utf-16", "replace").encode("utf-8")
+    try:
+        return email.message_from_bytes(raw, _class=EmailMessage, policy=_POLICY)
+    except (ValueError, LookupError, RecursionError) as error:
+        raise DocumentError(f"broken e-mail: {error}; export it again") from error
+
+
+def _header(message: EmailMessage, name: str) -> str:
+    """Return a header's text; a broken one as it stands."""
+    try:
+        value = str(message.get(name) or "")
+    # The header parser of the standard library raises these on malformed headers (3.11).
+    except (ValueError, IndexError, TypeError, AttributeError, LookupError):
+        value = next((str(text) for key, text in message.raw_items() if key.lower() == name.lower()), "")
+    return one_line(value.encode("utf-8", "replace").decode("utf-8"))[:_MAX_HEADER]
+
+
+def _people(message: EmailMessage, name: str) -> tuple[str, ...]:
+    people = getaddresses([_header(message, name)])
+    return tuple(person for person in (shown or address for shown, address in people) if person)
+
+
+def _date(message: EmailMessage) -> datetime | None:
+    try:
+        return utc(parsedate_to_datetime(_header(message, "Date")))
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+
+
+def _blocks(message: EmailMessage, reading: _Reading, *, depth: int) -> Iterator[str]:
+    subject = _header(message, "Subject")
+    yield heading(1, subject or "E-mail")
+    yield "\n".join(f"{name}: {value}  " for name in _SHOWN if (value := _header(message, name)))
+    body = _body(message)
+    if body is not None:
+        yield _body_text(body)
+    for part in _attachments(message, body):
+        yield _attachment(part, reading, depth=depth)
+
+
+def _body(message: EmailMessage) -> EmailMessage | None:
+    found = message.get_body(preferencelist=("plain", "html"))
+    if isinstance(found, EmailMessage) and found.get_content_type() == "text/plain" and not _content(found).strip():
+        found = message.get_body(preferencelist=("html",)) or found
+    return found if isinstance(found, EmailMessage) else None
+
+
+def _body_text(part: EmailMessage) -> str:
+    content = _content(part)
+    if part.get_content_type() == "text/html":
+        return lowered(markdown_of(content))
+    return plain(content.replace("\r\n", "\n").replace("\u200b", ""))
+
+
+def _content(part: EmailMessage) -> str:
+    """Decode a text part; an unknown or wrong encoding as UTF-8 with replacements."""
+    try:
+        content = part.get_content()
+    except (LookupError, ValueError, KeyError, AttributeError, TypeError):
+        content = part.get_payload(decode=True)
+    return content.decode("utf-8", "replace") if isinstance(content, bytes) else str(content or "")
+
+
+def _attachments(message: EmailMessage, body: EmailMessage | None) -> Iterator[EmailMessage]:
+    """Yield the leaves that are not the body, and attached messages whole; other versions of the body are left out."""
+    if message.get_content_type() == "message/rfc822" or not message.is_multipart():
+        return
+    for part in message.iter_parts():
+        if not isinstance(part, EmailMessage) or part is body:
+            continue
+        if part.get_content_type() == "multipart/alternative":
+            continue
+        if part.is_multipart() and part.get_content_maintype() == "multipart":
+            yield from _attachments(part, body)
+        elif message.get_content_type() != "multipart/alternative":
+            yield part
+
+
+def _attachment(part: EmailMessage, reading: _Reading, *, depth: int) -> str:
+    name = one_line(part.get_filename() or "") or part.get_content_type()
+    reading.attachments += 1
+    if reading.attachments > MAX_ATTACHMENTS or depth >= MAX_DEPTH:
+        reading.left_out.append(f"attachment {name[:100]}: beyond {MAX_ATTACHMENTS} attachments or {MAX_DEPTH} levels")
+        return ""
+    reading.names.append(name[:200])
+    try:
+        text = _attached_text(part, name, reading, depth=depth)
+    except DocumentError as error:
+        reading.left_out.append(f"attachment {name[:100]}: {error}")
+        text = ""
+    return joined((heading(2, f"Attachment: {name}"), text or "(not read)"))
+
+
+def _attached_text(part: EmailMessage, name: str, reading: _Reading, *, depth: int) -> str:
+    """Return an attachment as Markdown.
+
+    Raises:
+        DocumentError: it is of no format that is read, or broken.
+    """
+    if part.get_content_type() == "message/rfc822":
+        inner = part.get_content()
+        return lowered(joined(_blocks(inner, reading, depth=depth + 1)), 2) if isinstance(inner, EmailMessage) else ""
+    if part.get_content_maintype() == "text" and not part.get_filename():
+        return lowered(_body_text(part), 2)
+    payload = part.get_payload(decode=True)
+    return lowered(reading.read_attachment(name, payload if isinstance(payload, bytes) else b""), 2)

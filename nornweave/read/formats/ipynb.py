@@ -1,0 +1,132 @@
+"""Read .ipynb: cells as prose and code, with the text of their outputs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.inline_markup import plain_line
+from nornweave.core.types import Section, Span, freeze
+from nornweave.read.formats.markdown import closed, fenced, joined, plain
+from nornweave.read.parsed import Parsed
+
+MAX_CELLS = 20_000
+MAX_OUTPUT = 4_000
+"""Characters of one cell's output; what is longer is a log or data, and its end is left out."""
+
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S[^\n]{0,400})", re.MULTILINE)
+_COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_DATA = re.compile(r"\((?:data:|attachment:)[^)]*\)")
+
+
+def read_ipynb(raw: bytes) -> Parsed:
+    """Turn a notebook of format 3 or 4 into Markdown; ``sections`` has a section for each cell: ``cell 12``.
+
+    Raises:
+        DocumentError: not a notebook.
+    """
+    notebook = _load(raw)
+    language = _language(notebook)
+    left_out: list[str] = []
+    written: list[tuple[int, str]] = []
+    for number, cell in enumerate(_cells(notebook), 1):
+        text = _cell(cell, language, number, left_out) if isinstance(cell, Mapping) else ""
+        if text:
+            written.append((number, text))
+    first = next((match[1] for _, text in written if (match := _HEADING.search(text))), None)
+    return Parsed(
+        text="\n\n".join(text for _, text in written),
+        sections=tuple(_sections(written)),
+        title=plain_line(first) or None if first else None,
+        metadata=freeze({"language": language or None, "left_out": tuple(left_out) or None}),
+    )
+
+
+def _load(raw: bytes) -> Mapping[str, Any]:
+    try:
+        loaded = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise DocumentError(f"broken notebook: {error}; expected JSON, save it again") from error
+    if not isinstance(loaded, dict) or not ("cells" in loaded or "worksheets" in loaded):
+        raise DocumentError("not a notebook: it has no cells; check what the file really is")
+    return loaded
+
+
+def _cells(notebook: Mapping[str, Any]) -> Sequence[Any]:
+    cells: object = notebook.get("cells")
+    if cells is None:  # format 3
+        sheets = notebook["worksheets"] if isinstance(notebook["worksheets"], list) else []
+        cells = [cell for sheet in sheets if isinstance(sheet, dict) for cell in _list(sheet.get("cells"))]
+    found = _list(cells)
+    if len(found) > MAX_CELLS:
+        raise DocumentError(f"too long: {len(found):,} cells, at most {MAX_CELLS:,} are read; split the notebook")
+    return found
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _language(notebook: Mapping[str, Any]) -> str:
+    metadata = notebook.get("metadata")
+    told = metadata if isinstance(metadata, dict) else {}
+    for key in ("language_info", "kernelspec"):
+        section = told.get(key)
+        name = section.get("name" if key == "language_info" else "language") if isinstance(section, dict) else None
+        if isinstance(name, str) and re.fullmatch(r"[\w+#.-]{1,40}", name):
+            return name.lower()
+    return ""
+
+
+def _cell(cell: Mapping[str, Any], language: str, number: int, left_out: list[str]) -> str:
+    kind, source = cell.get("cell_type"), _text(cell.get("source", cell.get("input")))
+    if kind == "heading":  # format 3
+        level = cell.get("level")
+        return f"{'#' * (level if level in {1, 2, 3, 4, 5, 6} else 1)} {' '.join(source.split())}"
+    if kind != "code":
+        return closed(_DATA.sub("()", source).strip("\n")) if kind == "markdown" else plain(source).strip("\n")
+    outputs = joined(_outputs(_list(cell.get("outputs")), number, left_out))
+    return joined((fenced(source, language) if source.strip() else "", outputs))
+
+
+def _outputs(outputs: Sequence[Any], number: int, left_out: list[str]) -> Iterator[str]:
+    spent = 0
+    for output in outputs:
+        if not isinstance(output, Mapping):
+            continue
+        text = _COLOURS.sub("", _output(output)).strip("\n")
+        if spent + len(text) > MAX_OUTPUT:
+            left_out.append(f"cell {number}: output beyond {MAX_OUTPUT:,} characters")
+            text = text[: MAX_OUTPUT - spent] + "\n…"
+        spent += len(text)
+        if text.strip() and text != "\n…":
+            yield fenced(text, "text")
+        if spent > MAX_OUTPUT:
+            return
+
+
+def _output(output: Mapping[str, Any]) -> str:
+    if output.get("output_type") == "error" or output.get("output_type") == "pyerr":
+        return f"{output.get('ename')}: {output.get('evalue')}"
+    data = output.get("data")
+    if isinstance(data, Mapping):
+        return _text(data.get("text/markdown") or data.get("text/plain"))
+    return _text(output.get("text"))
+
+
+def _text(source: object) -> str:
+    """Return a text of a notebook, which may be a list of lines."""
+    if isinstance(source, list):
+        return "".join(line for line in source if isinstance(line, str))
+    return source if isinstance(source, str) else ""
+
+
+def _sections(written: Sequence[tuple[int, str]]) -> Iterator[Section]:
+    start = 0
+    for place, (number, text) in enumerate(written):
+        end = start + len(text) + (2 if place + 1 < len(written) else 0)
+        yield Section(span=Span(start, end), heading=f"cell {number}")
+        start = end

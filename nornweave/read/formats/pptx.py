@@ -1,0 +1,141 @@
+"""Read .pptx with python-pptx: a page for each slide, with tables, charts, diagrams and the speaker's notes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from defusedxml import ElementTree
+from pptx import Presentation
+from pptx.enum.shapes import PP_PLACEHOLDER
+
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.inline_markup import one_line
+from nornweave.core.types import freeze
+from nornweave.read.formats.archive import open_office_archive, properties
+from nornweave.read.formats.markdown import heading, joined, plain, table
+from nornweave.read.parsed import Parsed
+
+MAX_SLIDES = 2_000
+MAX_NESTING = 20
+_EVERY_SLIDE = frozenset({PP_PLACEHOLDER.SLIDE_NUMBER, PP_PLACEHOLDER.DATE, PP_PLACEHOLDER.FOOTER})
+_DIAGRAM = "http://schemas.openxmlformats.org/drawingml/2006/diagram"
+_RELATIONSHIP = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}"
+_TEXT = "{http://schemas.openxmlformats.org/drawingml/2006/main}t"
+
+
+def read_pptx(raw: bytes) -> Parsed:
+    """Turn a presentation into Markdown; ``page_starts`` has the start of each slide.
+
+    What a slide holds and cannot be read is named in ``metadata["left_out"]``.
+    """
+    with open_office_archive(raw) as archive:
+        title, modified, told = properties(archive)
+    slides = list(Presentation(io.BytesIO(raw)).slides)
+    if len(slides) > MAX_SLIDES:
+        raise DocumentError(f"too long: {len(slides):,} slides, at most {MAX_SLIDES:,} are read; split the file")
+    left_out: list[str] = []
+    texts = [_slide(slide, number, left_out) for number, slide in enumerate(slides, 1)]
+    starts = [0]
+    for text in texts[:-1]:
+        starts.append(starts[-1] + len(text) + 2)
+    return Parsed(
+        text="\n\n".join(texts),
+        page_starts=tuple(starts[: len(texts)]),
+        title=(_name(slides[0].shapes.title) if slides else "") or title,
+        updated_at=modified,
+        metadata=freeze({**told, "left_out": tuple(left_out) or None}),
+    )
+
+
+def _slide(slide: Any, number: int, left_out: list[str]) -> str:
+    title = slide.shapes.title
+    name = _name(title)
+    shapes = [shape for shape in slide.shapes if title is None or shape.shape_id != title.shape_id]
+    blocks = [heading(1, name or f"Slide {number}"), *_blocks(shapes, number, left_out)]
+    if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
+        notes = slide.notes_slide.notes_text_frame.text.strip()
+        blocks += ["Notes:", plain(notes)] if notes else []
+    return joined(blocks)
+
+
+def _name(title: Any | None) -> str:
+    return one_line(title.text_frame.text) if title is not None and title.has_text_frame else ""
+
+
+def _blocks(shapes: Sequence[Any], number: int, left_out: list[str], depth: int = 0) -> Iterator[str]:
+    """Yield the text of shapes, from top to bottom, then left to right."""
+    for shape in sorted(shapes, key=_place):
+        try:
+            if hasattr(shape, "shapes"):
+                if depth < MAX_NESTING:
+                    yield joined(_blocks(list(shape.shapes), number, left_out, depth + 1))
+                else:
+                    left_out.append(f"slide {number}: groups nested deeper than {MAX_NESTING}")
+            else:
+                yield _shape(shape)
+        # python-pptx raises whatever a broken shape makes it stumble over.
+        except (AttributeError, KeyError, ValueError, TypeError, IndexError, NotImplementedError) as error:
+            left_out.append(f"slide {number}: a shape that cannot be read ({type(error).__name__})")
+
+
+def _place(shape: Any) -> tuple[int, int]:
+    return (shape.top or 0, shape.left or 0)
+
+
+def _shape(shape: Any) -> str:
+    if shape.is_placeholder and shape.placeholder_format.type in _EVERY_SLIDE:
+        return ""
+    if getattr(shape, "has_table", False):
+        return table([[cell.text for cell in line.cells] for line in shape.table.rows])
+    if getattr(shape, "has_chart", False):
+        return _chart(shape.chart)
+    if shape.has_text_frame:
+        return "\n".join(_paragraphs(shape.text_frame))
+    properties = shape._element.find(".//{*}cNvPr")
+    described = one_line(properties.get("descr") or "") if properties is not None else ""
+    return joined((described, _diagram(shape)))
+
+
+def _paragraphs(frame: Any) -> Iterator[str]:
+    """Yield the paragraphs of a text: several are a list, indented by their level."""
+    lines = [(paragraph.level, one_line(paragraph.text)) for paragraph in frame.paragraphs]
+    lines = [(level, line) for level, line in lines if line]
+    if len(lines) == 1:
+        yield plain(lines[0][1])
+        return
+    lowest = min((level for level, _ in lines), default=0)
+    for level, line in lines:
+        yield f"{'  ' * (level - lowest)}- {line}"
+
+
+def _chart(chart: Any) -> str:
+    """Return a chart as a table: a row for each category, a column for each series."""
+    title = chart.chart_title.text_frame.text if chart.has_title and chart.chart_title.has_text_frame else ""
+    rows: list[list[str]] = []
+    for plot in chart.plots:
+        series = list(plot.series)
+        categories = [str(category) for category in plot.categories]
+        columns = [[_number(value) for value in one.values] for one in series]
+        length = max([len(categories), *map(len, columns)])
+        rows.append(["", *(str(one.name) for one in series)])
+        for line in range(length):
+            named = categories[line] if line < len(categories) else ""
+            rows.append([named, *(column[line] if line < len(column) else "" for column in columns)])
+    width = max(map(len, rows), default=0)
+    return joined((one_line(title), table([cells + [""] * (width - len(cells)) for cells in rows])))
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.10g}"
+
+
+def _diagram(shape: Any) -> str:
+    """Return the texts of a SmartArt diagram, which lie in a part of their own."""
+    found = shape._element.find(f".//{{{_DIAGRAM}}}relIds")
+    if found is None:
+        return ""
+    part = shape.part.related_part(found.get(f"{_RELATIONSHIP}dm"))
+    texts = (one_line(element.text or "") for element in ElementTree.fromstring(part.blob).iter(_TEXT))
+    return "\n".join(f"- {text}" for text in texts if text)

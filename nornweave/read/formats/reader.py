@@ -1,0 +1,82 @@
+"""Choose the reader of a format that is turned into Markdown, and translate what its library raises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import PurePosixPath
+from types import MappingProxyType
+
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.decode import decode
+from nornweave.read.formats.markdown import plain
+from nornweave.read.front_matter import FORMATS
+from nornweave.read.parsed import Parsed
+
+_FOLDER = "nornweave.read.formats"
+_LIBRARIES = ("mammoth", "markdownify", "openpyxl", "python-pptx")
+
+CONVERTED: Mapping[str, str] = MappingProxyType(
+    {f".{name}": name for name in ("docx", "pptx", "xlsx", "epub", "ipynb", "eml")}
+)
+"""Formats by file name suffix, lower case with the dot."""
+VERSION = ",".join(("formats-1", *(f"{library}-{version(library)}" for library in _LIBRARIES)))
+
+MAX_TEXT = 5_000_000
+"""Characters of one document, some 2,500 pages."""
+
+
+def read_converted(format_: str, raw: bytes) -> Parsed:
+    """Turn a file of one of the formats of ``CONVERTED`` into Markdown.
+
+    Raises:
+        DocumentError: broken, encrypted, of another format, without text or too large.
+    """
+    parsed = _read(format_, raw)
+    if not parsed.text or parsed.text.isspace():
+        raise DocumentError(f"no text: nothing to read in this {format_} file; exclude it")
+    if len(parsed.text) > MAX_TEXT:
+        raise DocumentError(f"too long: {len(parsed.text):,} characters, at most {MAX_TEXT:,} are read; split the file")
+    return parsed
+
+
+def _read(format_: str, raw: bytes) -> Parsed:
+    # Loaded when they are needed: the libraries take a second, and most documents need none of them.
+    read: Callable[..., Parsed] = getattr(import_module(f"{_FOLDER}.{format_}"), f"read_{format_}")
+    try:
+        return read(raw, read_attachment) if format_ == "eml" else read(raw)
+    except (DocumentError, MemoryError):
+        raise
+    except RecursionError as error:
+        raise DocumentError(f"broken {format_}: nested too deeply; save it again in its program") from error
+    except Exception as error:  # the libraries share no base class and let errors of any class through
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise DocumentError(f"broken {format_}: {reason}; open it in its program and save it again") from error
+
+
+def read_attachment(name: str, raw: bytes) -> str:
+    """Turn an attachment into Markdown, by the suffix of its name.
+
+    Raises:
+        DocumentError: it is of no format that is read, or broken.
+    """
+    suffix = PurePosixPath(name.lower()).suffix
+    if suffix in CONVERTED:
+        return read_converted(CONVERTED[suffix], raw).text
+    if suffix == ".pdf":
+        from nornweave.read.pdf.document import parse_pdf
+
+        return plain(parse_pdf(raw).text)
+    if suffix and suffix in FORMATS:
+        return _text(FORMATS[suffix], raw)
+    raise DocumentError("of a format that is not read")
+
+
+def _text(format_: str, raw: bytes) -> str:
+    from nornweave.read.formats.html import markdown_of
+
+    text = decode(raw)
+    if format_ == "markdown":
+        return text
+    return markdown_of(text) if format_ == "html" else plain(text)

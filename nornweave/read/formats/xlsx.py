@@ -1,0 +1,292 @@
+"""Read .xlsx with openpyxl: each sheet as the tables that lie on it, in parts that have the header and their range."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from typing import Any
+
+from openpyxl import load_workbook
+from openpyxl.utils import get_column_letter
+
+from nornweave.core.errors import DocumentError
+from nornweave.core.text.inline_markup import one_line
+from nornweave.core.types import freeze
+from nornweave.read.formats.archive import open_office_archive, properties, read_xml
+from nornweave.read.formats.markdown import about_tokens, grouped, header_lines, heading, joined, plain, row
+from nornweave.read.parsed import Parsed
+
+MAX_COLUMNS = 256
+MAX_CELLS = 400_000
+"""Of all sheets together, the filled ones."""
+MAX_ROWS = 1_048_576
+MAX_SHEETS = 500
+MAX_CELL = 2_000
+"""Characters of one cell."""
+
+_STRICT = "http://purl.oclc.org/ooxml/"
+_TABLES_APART = 2  # empty columns between tables beside each other; one is often there for the looks
+_HEADER_ROWS = 4
+_YEARS = range(1900, 2101)
+_NOTE_TOKENS = 300
+
+Cells = dict[int, "Value"]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """What a cell shows; a label is a text, a date or a year: what stands in a header."""
+
+    text: str
+    is_label: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row with something in it: its number and its filled cells by column, both from 1."""
+
+    number: int
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Area:
+    """A part of a sheet in Markdown, and the corners of its range."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+    text: str
+    is_note: bool = False
+
+    @property
+    def range(self) -> str:
+        """Return it as spreadsheets write it: ``A12:F30``, ``B3`` for one cell."""
+        first = f"{get_column_letter(self.left)}{self.top}"
+        last = f"{get_column_letter(self.right)}{self.bottom}"
+        return first if first == last else f"{first}:{last}"
+
+
+def read_xlsx(raw: bytes) -> Parsed:
+    """Turn a workbook into Markdown: a heading for each sheet, below it one for each range of cells.
+
+    Values are those that were last computed; a formula without one stands as it is. ``metadata["left_out"]`` names
+    what is beyond ``MAX_CELLS``, ``MAX_COLUMNS`` and ``MAX_SHEETS``.
+    """
+    with open_office_archive(raw) as archive:
+        title, modified, told = properties(archive)
+        with_formulas = any(
+            b"<f" in archive.read(member) for member in archive.namelist() if member.startswith("xl/worksheets/sheet")
+        )
+        workbook = read_xml(archive, "xl/workbook.xml")
+    if workbook is not None and _STRICT in workbook.tag:  # openpyxl 3.1 finds nothing in them
+        raise DocumentError("saved as 'Strict Open XML', which is not read; save it as an ordinary .xlsx")
+    left_out: list[str] = []
+    values = load_workbook(io.BytesIO(raw), read_only=True, data_only=True, keep_links=False)
+    formulas = load_workbook(io.BytesIO(raw), read_only=True, keep_links=False) if with_formulas else None
+    try:
+        text = joined(_sheets(values, formulas, left_out))
+    finally:
+        values.close()
+        if formulas is not None:
+            formulas.close()
+    return Parsed(
+        text=text, title=title, updated_at=modified, metadata=freeze({**told, "left_out": tuple(left_out) or None})
+    )
+
+
+def _sheets(values: Any, formulas: Any | None, left_out: list[str]) -> Iterator[str]:
+    budget = MAX_CELLS
+    sheets = values.worksheets
+    if len(sheets) > MAX_SHEETS:
+        left_out.append(f"{len(sheets) - MAX_SHEETS:,} sheets after the first {MAX_SHEETS:,}")
+    for number, sheet in enumerate(sheets[:MAX_SHEETS]):
+        other = formulas.worksheets[number] if formulas is not None else None
+        known = len(left_out)
+        rows = list(_rows(sheet, other, budget, left_out))
+        budget -= sum(len(one.cells) for one in rows)
+        areas = [area for block in _blocks(rows) for area in _areas(block)]
+        said = [f"({note.partition(': ')[2]})" for note in left_out[known:]]
+        parts = (joined((heading(2, area.range), area.text)) for area in _with_joined_notes(areas))
+        yield joined((heading(1, sheet.title), *parts, *said))
+
+
+def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) -> Iterator[Row]:
+    """Yield the rows that have something in them, until the budget of cells is spent."""
+    for one in (sheet, formulas):
+        if one is not None:
+            one.reset_dimensions()  # what a file states of its size is often wrong
+    others = formulas.iter_rows() if formulas is not None else iter(())
+    is_wide = False
+    for number, line in enumerate(sheet.iter_rows(), 1):
+        cells = dict(_filled(line[:MAX_COLUMNS], next(others, ())))
+        is_wide = is_wide or any(cell.value is not None for cell in line[MAX_COLUMNS:])
+        budget -= len(cells)
+        if budget < 0 or number > MAX_ROWS:
+            limit = f"{MAX_CELLS:,} cells" if budget < 0 else f"{MAX_ROWS:,} rows"
+            left_out.append(f"{sheet.title}: rows from {number:,} on, beyond {limit}")
+            break
+        if cells:
+            yield Row(number, cells)
+    if is_wide:
+        left_out.append(f"{sheet.title}: columns after {get_column_letter(MAX_COLUMNS)}")
+
+
+def _filled(line: Sequence[Any], formulas: Sequence[Any]) -> Iterator[tuple[int, Value]]:
+    for column, cell in enumerate(line, 1):
+        value = cell.value
+        if value is None and column <= len(formulas):
+            value = formulas[column - 1].value
+        if value is None:
+            continue
+        text = _shown(value, cell)
+        if text and not text.isspace():
+            yield column, Value(text[:MAX_CELL], _is_label(value))
+
+
+def _is_label(value: object) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value in _YEARS
+    return isinstance(value, str | date)
+
+
+def _shown(value: object, cell: Any) -> str:
+    """Return a value as the sheet shows it, as far as that adds to its meaning: dates, per cent."""
+    if isinstance(value, datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    if isinstance(value, bool):
+        return str(value).upper()
+    if isinstance(value, timedelta):
+        return str(value)
+    if isinstance(value, int | float):
+        if "%" in str(getattr(cell, "number_format", "") or ""):
+            return f"{value * 100:.10g}%"
+        return str(value) if isinstance(value, int) else f"{value:.12g}"
+    return str(getattr(value, "text", value))  # an array formula has its text inside
+
+
+def _blocks(rows: Sequence[Row]) -> Iterator[list[Row]]:
+    """Cut a sheet at its empty rows, and where two empty columns part tables whose headers are in different rows.
+
+    An empty row right below a header does not cut.
+    """
+    block: list[Row] = []
+    for one in rows:
+        if block and one.number > block[-1].number + 1 and not _heads(block, one):
+            yield from _beside(block)
+            block = []
+        block.append(one)
+    if block:
+        yield from _beside(block)
+
+
+def _heads(block: Sequence[Row], following: Row) -> bool:
+    """Say whether a block is nothing but a header, with the first row of its table below an empty row."""
+    if len(block) > _HEADER_ROWS or following.number > block[-1].number + 2 or len(block[-1].cells) < 2:
+        return False
+    labels = all(value.is_label for one in block for value in one.cells.values())
+    numbers = any(not value.is_label for value in following.cells.values())
+    return labels and numbers and len(following.cells) > 1
+
+
+def _beside(block: Sequence[Row]) -> Iterator[list[Row]]:
+    columns = sorted({column for one in block for column in one.cells})
+    gaps = [right for left, right in zip(columns, columns[1:], strict=False) if right - left > _TABLES_APART]
+    start = columns[0]
+    for gap in gaps:
+        left, right = _between(block, start, gap), _between(block, gap, columns[-1] + 1)
+        header = next((one.number for one in left if len(one.cells) > 1), left[0].number)
+        if right[0].number != header:
+            yield left
+            start = gap
+    yield _between(block, start, columns[-1] + 1)
+
+
+def _between(block: Sequence[Row], left: int, right: int) -> list[Row]:
+    cut = (Row(one.number, {c: v for c, v in one.cells.items() if left <= c < right}) for one in block)
+    return [one for one in cut if one.cells]
+
+
+def _areas(block: Sequence[Row]) -> Iterator[Area]:
+    """Yield a block as text, if it has one column or one row, else as tables that all have its header."""
+    columns = sorted({column for one in block for column in one.cells})
+    if len(columns) == 1 or len(block) == 1:
+        yield from _notes(block)
+        return
+    first = next((place for place, one in enumerate(block) if len(one.cells) > 1), 0)
+    notes, rest = block[:first], block[first:]
+    if len(rest) < 2:
+        yield from _notes(block)
+        return
+    columns = sorted({column for one in rest for column in one.cells})
+    above, header, body = _header(rest)
+    captions = [_line(one) for one in (*notes, *above)]
+    names = [header.cells[c].text if c in header.cells else "" for c in columns] if header else _letters(columns)
+    written = [row([one.cells[c].text if c in one.cells else "" for c in columns]) for one in body]
+    top_lines = joined(("  \n".join(captions), header_lines(names)))
+    for start, end in grouped(written, header=top_lines):
+        top = block[0].number if start == 0 else body[start].number
+        text = "\n".join((top_lines, *written[start:end]))
+        yield Area(top, columns[0], body[end - 1].number, columns[-1], text)
+
+
+def _header(rows: Sequence[Row]) -> tuple[Sequence[Row], Row | None, Sequence[Row]]:
+    """Return the rows above the header, the header and the rows below it.
+
+    The header is the fullest of the first rows that are nothing but labels and have a row with numbers below; in a
+    table of labels it is the first row; in a table of numbers there is none.
+    """
+    labels = 0
+    while (
+        labels < len(rows) and labels <= _HEADER_ROWS and all(value.is_label for value in rows[labels].cells.values())
+    ):
+        labels += 1
+    if labels == 0:
+        return (), None, rows
+    if labels == len(rows) or labels > _HEADER_ROWS:
+        return (), rows[0], rows[1:]
+    widest = max(range(labels), key=lambda place: (len(rows[place].cells), place))
+    return rows[:widest], rows[widest], rows[widest + 1 :]
+
+
+def _letters(columns: Iterable[int]) -> list[str]:
+    return [get_column_letter(column) for column in columns]
+
+
+def _line(one: Row) -> str:
+    return plain(" · ".join(one_line(one.cells[column].text) for column in sorted(one.cells)))
+
+
+def _notes(block: Sequence[Row]) -> Iterator[Area]:
+    columns = [column for one in block for column in one.cells]
+    lines = [_line(one) for one in block]
+    for start, end in grouped(lines, _NOTE_TOKENS):
+        text = "  \n".join(lines[start:end])
+        yield Area(block[start].number, min(columns), block[end - 1].number, max(columns), text, is_note=True)
+
+
+def _with_joined_notes(areas: Iterable[Area]) -> Iterator[Area]:
+    """Join short texts that follow each other, so that each says enough to be found."""
+    last: Area | None = None
+    for area in areas:
+        if (
+            last is not None
+            and last.is_note
+            and area.is_note
+            and about_tokens(last.text) + about_tokens(area.text) < _NOTE_TOKENS
+        ):
+            last = Area(
+                min(last.top, area.top), min(last.left, area.left), max(last.bottom, area.bottom),
+                max(last.right, area.right), joined((last.text, area.text)), is_note=True,
+            )  # fmt: skip
+            continue
+        if last is not None:
+            yield last
+        last = area
+    if last is not None:
+        yield last

@@ -1,0 +1,277 @@
+"""Read the title, dates, authors and more from front matter, docinfo fields and the head of HTML."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from email.utils import parsedate_to_datetime
+from types import MappingProxyType
+
+import yaml
+from bs4 import BeautifulSoup
+from bs4.exceptions import ParserRejectedMarkup
+from bs4.filter import SoupStrainer
+
+from nornweave.core.access.rules import KEY
+from nornweave.core.text.dates import utc
+from nornweave.core.text.field_names import field_key
+from nornweave.core.text.inline_markup import front_matter, one_line, plain_line
+from nornweave.core.types import NO_METADATA, JsonValue, Metadata, freeze
+from nornweave.read.plain_yaml import load_plain_yaml
+from nornweave.read.stated_fields import plain_fields
+
+FORMATS: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys((".md", ".markdown", ".mdx"), "markdown"),
+        ".rst": "rst",
+        **dict.fromkeys((".txt", ".text", ""), "text"),
+        **dict.fromkeys((".html", ".htm", ".xhtml"), "html"),
+    }
+)
+"""Format by file name suffix, lower case with the dot; files without one (README, LICENSE) are plain text."""
+
+# Everything that describes a document stands at its head.
+_HEAD = 65_536
+_VALUE_BOUND = 500
+_LIST_BOUND = 200
+_TITLES = ("title", "citation_title", "og:title")
+_UPDATED = ("updated", "last_modified", "lastmod", "last_updated", "modified_time", "date_modified", "revised")
+_PUBLISHED = ("publication_date", "published", "published_time", "citation_publication_date", "citation_date", "date")
+_URLS = ("canonical", "url", "permalink", "og:url")
+_AUTHORS = ("authors", "author", "citation_author", "dc_creator")
+_TAGS = ("tags", "keywords", "categories")
+_DATE_FORMATS = ("%Y/%m/%d", "%Y/%m", "%Y-%m", "%Y", "%d %B %Y", "%B %d, %Y", "%d %b %Y", "%b %d, %Y", "%d.%m.%Y")
+_RST_FIELD = re.compile(r":([A-Za-z][\w ._-]{0,60}):[ \t]+([^\n]{1,2000})")
+_RST_DATE = re.compile(r"\$\w+:([^$]*)\$")
+_ATX = re.compile(r" {0,3}#{1,6}[ \t]+([^\n]{1,1000})")
+_UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
+_FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
+# In a header that cannot be read, or does not end.
+_SAYS_ACCESS = re.compile(r"^[ \t]*[\"']?access[\"']?[ \t]*[:=]", re.I | re.M)
+_LEADING_HTML = re.compile(r"<h1\b[^<>]*>(.{1,1000}?)</h1\s*>", re.I | re.S)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkupFacts:
+    """What a text says about itself.
+
+    Attributes:
+        updated_at: UTC; a date without a zone is taken as UTC.
+        metadata: ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``, ``citation_count``,
+            ``source_type``, ``access``; only those that the text names. ``front_matter`` has every field, as it is
+            written.
+    """
+
+    title: str | None = None
+    updated_at: datetime | None = None
+    url: str | None = None
+    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
+
+
+def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of ``Document.format``
+    """Read the metadata at the head of a text; a broken header counts as text.
+
+    Args:
+        format: ``markdown``, ``rst``, ``html``; any other is plain text, which says nothing.
+    """
+    readers = {"markdown": _markdown_fields, "rst": _rst_fields, "html": _html_fields}
+    if format not in readers:
+        return MarkupFacts()
+    fields = readers[format](text)
+    published = _first_date(fields, _PUBLISHED)
+    return MarkupFacts(
+        title=_first_text(fields, _TITLES) or _heading(text, format),
+        updated_at=_first_date(fields, _UPDATED) or published,
+        url=_first_text(fields, _URLS),
+        metadata=freeze(
+            {
+                "authors": _names(fields, _AUTHORS),
+                "tags": _names(fields, _TAGS),
+                "publication_date": published.date().isoformat() if published else None,
+                "doi": _first_text(fields, ("doi", "citation_doi")),
+                "venue": _first_text(
+                    fields, ("venue", "journal", "citation_journal_title", "citation_conference_title")
+                ),
+                "citation_count": _count(fields.get("citation_count")),
+                "source_type": _first_text(fields, ("source_type",)),
+                KEY: _groups(fields.get(KEY)),
+                "front_matter": plain_fields(fields) or None,
+            }
+        ),
+    )
+
+
+def _markdown_fields(text: str) -> dict[str, object]:
+    head, end = front_matter(text)
+    if not end and text.startswith(("---", "+++")):
+        return _unreadable(text[:_HEAD].partition("\n\n")[0])
+    loaded: object = None
+    try:
+        loaded = tomllib.loads(head) if text.startswith("+++") else load_plain_yaml(head)
+    except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
+        return _unreadable(head)
+    if not isinstance(loaded, dict):
+        return _unreadable(head)
+    return {field_key(str(key)): value for key, value in loaded.items()}
+
+
+def _unreadable(head: str) -> dict[str, object]:
+    """Return the fields of a broken header: if it says who may see the document, nobody knows who that is."""
+    return {KEY: ()} if _SAYS_ACCESS.search(head) else {}
+
+
+def _rst_fields(text: str) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for line in text[:_HEAD].splitlines()[:100]:
+        if field := _RST_FIELD.match(line):
+            value = _RST_DATE.sub(r"\1", field[2]).strip()
+            fields.setdefault(
+                field_key(field[1]), re.split(r"\s*;\s*", value) if field[1].lower() == "authors" else value
+            )
+    return fields
+
+
+def _html_fields(text: str) -> dict[str, object]:
+    fields: dict[str, object] = {}
+    for name, value in _html_pairs(_html_head(text)):
+        known = fields.get(name)
+        if name == "citation_author" and isinstance(known, list):
+            known.append(value)
+        elif known is None:
+            fields[name] = [value] if name == "citation_author" else value
+    if isinstance(fields.get("keywords"), str):
+        fields["keywords"] = str(fields["keywords"]).split(",")
+    return fields
+
+
+def _html_head(text: str) -> str:
+    head = text[:_HEAD]
+    end = re.search(r"</head|<body", head, re.I)
+    head = head[: end.start()] if end else head
+    # The parser takes quadratic time over what ends nowhere.
+    unclosed = head.count("<", head.rfind(">") + 1) + head.count("<!--", head.rfind("-->") + 1)
+    return head if unclosed < 50 and len(re.findall("<title", head, re.I)) < 50 else ""
+
+
+def _html_pairs(head: str) -> Iterator[tuple[str, str]]:
+    try:
+        soup = BeautifulSoup(head, "html.parser", parse_only=SoupStrainer(["title", "meta", "link"]))
+    except (ParserRejectedMarkup, RecursionError):
+        return
+    for tag in soup.find_all(["title", "meta", "link"]):
+        if tag.name == "title":
+            yield "title", tag.get_text()
+        elif tag.name == "link" and "canonical" in str(tag.get("rel", "")):
+            yield "canonical", str(tag.get("href") or "")
+        elif tag.name == "meta":
+            name = str(tag.get("name") or tag.get("property") or "")
+            yield field_key(name.removeprefix("article:")), str(tag.get("content") or "")
+
+
+def _groups(value: object) -> JsonValue:
+    """Return who may see a document, as it says it itself: a group, or a list; what is neither stays so."""
+    if isinstance(value, list | tuple):
+        return tuple(each if isinstance(each, str) else "" for each in value)
+    return value if isinstance(value, str | None) else ()
+
+
+def _first_text(fields: Mapping[str, object], keys: tuple[str, ...]) -> str | None:
+    for key in keys:
+        value = fields.get(key)
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and (text := _text(value)):
+            return text
+    return None
+
+
+def _text(value: object) -> str:
+    return one_line(str(value)[:_VALUE_BOUND])
+
+
+def _names(fields: Mapping[str, object], keys: tuple[str, ...]) -> tuple[JsonValue, ...] | None:
+    """Return a list field; one text with commas is a list too, except for authors, whose names may hold commas."""
+    for key in keys:
+        value = fields.get(key)
+        if isinstance(value, str):
+            value = value.split(",") if keys is _TAGS else re.split(r"\s+and\s+|;", value)
+        if isinstance(value, list):
+            names = tuple(name for name in map(_name, value[:_LIST_BOUND]) if name)
+            if names:
+                return names
+    return None
+
+
+def _name(value: object) -> str:
+    if isinstance(value, dict):
+        value = value.get("name", "")
+    return _text(value) if isinstance(value, str | int | float) else ""
+
+
+def _count(value: object) -> int | None:
+    try:
+        return int(value) if isinstance(value, int | str) and not isinstance(value, bool) else None
+    except ValueError:
+        return None
+
+
+def _first_date(fields: Mapping[str, object], keys: tuple[str, ...]) -> datetime | None:
+    return next((moment for key in keys if (moment := _moment(fields.get(key)))), None)
+
+
+def _moment(value: object) -> datetime | None:
+    if isinstance(value, datetime):
+        return utc(value)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day, tzinfo=UTC)
+    if isinstance(value, int) and not isinstance(value, bool) and 1000 <= value <= 9999:
+        return datetime(value, 1, 1, tzinfo=UTC)
+    return _parsed_moment(_text(value)) if isinstance(value, str) else None
+
+
+def _parsed_moment(text: str) -> datetime | None:
+    for parse in (datetime.fromisoformat, _in_known_format, parsedate_to_datetime):
+        try:
+            return utc(parse(text))
+        except (ValueError, TypeError, IndexError, OverflowError):
+            continue
+    return None
+
+
+def _in_known_format(text: str) -> datetime:
+    for form in _DATE_FORMATS:
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    raise ValueError(text)
+
+
+def _heading(text: str, format: str) -> str | None:  # noqa: A002
+    """Return the first heading near the head of a text."""
+    if format == "html":
+        found = _LEADING_HTML.search(text[:_HEAD])
+        return (plain_line(found[1].strip()) or None) if found else None
+    start = front_matter(text)[1] if format == "markdown" else 0
+    lines = text[start : start + _HEAD].splitlines()
+    return next((title for title in _headings(lines, format) if title), None)
+
+
+def _headings(lines: list[str], format: str) -> Iterator[str]:  # noqa: A002
+    fenced = False
+    for number, line in enumerate(lines):
+        above = lines[number - 1].strip() if number else ""
+        if format == "markdown" and _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and format == "markdown" and (atx := _ATX.match(line)):
+            yield plain_line(re.sub(r"(?:^|\s)#+\s*$", "", atx[1]))
+        elif not fenced and _underlines(line, above, number < 2 or not lines[number - 2].strip(), format):
+            yield plain_line(above) if format == "markdown" else one_line(above)
+
+
+def _underlines(line: str, above: str, single: bool, format: str) -> bool:  # noqa: A002
+    """Say whether ``line`` makes the line above it a title."""
+    if not above or len(line) > _VALUE_BOUND or not _UNDERLINE.match(line) or _UNDERLINE.match(above):
+        return False
+    return single and line[0] in "=-" if format == "markdown" else len(line.strip()) >= min(4, len(above))

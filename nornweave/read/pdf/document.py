@@ -1,0 +1,267 @@
+"""Read a PDF file: text in reading order, with sections and pages."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from threading import Lock
+from typing import Any
+
+from nornweave.core.errors import DocumentError
+from nornweave.core.types import JsonValue, Section, Span, freeze
+from nornweave.read.parsed import Parsed
+from nornweave.read.pdf import ocr
+from nornweave.read.pdf.glyphs import Page, read_page
+from nornweave.read.pdf.hyphens import Hyphens
+from nornweave.read.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
+from nornweave.read.pdf.outline import Outline, letters_of, outline_of
+from nornweave.read.pdf.paragraphs import (
+    Paragraph,
+    body_size,
+    continues,
+    lines_of,
+    paragraphs_of,
+)
+from nornweave.read.pdf.running_headers import without_running_lines
+from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
+
+try:
+    import pymupdf
+except ImportError:  # some have to do without it because of its licence (NOTICE)
+    pymupdf = None
+    LIBRARY = "no-pymupdf"
+else:
+    LIBRARY = f"pymupdf-{version('pymupdf')}"
+    # MuPDF reports every oddity of a file on stderr; what matters reaches the caller as an error.
+    pymupdf.TOOLS.mupdf_display_errors(False)
+    pymupdf.TOOLS.mupdf_display_warnings(False)
+
+VERSION = "pdf-2"
+
+MAX_PAGES = 2000
+MAX_LETTERS = 20_000_000
+
+_MUPDF = Lock()  # PyMuPDF 1.28 does not support threads
+
+_HEADER_ZONE = 1024  # bytes in which ISO 32000-1, annex H.3, lets "%PDF-" begin
+_TRAILER_ZONE = 4096
+_UNREADABLE = 0.5  # of the letters, from which the text layer is useless
+_LETTERS_PER_PAGE = 5  # fewer on average: stamps on scanned pages
+_NAMED_PAGES = 20
+
+
+@dataclass(slots=True)
+class _Deadline:
+    """When reading stops, of ``time.monotonic()``."""
+
+    at: float
+
+
+def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
+    """Read a paper.
+
+    ``metadata`` holds what the paper itself tells: ``source_type`` (``arxiv_paper`` or ``paper``), ``title``,
+    ``authors``, ``publication_date`` (from the arXiv stamp, else the day the file was made), ``doi``, ``venue``,
+    ``tags``. Scanned pages are read by OCR: ``ocr_pages`` has their numbers, ``left_out`` says which were not read.
+
+    Args:
+        raw: the file.
+        deadline_s: seconds after which reading stops, checked after every page; OCR has its own.
+
+    Returns:
+        The text without running headers and page numbers, its sections (they tile it) and the offset of each page.
+
+    Raises:
+        DocumentError: not a PDF, encrypted, truncated, broken, without pages or without a text layer, too long, too
+            slow; or PyMuPDF is not installed.
+    """
+    if pymupdf is None:
+        raise DocumentError(
+            "PDF files need PyMuPDF, which is not installed; install pymupdf (AGPL or commercial licence, see NOTICE) "
+            "or leave PDF files out with exclude: ['*.pdf']"
+        )
+    until = _Deadline(time.monotonic() + deadline_s)
+    scanned = ocr.Recogniser(ocr.installed())
+    _check_bytes(raw)
+    with _MUPDF, _opened(raw) as document:
+        pages = list(_pages(document, until, scanned))
+        declared = {key: str(value or "") for key, value in (document.metadata or {}).items()}
+        contents = _contents(document)
+    _check_text(pages, "OCR finds no text in them" if scanned.recognised else ocr.INSTALL)
+    parsed = _parsed(pages, declared, contents, until)
+    return replace(parsed, metadata=freeze({**parsed.metadata, **_recognised(scanned)}))
+
+
+def _recognised(scanned: ocr.Recogniser) -> dict[str, JsonValue]:
+    """Say which pages were read by OCR, and which scanned pages were not."""
+    reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.tesseract else ocr.INSTALL
+    left_out = tuple(f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
+    more = len(scanned.left_out) - _NAMED_PAGES
+    return {
+        "ocr_pages": tuple(scanned.recognised) or None,
+        "left_out": (*left_out, *([f"{more} more scanned pages"] if more > 0 else ())) or None,
+    }
+
+
+def _check_bytes(raw: bytes) -> None:
+    if b"%PDF-" not in raw[:_HEADER_ZONE]:
+        raise DocumentError(f"not a PDF: begins with {raw[:12]!r}, expected %PDF-; check what the file really is")
+
+
+@contextmanager
+def _opened(raw: bytes) -> Iterator[Any]:
+    """Open a PDF that can be read, translating MuPDF's errors while it is open."""
+    try:
+        with pymupdf.open(stream=raw, filetype="pdf") as document:
+            _check_document(document, raw)
+            yield document
+    # MuPDF's errors share no base class; these are all that 1.28 raises on broken files.
+    except (RuntimeError, ValueError, TypeError, IndexError, KeyError, pymupdf.mupdf.FzErrorBase) as error:
+        raise DocumentError(f"broken PDF: {error}; expected a readable file, export or download it again") from error
+
+
+def _check_document(document: Any, raw: bytes) -> None:
+    if document.needs_pass:
+        raise DocumentError("encrypted: needs a password to open; save a copy without one and ingest that")
+    if document.is_repaired and b"%%EOF" not in raw[-_TRAILER_ZONE:]:
+        raise DocumentError(
+            f"truncated PDF: {len(raw)} bytes without the closing %%EOF; download or export the whole file again"
+        )
+    if document.page_count == 0:
+        raise DocumentError("no pages: the PDF is empty or damaged beyond repair; export or download it again")
+    if document.page_count > MAX_PAGES:
+        raise DocumentError(f"too long: {document.page_count} pages, at most {MAX_PAGES} are read; split the file")
+
+
+def _pages(document: Any, until: _Deadline, scanned: ocr.Recogniser) -> Iterator[Page]:
+    # Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
+    flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
+    letters = 0
+    for number in range(document.page_count):
+        content = document[number].get_textpage(flags=flags).extractDICT()
+        page = read_page(number + 1, content["width"], content["height"], content)
+        if _is_unread(page):
+            page = _with_images(page, document[number])
+            if page.images or page.unreadable:
+                started = time.monotonic()
+                page = scanned.read(page, document[number], flags=flags)
+                until.at += time.monotonic() - started
+        letters += page.letters
+        if letters > MAX_LETTERS:
+            raise DocumentError(f"too long: over {MAX_LETTERS} letters up to page {number + 1}; split the file")
+        _check_deadline(until, f"page {number + 1} of {document.page_count}")
+        yield page
+
+
+def _is_unread(page: Page) -> bool:
+    """Say whether a page has no text layer to speak of."""
+    return page.letters < _LETTERS_PER_PAGE or page.unreadable > _UNREADABLE * page.letters
+
+
+def _with_images(page: Page, source: Any) -> Page:
+    return replace(page, images=len(source.get_images()))
+
+
+def _check_deadline(until: _Deadline, place: str) -> None:
+    if time.monotonic() > until.at:
+        raise DocumentError(
+            f"too slow: the time for one PDF ran out at {place}; split the file or print it to a new PDF"
+        )
+
+
+def _check_text(pages: Sequence[Page], remedy: str) -> None:
+    letters, unreadable = sum(p.letters for p in pages), sum(p.unreadable for p in pages)
+    scanned = sum(p.images > 0 for p in pages)
+    if letters < _LETTERS_PER_PAGE * len(pages) and scanned:
+        raise DocumentError(f"no text layer: looks scanned ({len(pages)} pages, {scanned} only images); {remedy}")
+    if not any(page.blocks for page in pages) and not unreadable:
+        raise DocumentError(f"no text: all {len(pages)} pages are blank or damaged; open it in a viewer")
+    if unreadable > _UNREADABLE * letters or not any(page.blocks for page in pages):
+        raise DocumentError(
+            f"no readable text: {unreadable} of {letters} letters have no Unicode value in their fonts; {remedy}"
+        )
+
+
+def _contents(document: Any) -> list[tuple[int, str]]:
+    """Return level and title of the document's bookmarks."""
+    return [(int(level), str(title)) for level, title, *_ in document.get_toc(simple=True)]
+
+
+def _parsed(
+    pages: Sequence[Page], declared: Mapping[str, str], contents: Sequence[tuple[int, str]], until: _Deadline
+) -> Parsed:
+    body = body_size(pages)
+    paragraphs: list[Paragraph] = []
+    for page, blocks in zip(pages, without_running_lines(pages), strict=True):
+        paragraphs += paragraphs_of(page, blocks, body)
+        _check_deadline(until, f"page {page.number}")
+    title = declared_title(declared.get("title", ""), contents)
+    bookmarks = {letters_of(name): level for level, name in contents if name != title}
+    height = next((page.height for page in pages if page.blocks), 0.0)
+    outline = outline_of(paragraphs, body, height, bookmarks, title)
+    text, starts, page_starts = _assemble(paragraphs, {h.paragraph for h in outline.headings}, len(pages))
+    if not text.strip():
+        raise DocumentError(f"no text: nothing but page numbers on {len(pages)} pages; nothing to ingest")
+    first_page = page_text(pages[0])
+    metadata = metadata_of(outline, declared, first_page)
+    return Parsed(
+        text=text,
+        sections=tuple(_sections(len(text), starts, outline)),
+        page_starts=page_starts,
+        title=outline.title,
+        updated_at=date_of(declared.get("modDate", "")) or date_of(declared.get("creationDate", "")),
+        url=url_of(first_page, metadata.get("doi")),
+        metadata=freeze(metadata),
+    )
+
+
+def _assemble(
+    paragraphs: Sequence[Paragraph], headings: set[int], page_count: int
+) -> tuple[str, list[int], tuple[int, ...]]:
+    """Join paragraphs to one text; return it with the offset of each paragraph and of each page."""
+    hyphens = Hyphens(row.text for paragraph in paragraphs for row in paragraph.rows)
+    parts: list[str] = []
+    length = 0
+    starts: list[int] = []
+    pages: dict[int, int] = {}
+    for index, paragraph in enumerate(paragraphs):
+        separator = "\n\n" if index else ""
+        text = _paragraph_text(paragraph, hyphens)
+        if index and not {index - 1, index} & headings and continues(paragraphs[index - 1], paragraph):
+            before = parts[-1]
+            parts[-1], separator = hyphens.seam(before, text)
+            length -= len(before) - len(parts[-1])
+        starts.append(length + len(separator))
+        pages.setdefault(paragraph.page, starts[-1])
+        parts += (separator, text)
+        length = starts[-1] + len(text)
+    whole = "".join(parts)
+    following = len(whole)
+    page_starts = []
+    for number in range(page_count, 0, -1):
+        following = pages.get(number, following)
+        page_starts.append(following)
+    if page_starts:
+        page_starts[-1] = 0
+    return whole, starts, tuple(reversed(page_starts))
+
+
+def _paragraph_text(paragraph: Paragraph, hyphens: Hyphens) -> str:
+    if paragraph.keeps_lines:
+        return "\n".join(lines_of(paragraph))
+    return hyphens.joined(row.text for row in paragraph.rows)
+
+
+def _sections(end: int, starts: Sequence[int], outline: Outline) -> Iterator[Section]:
+    marks = [starts[heading.paragraph] for heading in outline.headings] + [end]
+    front = min(starts[outline.front], marks[0]) if outline.front < len(starts) else marks[0]
+    if front and outline.front:
+        yield Section(span=Span(0, front), heading="", kind="front")
+    if front < marks[0]:
+        yield Section(span=Span(front, marks[0]), heading="")
+    for heading, start, following in zip(outline.headings, marks, marks[1:], strict=False):
+        if start < following:
+            yield Section(span=Span(start, following), heading=heading.text, level=heading.level, kind=heading.kind)

@@ -1,0 +1,1 @@
+"""Parsers of records that one product writes."""

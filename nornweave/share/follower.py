@@ -1,0 +1,313 @@
+"""Follow a publisher: look at the pointers, bring what is new, point readers at it, note where it stands."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from nornweave.config import Settings, load_settings
+from nornweave.core.errors import MissingObjectError, NornWeaveError, PublicationError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.types import Domain
+from nornweave.index.object_store import ObjectStore, StoredDocument
+from nornweave.index.publish import GenerationFiles, number_of
+from nornweave.index.status_file import NAME as STATUS
+from nornweave.index.wiring import domain_folder, file_store_of
+from nornweave.share.download import download
+from nornweave.share.manifest import Manifest, Pointer, digest_of, pointer_key, read_json
+from nornweave.share.progress import Progress, Stopped
+from nornweave.share.records import DomainStanding, Standing, read_standing, standing_file, write_standing
+from nornweave.share.workspace_document import (
+    KEY,
+    WorkspaceDocument,
+    replica_configuration,
+    take_over_plans,
+)
+
+log = logging.getLogger(__name__)
+
+POLL_S = 1.0
+LONGEST_PAUSE_S = 30.0
+# While nothing changes, the standing is written this often: its age says that somebody still looks.
+WRITE_EVERY_S = 5.0
+
+
+class Follower:
+    """Keeps the folder of a replica at what the store names; ``run`` until ``stop``."""
+
+    def __init__(
+        self,
+        store: ObjectStore,
+        folder: Path,
+        access: Mapping[str, Any] | None = None,
+        *,
+        poll_s: float = POLL_S,
+        renews: bool = False,
+    ) -> None:
+        """Store the parts; nothing is read before ``prepare``.
+
+        Args:
+            store: where to look.
+            folder: of the replica: ``nornweave.yaml`` is written there, and ``var`` beside it.
+            access: who may ask, for that file.
+            poll_s: between two looks while the store answers.
+            renews: whether who answers takes over other settings when ``has_new_settings`` says that there are some.
+        """
+        self._store = store
+        self._access = access
+        self._poll_s = poll_s
+        self._renews = renews
+        self._renewed = threading.Event()
+        self._stopping = threading.Event()
+        self._read: dict[str, StoredDocument] = {}
+        self._standing = Standing(url=store.url)
+        self._written_at = 0.0
+        self._settings: Settings | None = None
+        self.config = folder / "nornweave.yaml"
+        self.has_looked = threading.Event()
+        """Set after the first look at everything."""
+
+    @property
+    def settings(self) -> Settings:
+        """Return the settings of the configuration as it was written last."""
+        assert self._settings is not None, "not prepared"
+        return self._settings
+
+    def prepare(self) -> bool:
+        """Write the configuration from the workspace document; without the store the last one serves.
+
+        Returns:
+            Whether there is a configuration.
+
+        Raises:
+            PublicationError: there is no earlier one, and the store cannot be reached or its document is damaged.
+        """
+        document = None
+        try:
+            document = self._workspace()
+        except PublicationError as error:
+            if not self.config.exists():
+                if isinstance(error, MissingObjectError):
+                    return False
+                raise
+            log.warning("%s; what was brought before is served", error)
+        if document:
+            self.config.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(self.config, self._wanted(document))
+        self._settings = load_settings(self.config)
+        self.settings.data_dir.mkdir(parents=True, exist_ok=True)
+        if document:
+            self._take_over(document)
+        known = read_standing(standing_file(self.settings.data_dir))
+        if known and known.url == self._store.url:
+            served = {domain.value for domain in self.settings.served_domains}
+            domains = {name: each for name, each in known.domains.items() if name in served}
+            self._standing = replace(known, restart=False, domains=domains)
+        return True
+
+    def run(self) -> None:
+        """Look again and again until ``stop``; pauses grow while the store does not answer."""
+        pause_s = self._poll_s
+        while not self._stopping.is_set():
+            try:
+                is_reached = self.poll()
+            except Exception:  # a full disk, a defect: the thread that ends is never replaced
+                log.exception("the store cannot be followed now; it is tried again")
+                is_reached = False
+            pause_s = self._poll_s if is_reached else min(2 * pause_s, LONGEST_PAUSE_S)
+            self._stopping.wait(pause_s)
+
+    def stop(self) -> None:
+        """End ``run`` after the request that is under way."""
+        self._stopping.set()
+
+    def poll(self) -> bool:
+        """Look once at everything; return whether the store answered and had what it names."""
+        try:
+            problem, restart = self._look_at_workspace()
+            self._note(replace(self._standing, problem=problem, restart=restart))
+            problems = [problem, *map(self._follow, self.settings.served_domains)]
+        except Stopped:
+            return True
+        is_reached = not any(problems)
+        self._note(replace(self._standing, checked_at=time.time() if is_reached else self._standing.checked_at))
+        self.has_looked.set()
+        return is_reached
+
+    def _look_at_workspace(self) -> tuple[str | None, bool]:
+        """Take over what the workspace document says; return what is wrong, and whether a new start takes over more."""
+        restart = self._standing.restart
+        try:
+            document = self._workspace()
+            if document:
+                wanted = self._wanted(document)
+                has_changed = wanted != self.config.read_text(encoding="utf-8")
+                restart = has_changed and not self._renews
+                if has_changed and self._renews:
+                    self._rewrite(wanted)
+                self._take_over(document)
+                if has_changed and self._renews:
+                    log.info("the publisher's settings have changed; they are taken over")
+                    self._renewed.set()
+        except (NornWeaveError, OSError) as error:
+            self._read.pop(KEY, None)
+            return str(error), restart
+        return None, restart
+
+    def has_new_settings(self) -> bool:
+        """Tell once of each change of the settings."""
+        if not self._renewed.is_set():
+            return False
+        self._renewed.clear()
+        return True
+
+    def _rewrite(self, wanted: str) -> None:
+        """Replace the configuration, once it was read without an error.
+
+        Raises:
+            ConfigError: it is of another version.
+        """
+        aside = self.config.with_name(f".new-{self.config.name}")
+        write_whole(aside, wanted)
+        load_settings(aside)
+        aside.replace(self.config)
+        self._settings = load_settings(self.config)
+
+    def _wanted(self, document: WorkspaceDocument) -> str:
+        return replica_configuration(document, self._store.url, self._access)
+
+    def _workspace(self) -> WorkspaceDocument | None:
+        """Return the workspace document if it has changed since it was read last."""
+        stored = self._changed(KEY)
+        if stored is None:
+            return None
+        document = read_json(WorkspaceDocument, stored.content, f"{self._store.url}/{KEY}")
+        self._read[KEY] = stored
+        return document
+
+    def _changed(self, key: str) -> StoredDocument | None:
+        known = self._read.get(key)
+        return self._store.read(key, unless=known.tag if known else None)
+
+    def _take_over(self, document: WorkspaceDocument) -> None:
+        for domain in document.served:
+            if domain not in self.settings.served_domains or not any(self.settings.sources_of(domain)):
+                self.settings.inbox(domain).mkdir(parents=True, exist_ok=True)
+        take_over_plans(document, self.settings)
+
+    def _follow(self, domain: Domain) -> str | None:
+        """Bring a domain up to date; whatever goes wrong, what was brought before stays. Return what is wrong."""
+        files = file_store_of(self.settings, domain).files
+        known = self._standing.domains.get(domain.value, DomainStanding())
+        pointer: Pointer | None = None
+
+        def note(problem: str | None) -> None:
+            standing = self._standing_of(files, pointer, known, problem)
+            self._note(replace(self._standing, domains={**self._standing.domains, domain.value: standing}))
+
+        try:
+            stored = self._changed(pointer_key(domain))
+            if stored:
+                where = f"{self._store.url}/{pointer_key(domain)}"
+                pointer = read_json(Pointer, stored.content, where)
+                note(known.problem)
+                self._bring(domain, files, pointer, note)
+                self._read[pointer_key(domain)] = stored
+            problem = None
+        except Stopped:
+            raise
+        except MissingObjectError as error:
+            problem = None if pointer is None else f"{error}; it was replaced and removed, looking again"
+        except (NornWeaveError, OSError) as error:
+            problem = str(error)
+        if problem and problem != known.problem:
+            log.warning("%s: %s", domain.value, problem)
+        note(problem)
+        return problem
+
+    def _standing_of(
+        self, files: GenerationFiles, pointer: Pointer | None, before: DomainStanding, problem: str | None
+    ) -> DomainStanding:
+        published = f"gen-{pointer.number:06d}" if pointer else before.published
+        published_at = pointer.published_at if pointer else before.published_at
+        current = files.current()
+        is_behind = published is not None and published != current
+        behind_since = (before.behind_since or time.time()) if is_behind else None
+        return DomainStanding(
+            published=published,
+            published_at=published_at,
+            generation=current,
+            behind_since=behind_since,
+            problem=problem,
+        )
+
+    def _bring(
+        self, domain: Domain, files: GenerationFiles, pointer: Pointer, note: Callable[[str | None], None]
+    ) -> None:
+        current = files.current()
+        if current and number_of(current) == pointer.number:
+            return
+        if current and number_of(current) > pointer.number:
+            raise PublicationError(
+                f"{self._store.url}: names gen-{pointer.number:06d} of {domain.value}, older than {current}, which "
+                "answers: a stale answer of the store, or another store under the same address"
+            )
+        manifest = self._manifest(pointer)
+        if manifest.generation not in files.all():
+            size = sum(file.size for file in manifest.files)
+            progress = Progress(size, lambda how: note(f"{manifest.generation} {how}"), self._stopping)
+            download(self._store, manifest, files.folder, progress.arrived)
+        files.point_at(manifest.generation)
+        log.info("%s: %s was brought", domain.value, manifest.generation)
+        self._count(domain, manifest)
+        files.prune(self.settings.domains[domain].storage.keep_generations)
+
+    def _manifest(self, pointer: Pointer) -> Manifest:
+        """Return the manifest that a pointer names.
+
+        Raises:
+            PublicationError: it is not the one that the pointer means.
+        """
+        stored = self._store.read(pointer.manifest)
+        assert stored is not None
+        where = f"{self._store.url}/{pointer.manifest}"
+        if digest_of(stored.content) != pointer.sha256:
+            raise PublicationError(f"{where}: is damaged: its SHA-256 is not the one that the pointer names")
+        manifest = read_json(Manifest, stored.content, where)
+        if (manifest.domain, manifest.number) != (pointer.domain, pointer.number):
+            raise PublicationError(
+                f"{where}: is of {manifest.domain.value} {manifest.generation}, not what it should be"
+            )
+        return manifest
+
+    def _count(self, domain: Domain, manifest: Manifest) -> None:
+        """Note for the status how much there is; why documents failed is known where they were read."""
+        counts = {name: manifest.statistics.get(name, 0) for name in ("documents", "chunks")}
+        status = {"checked_at": manifest.published_at, "latest": {"generation": manifest.generation, **counts}}
+        write_whole(domain_folder(self.settings, domain) / STATUS, json.dumps(status))
+
+    def _note(self, standing: Standing) -> None:
+        is_same = replace(standing, checked_at=self._standing.checked_at) == self._standing
+        self._standing = standing
+        if is_same and time.monotonic() - self._written_at < WRITE_EVERY_S:
+            return
+        write_standing(standing_file(self.settings.data_dir), standing)
+        self._written_at = time.monotonic()
+
+
+def follow_in_background(follower: Follower) -> Callable[[], None]:
+    """Start following; return what ends it."""
+    thread = threading.Thread(target=follower.run, name="follow-publisher", daemon=True)
+    thread.start()
+
+    def end() -> None:
+        follower.stop()
+        thread.join(timeout=5)
+
+    return end

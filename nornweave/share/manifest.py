@@ -1,0 +1,152 @@
+"""What stands in an object store beside the files: manifests and the pointers to them, as validated JSON."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from nornweave.core.errors import PublicationError
+from nornweave.core.types import Domain, GenerationId
+from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
+from nornweave.index.object_store import PART_BYTES
+
+FORMAT = 1
+
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+ObjectKey = Annotated[str, StringConstraints(pattern=r"^objects/sha256/[0-9a-f]{64}(-[0-9a-f]{8})?$")]
+ManifestKey = Annotated[str, StringConstraints(pattern=r"^domains/[a-z]+/manifests/gen-\d{6,12}-[0-9a-f]{12}\.json$")]
+# What follows the generation's name in a file's, as in `.duckdb`, or the whole name of the file of a shard.
+Suffix = Annotated[
+    str,
+    StringConstraints(
+        pattern=r"^(\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,100}|gen-\d{6,12}-\d{3}\.duckdb(\.crc32|\.arrays)?)$"
+    ),
+]
+PublisherId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+
+
+class Document(BaseModel):
+    """A document of the store; keys of later versions are left out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+D = TypeVar("D", bound=Document)
+
+
+class FileEntry(Document):
+    """A file of a generation.
+
+    Attributes:
+        suffix: its name, without the name of the generation that it begins with; the file of a shard, which several
+            generations can share, has its whole name.
+        key: of the object that holds it.
+        size: in bytes.
+        sha256: of all of it.
+        part_size: bytes of each part but the last.
+        parts: SHA-256 of each part, so that a damaged one is read again alone and a broken download goes on.
+    """
+
+    suffix: Suffix
+    key: ObjectKey
+    size: int = Field(ge=0, le=1 << 44)
+    sha256: Sha256
+    part_size: int = Field(PART_BYTES, ge=1 << 10, le=1 << 30)
+    parts: tuple[Sha256, ...]
+
+    def name_in(self, generation: GenerationId) -> str:
+        """Return its name in the folder of the generations."""
+        return f"{generation}{self.suffix}" if self.suffix.startswith(".") else self.suffix
+
+    @property
+    def is_derived(self) -> bool:
+        """Tell whether it is made of another file: a reader that has its own needs no other."""
+        return self.suffix.endswith(ARRAYS_SUFFIX)
+
+    def has_all_parts(self) -> bool:
+        """Tell whether the parts add up to the size."""
+        return len(self.parts) == -(-self.size // self.part_size)
+
+
+class Manifest(Document):
+    """One generation of a domain, complete.
+
+    Attributes:
+        number: by which replicas know it; grows with every publication, also with one of an older generation.
+        built_as: the name that the publisher's disk has it under.
+        facts: how it was built: schema, encoder, analyzer, filters, …
+        statistics: of BM25 over the whole domain: chunks, documents, and the total length of each field.
+        document_frequencies: where the frequency of each term stands.
+        previous: key of the manifest that this one replaced.
+    """
+
+    format: int = Field(FORMAT, ge=FORMAT, le=FORMAT)
+    domain: Domain
+    number: int = Field(ge=1, lt=10**12)
+    built_as: str
+    files: tuple[FileEntry, ...] = Field(min_length=1, max_length=10_000)
+    facts: Mapping[str, str]
+    statistics: Mapping[str, int]
+    document_frequencies: str = "table 'terms' of each file"
+    previous: ManifestKey | None
+    publisher: PublisherId
+    published_at: str
+
+    @property
+    def generation(self) -> GenerationId:
+        """Return the name that replicas have it under."""
+        return GenerationId(f"gen-{self.number:06d}")
+
+
+class Pointer(Document):
+    """Names the manifest that counts."""
+
+    format: int = Field(FORMAT, ge=FORMAT, le=FORMAT)
+    domain: Domain
+    number: int = Field(ge=1, lt=10**12)
+    manifest: ManifestKey
+    sha256: Sha256
+    publisher: PublisherId
+    published_at: str
+
+
+def pointer_key(domain: Domain) -> str:
+    """Return where the pointer of a domain stands."""
+    return f"domains/{domain.value}/CURRENT"
+
+
+def manifest_key(manifest: Manifest, content: bytes) -> str:
+    """Return where a manifest stands: two publishers' of the same number are two."""
+    return f"domains/{manifest.domain.value}/manifests/{manifest.generation}-{digest_of(content)[:12]}.json"
+
+
+def object_key(sha256: str, mark: str = "") -> str:
+    """Return where a file stands; ``mark`` tells it from an object that may be about to be removed."""
+    return f"objects/sha256/{sha256}" + (f"-{mark}" if mark else "")
+
+
+def digest_of(content: bytes) -> str:
+    """Return the SHA-256 of a document."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def to_json(document: Document) -> bytes:
+    """Return a document as it is stored."""
+    return document.model_dump_json(indent=1).encode() + b"\n"
+
+
+def read_json(kind: type[D], content: bytes, where: str) -> D:
+    """Read a document.
+
+    Raises:
+        PublicationError: it is damaged or of another format.
+    """
+    try:
+        return kind.model_validate_json(content)
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, problem["loc"])) or "the whole"
+        raise PublicationError(f"{where}: is damaged or of another version: {place}: {problem['msg']}") from error

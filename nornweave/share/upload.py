@@ -1,0 +1,282 @@
+"""Copy the published generation of a domain to the object store: files, then a manifest, then the pointer.
+
+The pointer is replaced only if it is still the one that was read at the start, so of two publishers one wins. Whatever
+ends an upload before that leaves the store as readers know it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from nornweave.config.publish import PublishSettings
+from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
+from nornweave.core.types import Domain, GenerationId
+from nornweave.index.arrays import arrays_file
+from nornweave.index.checksums import checksum_file
+from nornweave.index.object_store import PART_BYTES, ObjectStore
+from nornweave.index.publish import GenerationFiles, number_of
+from nornweave.index.statistics import statistics_of
+from nornweave.share.garbage import collect_garbage
+from nornweave.share.manifest import (
+    FileEntry,
+    Manifest,
+    Pointer,
+    digest_of,
+    manifest_key,
+    object_key,
+    pointer_key,
+    read_json,
+    to_json,
+)
+from nornweave.share.records import Published, read_published, record_file, write_published
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """What one upload works with.
+
+    Attributes:
+        store: where to.
+        settings: of it.
+        publisher: who publishes.
+        domain: whose generation.
+        files: of the domain, on this disk.
+        data_dir: where is noted what was published.
+        take_over: publish also where another publisher was the last one.
+        full: copy files also when the store has them, as after damage there.
+        confirm: fails when the domain is another machine's by now.
+    """
+
+    store: ObjectStore
+    settings: PublishSettings
+    publisher: str
+    domain: Domain
+    files: GenerationFiles
+    data_dir: Path
+    take_over: bool = False
+    full: bool = False
+    confirm: Callable[[], None] = lambda: None
+
+    def run(self) -> Published | None:
+        """Copy what is published here, unless the store has it; return what the store has then.
+
+        Returns:
+            ``None`` when nothing is published here.
+
+        Raises:
+            PublicationError: the store cannot be reached, or the files are gone.
+            PublisherConflictError: another publisher was there first.
+            LeaseLostError: another machine has taken over the domain.
+        """
+        generation = self.files.current()
+        if generation is None:
+            return None
+        started = time.monotonic()
+        pointer, tag = self._pointer()
+        self.confirm()  # whoever takes over after this and publishes first changes the tag
+        known = self._known()
+        self._check_publisher(pointer, known)
+        if pointer and known and not self.full and self._has(pointer, known, generation):
+            return known
+        replaced = self._manifest(pointer) if pointer else None
+        manifest = self._make(generation, pointer, replaced)
+        if pointer and replaced and not self.full and _is_same(manifest, replaced):
+            return self._noted(replaced, pointer.sha256)  # by another machine, or by one killed before it noted it
+        content = to_json(manifest)
+        key = manifest_key(manifest, content)
+        self._check_pace(started)
+        self.store.write(key, content)
+        self._point(manifest, key, content, tag)
+        published = self._noted(manifest, digest_of(content))
+        self._check_objects(manifest)
+        collect_garbage(self.store, self.settings, self.domain)
+        return published
+
+    def _pointer(self) -> tuple[Pointer | None, str | None]:
+        key = pointer_key(self.domain)
+        try:
+            stored = self.store.read(key)
+        except MissingObjectError:
+            return None, None
+        assert stored is not None
+        return read_json(Pointer, stored.content, f"{self.store.url}/{key}"), stored.tag
+
+    def _known(self) -> Published | None:
+        known = read_published(record_file(self.data_dir, self.domain.value))
+        return known if known and known.url == self.store.url and (known.at or known.lost) else None
+
+    def _check_publisher(self, pointer: Pointer | None, known: Published | None) -> None:
+        """Let a publisher without a memory, as after the loss of a disk, go on; refuse two that take turns."""
+        if pointer is None or pointer.publisher == self.publisher or self.take_over:
+            return
+        if known is not None:
+            raise PublisherConflictError(
+                f"{self.store.url}: another publisher ({pointer.publisher[:8]}) published {self.domain.value} "
+                f"gen-{pointer.number:06d} at {pointer.published_at}; two publishers of one address take turns in "
+                "hiding each other's work: stop one, then run `nornweave publish --take-over` with the other"
+            )
+        log.warning("%s: continues after gen-%06d of another publisher", self.domain.value, pointer.number)
+
+    @staticmethod
+    def _has(pointer: Pointer, known: Published, generation: GenerationId) -> bool:
+        return known.built_as == generation and known.manifest == pointer.sha256
+
+    def _manifest(self, pointer: Pointer) -> Manifest | None:
+        """Return the manifest that counts now; one that is damaged is replaced like any other."""
+        try:
+            stored = self.store.read(pointer.manifest)
+            return read_json(Manifest, stored.content, pointer.manifest) if stored else None
+        except PublicationError as error:
+            log.warning("%s: %s", self.domain.value, error)
+            return None
+
+    def _make(self, generation: GenerationId, pointer: Pointer | None, replaced: Manifest | None) -> Manifest:
+        """Copy the files and say what they are."""
+        served = {file.sha256: file for file in replaced.files} if replaced and not self.full else {}
+        self._make_arrays(generation)
+        paths = dict(generation_files(self.files, generation))
+        if not paths:
+            raise PublicationError(f"{self.files.folder}: {generation} is gone; publish again")
+        return Manifest(
+            domain=self.domain,
+            number=max(number_of(generation), pointer.number + 1 if pointer else 1),
+            built_as=generation,
+            files=tuple(self._copied(suffix, path, served) for suffix, path in paths.items()),
+            facts=self.files.facts(generation),
+            statistics=statistics_of(self.files.data_files(generation)),
+            previous=pointer.manifest if pointer else None,
+            publisher=self.publisher,
+            published_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        )
+
+    def _make_arrays(self, generation: GenerationId) -> None:
+        """Make what is mapped, unless the evaluation of the candidate did: once here, instead of at each replica."""
+        if not all(arrays_file(file).exists() for file in self.files.data_files(generation)):
+            with self.files.open(generation):
+                pass
+
+    def _copied(self, suffix: str, path: Path, served: dict[str, FileEntry]) -> FileEntry:
+        """Copy a file unless what is served has it.
+
+        An object that nothing refers to is used again only while it is too young to be removed: a collection of garbage
+        that another process has begun must not take it away. Otherwise the file gets a name of its own.
+        """
+        entry = measured(suffix, path)
+        if entry.sha256 in served:
+            return entry.model_copy(update={"key": served[entry.sha256].key})
+        there = self.store.look(entry.key)
+        if there and not self.full and there.size == entry.size and self._is_young(there.modified):
+            return entry
+        if there:
+            entry = entry.model_copy(update={"key": object_key(entry.sha256, secrets.token_hex(4))})
+        self.store.write(entry.key, path)
+        return entry
+
+    def _is_young(self, modified: datetime) -> bool:
+        return (datetime.now(UTC) - modified).total_seconds() < self._grace_s / 4
+
+    @property
+    def _grace_s(self) -> float:
+        return self.settings.grace_hours * 3600
+
+    def _check_pace(self, started: float) -> None:
+        """Refuse to name objects that may have been removed meanwhile."""
+        took_s = time.monotonic() - started
+        if self._grace_s and took_s > self._grace_s / 2:
+            raise PublicationError(
+                f"{self.store.url}: the upload took {took_s:.0f} s, more than half of grace_hours; it starts over"
+            )
+
+    def _point(self, manifest: Manifest, key: str, content: bytes, tag: str | None) -> None:
+        pointer = Pointer(
+            domain=self.domain,
+            number=manifest.number,
+            manifest=key,
+            sha256=digest_of(content),
+            publisher=self.publisher,
+            published_at=manifest.published_at,
+        )
+        try:
+            self.store.replace(pointer_key(self.domain), to_json(pointer), tag)
+        except PublisherConflictError as error:
+            self._note(Published(url=self.store.url, lost=True))
+            raise PublisherConflictError(
+                f"{self.store.url}: another publisher published {self.domain.value} while {manifest.built_as} was "
+                "being copied; theirs counts. Stop one of the two, then run `nornweave publish --take-over`"
+            ) from error
+
+    def _noted(self, manifest: Manifest, sha256: str) -> Published:
+        published = Published(
+            url=self.store.url,
+            number=manifest.number,
+            manifest=sha256,
+            built_as=manifest.built_as,
+            at=manifest.published_at,
+            tried_at=manifest.published_at,
+        )
+        self._note(published)
+        self.files.raise_floor(manifest.number)
+        return published
+
+    def _note(self, record: Published) -> None:
+        try:
+            write_published(record_file(self.data_dir, self.domain.value), record)
+        except OSError as error:
+            raise PublicationError(f"{self.data_dir}: cannot be written: {error}") from error
+
+    def _check_objects(self, manifest: Manifest) -> None:
+        """Copy again what was removed while this process was held up, under new names."""
+        missing = [file.suffix for file in manifest.files if self.store.look(file.key) is None]
+        if missing:
+            self._note(Published(url=self.store.url))
+            raise PublicationError(
+                f"{self.store.url}: {', '.join(missing)} of {manifest.generation} was removed during the upload; "
+                "run `nornweave publish --full`"
+            )
+
+
+def _is_same(manifest: Manifest, other: Manifest) -> bool:
+    """Tell whether two manifests of a publisher are of one generation with the same files."""
+    files, others = ({(file.suffix, file.sha256) for file in each.files} for each in (manifest, other))
+    return (manifest.publisher, manifest.built_as, files) == (other.publisher, other.built_as, others)
+
+
+def generation_files(files: GenerationFiles, generation: GenerationId) -> Iterator[tuple[str, Path]]:
+    """Yield the files of a generation with their checksums and arrays, by the names that a manifest gives them.
+
+    What belongs to this generation alone is named by what follows its name; the file of a shard, which later
+    generations may share, by its whole name.
+    """
+    for part in files.parts(generation):
+        for path in (part, checksum_file(part), arrays_file(part)):
+            if path.is_file():
+                own = path.name.startswith(f"{generation}.")
+                yield (path.name.removeprefix(generation) if own else path.name), path
+
+
+def measured(suffix: str, path: Path) -> FileEntry:
+    """Return what a manifest says of a file.
+
+    Raises:
+        PublicationError: it cannot be read.
+    """
+    whole, parts, size = hashlib.sha256(), [], 0
+    try:
+        with path.open("rb") as stream:
+            while part := stream.read(PART_BYTES):
+                whole.update(part)
+                parts.append(hashlib.sha256(part).hexdigest())
+                size += len(part)
+    except OSError as error:
+        raise PublicationError(f"{path}: cannot be read: {error}; publish again") from error
+    sha256 = whole.hexdigest()
+    return FileEntry(suffix=suffix, key=object_key(sha256), size=size, sha256=sha256, parts=tuple(parts))

@@ -1,0 +1,103 @@
+"""The Celery application: what is queued, and how long it may take.
+
+Messages are JSON and nothing else: a message can name a batch, never a function or a model. A message is acknowledged
+when its batch is stored, so that a worker that is killed loses none: the broker hands it to another after
+``VISIBILITY_S``. A batch that ends the process which encodes it, or takes longer than ``LIMIT_S``, is not handed on.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from nornweave.index.leases.extras import workers_extra
+
+if TYPE_CHECKING:
+    from celery import Celery
+
+ENCODE = "nornweave.encode"
+ENCODING_QUEUE = "nornweave-encoding"
+LIMIT_S = 120
+VISIBILITY_S = 180
+"""Longer than a batch may take: Redis hands a message that is not acknowledged to somebody else after that."""
+CONNECT_S = 3.0
+EXPIRES_S = 3_600
+
+
+CONFIGURATION: Mapping[str, object] = {
+    "task_serializer": "json",
+    "accept_content": ["json"],
+    "result_backend": None,
+    "task_ignore_result": True,
+    "worker_prefetch_multiplier": 1,
+    "worker_enable_remote_control": False,
+    "broker_connection_retry_on_startup": True,
+    "broker_connection_max_retries": None,
+    "worker_hijack_root_logger": False,
+    "worker_redirect_stdouts": False,
+}
+"""Of every worker: JSON only, one message at a time, no results; the broker is waited for, however long it is gone."""
+
+
+def work(app: Celery, *, name: str, pool: str, processes: int, queues: Sequence[str]) -> int:
+    """Take messages until SIGTERM, which lets the one in hand finish; return the exit code."""
+    from celery.signals import setup_logging
+
+    setup_logging.connect(_keep_logging, weak=False)
+    _settle_what_cannot_be_acknowledged()
+    worker: Any = app.Worker(
+        hostname=f"{name}@{socket.gethostname()}",
+        concurrency=processes,
+        pool=pool,
+        queues=list(queues),
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+    )
+    worker.start()
+    return int(worker.exitcode or 0)
+
+
+def _settle_what_cannot_be_acknowledged() -> None:
+    """Let a worker go on after an acknowledgement that Redis did not get, as it went away meanwhile.
+
+    kombu 5.7 logs the error and counts the message as being worked on for ever. With one message at a time a worker
+    then asks for no other, and so never notices that its connection is gone. Redis hands the message to somebody else.
+    """
+    from kombu.transport import redis, virtual
+
+    class SettlingQoS(redis.QoS):
+        def ack(self, delivery_tag: str) -> None:
+            try:
+                super().ack(delivery_tag)  # type: ignore[no-untyped-call]
+            except Exception:
+                virtual.QoS.ack(self, delivery_tag)  # type: ignore[no-untyped-call]
+                raise
+
+    redis.Channel.QoS = SettlingQoS
+
+
+def _keep_logging(**_: object) -> None:
+    """Leave logging as the command line has set it up: as somebody listens, Celery does not put its own over it."""
+
+
+def celery_app(broker: str) -> Celery:
+    """Return the application on a broker."""
+    with workers_extra():
+        from celery import Celery
+    app = Celery("nornweave", broker=broker, set_as_current=False)
+    app.conf.update(
+        **CONFIGURATION,
+        task_acks_late=True,
+        task_reject_on_worker_lost=False,
+        task_acks_on_failure_or_timeout=True,
+        task_time_limit=LIMIT_S,
+        task_default_queue=ENCODING_QUEUE,
+        task_create_missing_queues=True,
+        worker_send_task_events=False,
+        broker_connection_timeout=CONNECT_S,
+        broker_transport_options={"visibility_timeout": VISIBILITY_S, "socket_connect_timeout": CONNECT_S},
+        task_publish_retry=False,
+    )
+    return app

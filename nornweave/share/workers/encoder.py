@@ -1,0 +1,177 @@
+"""An encoder whose passages are encoded by workers, and by itself where no worker does."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from nornweave.core.errors import PublicationError
+from nornweave.index.object_store import ObjectStore
+from nornweave.models.encoders.port import Encoder, Progress, Vectors
+from nornweave.share.workers.app import CONNECT_S, ENCODE, ENCODING_QUEUE, EXPIRES_S, celery_app
+from nornweave.share.workers.batches import TextBatch, send_texts, split, store_vectors, take_vectors
+
+if TYPE_CHECKING:
+    from nornweave.core.text.spans import Tokenizer
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.05
+LOOKED_AT = 16
+"""Batches that one look asks object storage for; results come about in the order of the queue."""
+
+
+class Queue(Protocol):
+    """Hands batches to workers."""
+
+    def submit(self, domain: str, batch: TextBatch, texts: list[str] | None) -> None:
+        """Queue a batch.
+
+        Raises:
+            ConnectionError: the broker cannot be reached.
+        """
+
+
+class CeleryQueue:
+    """The queue of a broker."""
+
+    def __init__(self, broker: str) -> None:
+        self._app = celery_app(broker)
+        self._app.conf.broker_transport_options = {
+            **self._app.conf.broker_transport_options,
+            "socket_timeout": CONNECT_S,
+            "max_retries": 1,
+        }
+
+    def submit(self, domain: str, batch: TextBatch, texts: list[str] | None) -> None:
+        """Queue a batch; see ``Queue``."""
+        message = {"domain": domain, "encoder": batch.encoder, "key": batch.key, "texts": texts}
+        try:
+            self._app.send_task(ENCODE, kwargs=message, queue=ENCODING_QUEUE, expires=EXPIRES_S, retry=False)
+        except Exception as error:
+            # Redis, RabbitMQ and kombu raise errors of a dozen classes that share no base.
+            raise ConnectionError(type(error).__name__) from error
+
+
+@dataclass(slots=True)
+class DistributedEncoder:
+    """The encoder of a domain, helped by workers; implements ``Encoder``.
+
+    Whatever happens to workers, broker and object storage, every text gets its vector: what does not come within
+    ``patience_s`` of the last batch that came is encoded here.
+
+    Attributes:
+        local: encodes queries, and what no worker has done.
+        domain: whose settings name the model; workers read their own.
+        batch: texts of a task.
+    """
+
+    local: Encoder
+    domain: str
+    queue: Queue
+    objects: ObjectStore
+    batch: int
+    patience_s: float
+    clock: Callable[[], float] = time.monotonic
+    _told: set[str] = field(default_factory=set)
+
+    @property
+    def version(self) -> str:
+        """The local encoder's."""
+        return self.local.version
+
+    @property
+    def dimensions(self) -> int:
+        """The local encoder's."""
+        return self.local.dimensions
+
+    @property
+    def max_tokens(self) -> int:
+        """The local encoder's."""
+        return self.local.max_tokens
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The local encoder's."""
+        return self.local.tokenizer
+
+    def encode_query(self, text: str) -> Vectors:
+        """Encode one query here."""
+        return self.local.encode_query(text)
+
+    def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
+        """Encode passages; see ``Encoder.encode``."""
+        vectors = np.empty((len(texts), self.dimensions), dtype=np.float32)
+        done = 0
+
+        def arrived(batch: TextBatch, rows: Vectors) -> None:
+            nonlocal done
+            vectors[list(batch.positions)] = rows
+            done += len(batch.texts)
+            if progress is not None:
+                progress(done)
+
+        self._collect(list(split(self.version, texts, self.batch)), arrived)
+        return vectors
+
+    def _collect(self, waiting: list[TextBatch], arrived: Callable[[TextBatch, Vectors], None]) -> None:
+        """Submit batches and take what comes; encode one here at a time while workers are late."""
+        late = not self._submit(waiting)
+        last = self.clock()
+        while waiting:
+            came = self._look(waiting[:LOOKED_AT])
+            for batch, rows in came:
+                waiting.remove(batch)
+                arrived(batch, rows)
+            if came:
+                last, late = self.clock(), False
+            elif late:
+                batch = waiting.pop()
+                arrived(batch, self._encode_here(batch))
+            elif self.clock() - last > self.patience_s:
+                self._tell(f"no worker has returned a batch for {self.patience_s:g} s")
+                self._submit(waiting)  # the broker may have lost them; what is done twice is stored once
+                late = True
+            else:
+                waiting.append(waiting.pop(0))  # a batch whose worker died must not hide those behind it
+                time.sleep(POLL_S)
+
+    def _submit(self, batches: Sequence[TextBatch]) -> bool:
+        """Queue batches; return whether all could be."""
+        try:
+            for batch in batches:
+                self.queue.submit(self.domain, batch, send_texts(self.objects, batch))
+        except ConnectionError as error:
+            self._tell(f"the broker cannot be reached ({error})")
+            return False
+        except PublicationError as error:
+            self._tell(str(error))
+            return False
+        return True
+
+    def _look(self, batches: Sequence[TextBatch]) -> list[tuple[TextBatch, Vectors]]:
+        try:
+            looked = [(batch, take_vectors(self.objects, batch, self.dimensions)) for batch in batches]
+        except PublicationError as error:
+            self._tell(str(error))
+            return []
+        return [(batch, rows) for batch, rows in looked if rows is not None]
+
+    def _encode_here(self, batch: TextBatch) -> Vectors:
+        rows = self.local.encode(batch.texts)
+        try:
+            store_vectors(self.objects, batch, rows)  # a worker that comes to it later has nothing to do
+        except PublicationError as error:
+            self._tell(str(error))
+        return rows
+
+    def _tell(self, reason: str) -> None:
+        """Warn once of each reason: a sync of hours would repeat it for every window."""
+        if reason not in self._told:
+            self._told.add(reason)
+            log.warning("workers: %s; %s encodes on this machine what they do not", reason, self.domain)

@@ -1,0 +1,212 @@
+"""What a replica has to know to answer besides the files: settings of domains and fusion, plans, the conflict ledger.
+
+No secret is in it, nor who is in which group: that is said where a replica runs. Which groups may see a source is.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
+from nornweave.config.plans.active import plan_files
+from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import Domain, present
+from nornweave.index.ledger_file import ledger_file
+from nornweave.index.object_store import ObjectStore
+from nornweave.share.manifest import FORMAT, Document, PublisherId, read_json, to_json
+from nornweave.share.records import Published, read_published, record_file, write_published
+
+log = logging.getLogger(__name__)
+
+KEY = "WORKSPACE"
+_RECORD = "workspace"
+# Of a domain: what only ingestion and evaluations use stays at home, paths of that machine among it.
+_NOT_SENT = {"evaluation", "filters", "domain_id"}
+
+
+class WorkspaceDocument(Document):
+    """How the publisher answers.
+
+    Attributes:
+        configuration: ``domains``, ``fusion`` and ``sources`` as a configuration file says them; of sources only ids
+            and groups.
+        served: the domains that have a source or an inbox.
+        plans: by subject the tuned plan in force: the name of its file, and what it says.
+        ledger: the conflict ledger as its file says it.
+    """
+
+    format: int = Field(FORMAT, ge=FORMAT, le=FORMAT)
+    publisher: PublisherId
+    published_at: str
+    configuration: dict[str, Any]
+    served: tuple[Domain, ...]
+    plans: Mapping[str, tuple[str, str]] = Field(default_factory=dict)
+    ledger: str | None = None
+
+
+def publish_workspace(
+    store: ObjectStore, settings: Settings, publisher: str, *, take_over: bool = False
+) -> WorkspaceDocument:
+    """Bring the workspace document of the store up to date; nothing is written when it says the same already.
+
+    Raises:
+        PublicationError: the store cannot be reached.
+        PublisherConflictError: another publisher's is there.
+    """
+    document = workspace_document(settings, publisher)
+    try:
+        stored = store.read(KEY)
+    except MissingObjectError:
+        stored = None
+    record = record_file(settings.data_dir, _RECORD)
+    if stored:
+        known = read_published(record)
+        there = _read_or_none(stored.content)
+        is_foreign = there is not None and there.publisher != publisher
+        if is_foreign and known and known.url == store.url and not take_over:
+            raise PublisherConflictError(
+                f"{store.url}/{KEY}: is another publisher's ({there.publisher[:8] if there else '?'}); "
+                "`nornweave publish --take-over` replaces it"
+            )
+        if there:
+            document = _completed(document, there, settings)
+        if there and there.model_copy(update={"published_at": document.published_at}) == document:
+            return there
+    store.replace(KEY, to_json(document), stored.tag if stored else None)
+    write_published(record, Published(url=store.url, at=document.published_at))
+    return document
+
+
+def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
+    """Return what replicas have to know now."""
+    sources = [
+        {"id": source.id, "domain": source.domain.value, "access": list(source.access)} for source in settings.sources
+    ]
+    domains = {domain.value: _sent(settings.domains[domain]) for domain in settings.served_domains}
+    fusion = settings.fusion.model_dump(mode="json", exclude_unset=True)
+    return WorkspaceDocument(
+        publisher=publisher,
+        published_at=utc_text(present(), "seconds"),
+        configuration={"domains": domains, "fusion": fusion, "sources": sources},
+        served=settings.served_domains,
+        plans=dict(_plans(settings)),
+        ledger=_text(ledger_file(settings)),
+    )
+
+
+def _completed(document: WorkspaceDocument, there: WorkspaceDocument, settings: Settings) -> WorkspaceDocument:
+    """Return a document with the plans and the ledger of the store where this machine has never had any."""
+    unknown = {
+        files.subject
+        for domain in (*settings.served_domains, None)
+        if not (files := plan_files(settings, domain)).folder.is_dir()
+    }
+    plans = {subject: plan for subject, plan in there.plans.items() if subject in unknown}
+    return document.model_copy(update={"plans": {**plans, **document.plans}, "ledger": document.ledger or there.ledger})
+
+
+def _sent(configured: DomainSettings) -> dict[str, Any]:
+    declared = [
+        {"key": each.key, "type": each.type, "from": list(each.origins)}
+        for each in configured.filters
+        if each.is_declared and each not in USUAL_FILTERS
+    ]
+    return {**configured.model_dump(mode="json", exclude=_NOT_SENT), **({"filters": declared} if declared else {})}
+
+
+def _plans(settings: Settings) -> list[tuple[str, tuple[str, str]]]:
+    """Return the tuned plans in force; one that cannot be read is left out, as the configured one answers then."""
+    plans = []
+    for domain in (*settings.served_domains, None):
+        files = plan_files(settings, domain)
+        try:
+            number = files.current()
+        except Exception as error:
+            log.warning("%s: no plan is sent: %s", files.subject, error)
+            continue
+        text = _text(files.path(number)) if number is not None else None
+        if number is not None and text is not None:
+            plans.append((files.subject, (files.path(number).name, text)))
+    return plans
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise PublicationError(f"{file}: cannot be read: {error}") from error
+
+
+def _read_or_none(content: bytes) -> WorkspaceDocument | None:
+    try:
+        return read_json(WorkspaceDocument, content, KEY)
+    except PublicationError:
+        return None
+
+
+def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
+    """Put the plans and the ledger of the store in the place of those of this machine.
+
+    Raises:
+        PublicationError: the store cannot be reached, or the document is damaged.
+        OSError: they cannot be written.
+    """
+    with suppress(MissingObjectError):
+        if stored := store.read(KEY):
+            take_over_plans(read_json(WorkspaceDocument, stored.content, f"{store.url}/{KEY}"), settings)
+
+
+def replica_configuration(document: WorkspaceDocument, url: str, access: Mapping[str, Any] | None) -> str:
+    """Return the configuration file of a replica; its sources only say who may see what came from them.
+
+    Args:
+        document: of the store.
+        url: of the store.
+        access: who may ask this replica, from its own configuration.
+    """
+    sources = [
+        {"id": one["id"], "domain": one["domain"], "type": "inbox", "path": "nowhere", "access": one["access"]}
+        for one in document.configuration.get("sources", [])
+    ]
+    sent = {name: document.configuration.get(name, {}) for name in ("domains", "fusion")}
+    configuration = {"data_dir": "var", "replica_of": url, **sent, "sources": sources}
+    if access:
+        configuration["access"] = access
+    return json.dumps(configuration, ensure_ascii=False, indent=1, sort_keys=True) + "\n"
+
+
+def take_over_plans(document: WorkspaceDocument, settings: Settings) -> None:
+    """Put the plans and the ledger where the engine of a replica looks for them.
+
+    Raises:
+        OSError: they cannot be written.
+    """
+    for domain in (*settings.served_domains, None):
+        files = plan_files(settings, domain)
+        name, text = document.plans.get(files.subject, (None, ""))
+        if name is None and not files.folder.is_dir():
+            continue
+        files.folder.mkdir(parents=True, exist_ok=True)
+        if name is not None and Path(name).name == name and name.startswith("plan-") and name.endswith(".json"):
+            _write_changed(files.folder / name, text)
+        _write_changed(files.folder / "CURRENT", f"{Path(name).stem if name else 'configured'}\n")
+    ledger = ledger_file(settings)
+    ledger.parent.mkdir(parents=True, exist_ok=True)
+    if document.ledger is not None:
+        _write_changed(ledger, document.ledger)
+
+
+def _write_changed(file: Path, text: str) -> None:
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        write_whole(file, text)
