@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psutil
@@ -113,8 +115,14 @@ def test_what_is_not_a_running_process_is_no_sync(corpus: Settings, content: str
 
 
 @pytest.mark.slow
-def test_a_sync_ends_with_the_server_that_started_it(corpus: Settings) -> None:
+@pytest.mark.parametrize("interrupts", [signal.default_int_handler, signal.SIG_IGN], ids=["terminal", "background"])
+def test_a_sync_ends_with_the_server_that_started_it(corpus: Settings, interrupts: Any) -> None:
+    """Shells start background jobs of scripts with SIGINT ignored, which children inherit."""
     syncs = Syncs(corpus)
-    assert syncs.start(Domain.CODE)
+    before = signal.signal(signal.SIGINT, interrupts)
+    try:
+        assert syncs.start(Domain.CODE)
+    finally:
+        signal.signal(signal.SIGINT, before)
     syncs.close()
     assert syncs.running(Domain.CODE) is None

@@ -28,7 +28,7 @@ http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), http.server.SimpleHTTPRe
 STUBBORN = "import signal\nfor s in (signal.SIGINT, signal.SIGTERM): signal.signal(s, signal.SIG_IGN)\n" + SERVER
 SUPERVISOR = """
 import sys
-from nornweave import supervisor
+from nornweave.share import supervisor
 from nornweave.share.supervisor import Child, supervise
 program, port, *patience = sys.argv[1:]
 supervisor.STOP_WITHIN_S = float(patience[0]) if patience else supervisor.STOP_WITHIN_S

@@ -96,6 +96,8 @@ def ui(settings: Settings) -> Iterator[str]:
             stdout=stream,
             stderr=stream,
             process_group=0,
+            # As a shell starts a background job of a script.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
         )
     address = f"http://127.0.0.1:{port}"
     try:
