@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,33 +123,6 @@ def publish_into(store: Store, written: Sequence[Written]) -> None:
     run(parts, SyncOptions(run_id="access", wait_s=0))
 
 
-def random_corpus(chance: random.Random) -> tuple[Written, ...]:
-    """Return documents, of which everybody may see the first: an index of nothing answers nothing."""
-    documents = [Written("open", path_of(0, chance.choice(NAMES)), random_text(chance, 12))]
-    for number in range(1, chance.randint(4, 14)):
-        source = chance.choice((*SOURCES, "open"))
-        text = chance.choice(documents).text if chance.random() < 0.15 else random_text(chance, chance.randint(1, 60))
-        documents.append(Written(source, path_of(number, chance.choice(NAMES)), text, chance.choice(STATEMENTS)))
-    return tuple(documents)
-
-
 def path_of(number: int, name: str) -> str:
     """Return the path of a document; paths differ, names need not."""
     return f"part-{number:03}/{name}"
-
-
-def random_text(chance: random.Random, count: int) -> str:
-    """Return a text of some words."""
-    return " ".join(chance.choices(WORDS, k=count))
-
-
-def random_viewer(chance: random.Random) -> Viewer:
-    """Return somebody in some groups."""
-    return Viewer(groups=frozenset(chance.sample(GROUPS, chance.randint(0, 3))))
-
-
-def random_query(chance: random.Random) -> str:
-    """Return a question of a few words, now and then with the name of a file or a quoted phrase."""
-    text = random_text(chance, chance.randint(1, 5))
-    text = f"{text} {chance.choice(NAMES)}" if chance.random() < 0.3 else text
-    return f'{text} "{random_text(chance, 2)}"' if chance.random() < 0.2 else text
