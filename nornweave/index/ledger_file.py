@@ -1,91 +1,26 @@
-"""The conflict ledger as one JSON document, replaced in one step: a file, or a row that several machines share."""
+"""The conflict ledger as one JSON document, and where a workspace keeps it."""
 
 from __future__ import annotations
 
 import json
 import logging
-from contextlib import AbstractContextManager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from nornweave.config import Settings
 from nornweave.core.errors import StoreError
-from nornweave.core.files.atomic_write import write_whole
-from nornweave.core.files.lock import WriterLock
 from nornweave.core.types import GenerationId, Origin
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.origins import NO_ORIGINS, KnownLine, Origins, origins_of
 from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
 from nornweave.index.facts import decode_facts, encode_facts
+from nornweave.index.ledger_place import LedgerFile, LedgerPlace, damaged
 from nornweave.index.wiring import store_of, workspace_server
 
 log = logging.getLogger(__name__)
 
 _VERSION = 3
-
-
-LOCK_WAIT_S = 60.0
-
-
-class LedgerPlace(Protocol):
-    """Where the document is; every method may be called from any thread.
-
-    Raises:
-        StoreError: from every method but ``version``, when it cannot be read or written.
-    """
-
-    name: str
-    """For messages."""
-
-    def read(self) -> str | None:
-        """Return the document; ``None`` before the first time."""
-
-    def write(self, document: str) -> None:
-        """Replace the document."""
-
-    def version(self) -> object:
-        """Return what differs when the document does; ``None`` where there is none. Hardly costs anything."""
-
-    def locked(self) -> AbstractContextManager[object]:
-        """Exclude others that write while it is entered."""
-
-
-class LedgerFile:
-    """The document in a file; implements ``LedgerPlace``."""
-
-    def __init__(self, file: Path) -> None:
-        """Store where it is."""
-        self._file = file
-        self.name = str(file)
-
-    def read(self) -> str | None:
-        """Return the document; ``None`` before the first time."""
-        try:
-            return self._file.read_text(encoding="utf-8")
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise _damaged(self, error) from error
-
-    def write(self, document: str) -> None:
-        """Replace the file."""
-        try:
-            write_whole(self._file, document)
-        except OSError as error:
-            raise StoreError(f"{self._file}: cannot be written: {error}") from error
-
-    def version(self) -> object:
-        """Return what differs when the file does."""
-        try:
-            status = self._file.stat()
-        except OSError:
-            return None
-        return (status.st_mtime_ns, status.st_size, status.st_ino)
-
-    def locked(self) -> AbstractContextManager[object]:
-        """Exclude other processes of this machine."""
-        return WriterLock(self._file.with_suffix(".lock"), purpose="ledger", wait_s=LOCK_WAIT_S)
 
 
 def ledger_file(settings: Settings) -> Path:
@@ -122,7 +57,7 @@ def load_ledger(settings: Settings) -> Ledger | None:
     try:
         stored = json.loads(document)
     except ValueError as error:
-        raise _damaged(place, error) from error
+        raise damaged(place, error) from error
     if not isinstance(stored, dict) or stored.get("version") != _VERSION:
         return None
     try:
@@ -134,11 +69,7 @@ def load_ledger(settings: Settings) -> Ledger | None:
             lines=tuple(map(_read_line, stored["lines"])),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise _damaged(place, error) from error
-
-
-def _damaged(place: LedgerPlace, error: Exception) -> StoreError:
-    return StoreError(f"{place.name}: is damaged ({error!r}); remove it: the next sync writes it anew")
+        raise damaged(place, error) from error
 
 
 class LineBook:
