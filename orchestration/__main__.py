@@ -10,14 +10,14 @@ import sys
 from api.auth import service_token
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.files.full_disk import disk_full_said
-from nornweave.core.interrupts import heed_interrupts
+from nornweave.core.interrupts import heed_signals
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.instance import open_instance, write_instance
 
 
 def main() -> int:
     """Serve the Dagster UI with its daemon until a signal comes."""
-    heed_interrupts()
+    heed_signals()
     parser = argparse.ArgumentParser(prog="python -m orchestration", description=main.__doc__)
     parser.add_argument("--port", type=int, default=3000)
     port = parser.parse_args().port

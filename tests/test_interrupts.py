@@ -10,11 +10,16 @@ import pytest
 
 PROGRAM = """
 import time
-from nornweave.core.interrupts import heed_interrupts
-heed_interrupts()
+from nornweave.core.interrupts import heed_signals
+heed_signals()
 print("ready", flush=True)
 time.sleep(600)
 """
+
+
+def ignore_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def start(*arguments: str) -> subprocess.Popen[str]:
@@ -24,7 +29,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
+        preexec_fn=ignore_signals,
     )
 
 

@@ -96,7 +96,8 @@ def serve_stdio(
     link = own_links(usual_url(os.environ if environment is None else environment))
     loading = Loading(make or (lambda: _engine(settings)), settings.fusion.timeout_ms)
     # A client that wants this to end is not to wait for a thread that reads standard input; nothing is ever written.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
 
     async def main() -> None:
         domains, timeout_ms = settings.served_domains, settings.fusion.timeout_ms

@@ -26,7 +26,7 @@ from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
 from nornweave.core.files.full_disk import disk_full_said, full_disk
-from nornweave.core.interrupts import heed_interrupts
+from nornweave.core.interrupts import heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json, print_text
 from nornweave.core.types import Domain, GenerationId, present
 
@@ -329,7 +329,7 @@ add_worker_commands(app)
 
 def main() -> None:
     """Run the command line; errors that NornWeave raises on purpose are messages, not traces."""
-    heed_interrupts()
+    heed_signals()
     use_bundled_packages()
     try:
         app()

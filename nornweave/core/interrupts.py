@@ -1,15 +1,17 @@
-"""SIGINT for programs that a script started."""
+"""Signals that end a program, where whoever started it ignores them."""
 
 from __future__ import annotations
 
 import signal
 
 
-def heed_interrupts() -> None:
-    """Let SIGINT end this process, as in a terminal.
+def heed_signals() -> None:
+    """Let SIGINT and SIGTERM end this process, as in a terminal.
 
-    A shell starts the background jobs of a script with SIGINT ignored, and a program inherits that. Dagster 1.13 gives
-    SIGTERM the handler of SIGINT, and uvicorn raises a signal again that it has handled: both would be ignored too.
+    A shell starts the background jobs of a script with SIGINT ignored, and a program inherits what is ignored. Dagster
+    1.13 gives SIGTERM the handler of SIGINT, and uvicorn raises a signal again that it has handled: both would be
+    ignored too, in this process and in those that it starts.
     """
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)

@@ -207,7 +207,9 @@ def test_a_cancelled_call_frees_its_place(published: Settings, tmp_path: Path, m
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_it_also_while_a_call_runs(published: Settings, tmp_path: Path, number: signal.Signals) -> None:
+    before = signal.signal(number, signal.SIG_IGN)  # as for a background job of a script, which inherits it
     process = popen("-c", PROGRAM.format(make=HANGING), published.file, tmp_path / "asked")
+    signal.signal(number, before)
     initialize(process)
     send(process, {"id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "hang"}}})
     deadline = time.monotonic() + WITHIN_S

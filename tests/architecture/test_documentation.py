@@ -25,7 +25,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_named_modules_and_tests_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    files = re.findall(r"`((?:nornweave|orchestration|evals|tests|docs|examples)/[\w./-]*)", text)
+    files = re.findall(r"`((?:nornweave|api|orchestration|evals|lab|tests|docs|examples)/[\w./-]*)", text)
     assert [file for file in files if not (ROOT / file).exists()] == []
     assert [name for name in re.findall(r"\b(test_\w+)\b(?!\.py)", text) if f"def {name}(" not in TESTS] == []
 
