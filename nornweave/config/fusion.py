@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraint
 from nornweave.core.errors import ConfigError
 
 Weight = Annotated[float | None, Field(ge=0, le=1)]
-Model = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Model = Annotated[str, StringConstraints(strip_whitespace=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +59,14 @@ class FusionSettings(BaseModel):
     rank_weight_recency: Weight = None
     rank_weight_domain: Weight = None
     rank_weight_length: Weight = None
-    synthesis_model: Model = "gpt-4o-mini"
+    synthesis_model: Model = ""
+    """Empty, no model is ever asked: nothing is sent anywhere unless a person names one."""
     synthesis_temperature: float = Field(0.3, ge=0, le=2)
     synthesis_max_tokens: int = Field(1024, ge=1, le=32_768)
     synthesis_timeout_ms: int = Field(5000, ge=1, le=600_000)
     """For the model and its fallback together."""
     synthesis_top_k: int = Field(10, ge=1, le=100)
-    synthesis_fallback: str = "ollama/llama3.2"
+    synthesis_fallback: Model = ""
     """Asked when the first model fails; empty for none."""
     _tuned_weights: RankWeights | None = PrivateAttr(None)
 
@@ -76,8 +77,8 @@ class FusionSettings(BaseModel):
 
     @property
     def names_a_model(self) -> bool:
-        """Tell whether somebody chose a model to write answers; the default is only tried when one is asked for."""
-        return not self.model_fields_set.isdisjoint({"synthesis_model", "synthesis_fallback"})
+        """Tell whether a person named a model to write answers."""
+        return bool(self.synthesis_model or self.synthesis_fallback)
 
     def rank_weights(self, normalization: str) -> RankWeights:
         """Return the weights for scores that were normalised like this."""

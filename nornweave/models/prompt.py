@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+NO_MODEL = "no model is named; set fusion.synthesis_model in the configuration, or SYNTHESIS_MODEL"
+"""Why no model was asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prompt:

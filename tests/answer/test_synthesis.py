@@ -263,6 +263,13 @@ def test_abandoned_calls_do_not_pile_up(server: ModelServer) -> None:
     until(lambda: threading.active_count() <= before + 6)  # the loop's own threads
 
 
+def test_without_a_named_model_nothing_is_sent(server: ModelServer) -> None:
+    written = synthesis(FusionSettings())
+    assert written.text is None
+    assert "SYNTHESIS_MODEL" in (written.reason or "")
+    assert server.requests == []
+
+
 def test_without_a_key_nobody_is_asked(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     for value in (None, "", "  "):
@@ -279,7 +286,7 @@ def test_without_a_key_the_local_fallback_answers_with_all_the_time_there_is(
     monkeypatch.delenv("OPENAI_API_KEY")
     # Later than what a head start of the first would have left of the time, and early enough for a busy machine.
     server.behaviours["llama3.2"] = Behaviour(text=CITED.text, delay_s=2.5)
-    written = synthesis(FusionSettings(synthesis_timeout_ms=6000))
+    written = synthesis(settings(model="gpt-4o-mini", fallback="ollama/llama3.2", synthesis_timeout_ms=6000))
     assert written == Synthesis(text=CITED.text, model="ollama/llama3.2", cited=("d-1",))
     [request] = server.requests
     assert request["options"]["num_ctx"] == 8192
@@ -290,7 +297,7 @@ def test_with_nothing_set_up_both_reasons_are_given_in_time(monkeypatch: pytest.
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("OLLAMA_API_BASE", "http://127.0.0.1:9")
     started = time.monotonic()
-    written = synthesis(FusionSettings(synthesis_timeout_ms=60_000))
+    written = synthesis(settings(model="gpt-4o-mini", fallback="ollama/llama3.2", synthesis_timeout_ms=60_000))
     assert time.monotonic() - started < SOON_S
     assert written.text is None
     first, _, second = (written.reason or "").partition("; ")

@@ -102,6 +102,13 @@ def test_without_a_key_nobody_is_asked(tmp_path: Path, monkeypatch: pytest.Monke
     assert "OPENAI_API_KEY" in told.notices[0]
 
 
+def test_without_a_named_model_nobody_is_asked(tmp_path: Path) -> None:
+    told = verified(REPORT, SecondReader(FusionSettings(), tmp_path), TEXTS.__getitem__)
+    assert told.findings == REPORT.findings
+    assert "SYNTHESIS_MODEL" in told.notices[0]
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_model_is_the_configured_one_or_the_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SYNTHESIS_MODEL", "ollama/small")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))

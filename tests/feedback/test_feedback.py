@@ -524,7 +524,8 @@ def test_an_answer_that_is_remembered_takes_a_few_kilobytes(tmp_path: Path) -> N
     assert sum(file.stat().st_size for file in tmp_path.glob(FILE)) < 300 * 8_000
 
 
-def test_what_one_machine_showed_is_judged_on_another(server: PostgresServer) -> None:
+def test_what_one_machine_showed_is_judged_on_another(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feedback_book, "PATIENCE_S", HANGS_S)
     one, other = (FeedbackBook(FeedbackTables(Server(server.url, "feedback_shared"))) for _ in range(2))
     one.shown(question_of("x"), document("q-1"))
     assert other.add("q-1", "c-1", useful=True)

@@ -36,7 +36,7 @@ def url(corpus: Settings, model: ModelServer) -> Iterator[str]:
 
 def test_the_defaults_are_no_choice() -> None:
     assert not FusionSettings().names_a_model
-    assert not FusionSettings(synthesis_top_k=3).names_a_model
+    assert not FusionSettings(synthesis_top_k=3, synthesis_model=" ").names_a_model
     assert FusionSettings(synthesis_model="gpt-4o-mini").names_a_model
     assert FusionSettings(synthesis_fallback="ollama/x").with_ranking(None).names_a_model
 

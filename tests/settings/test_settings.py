@@ -178,7 +178,7 @@ def test_fusion_is_configured_by_the_file_and_the_environment_wins(tmp_path: Pat
     assert (fusion.dedup_similarity_threshold, fusion.recency_tie_window_hours) == (0.95, 48)
     assert fusion.rank_weights("minmax").score == fusion.rank_weights("calibrated").score == 0.7
     assert fusion.conflict_demotion_penalty == 0.3
-    assert fusion.synthesis_model == "gpt-4o-mini"
+    assert (fusion.synthesis_model, fusion.synthesis_fallback) == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from nornweave.core.types import digest
 from nornweave.disagree.drift.records import Finding, Place, Report, Verdict
 from nornweave.models.language_model import RUNTIME
 from nornweave.models.language_model_errors import why_it_failed, why_not_asked
-from nornweave.models.prompt import Prompt
+from nornweave.models.prompt import NO_MODEL, Prompt
 
 AROUND = 30
 """Lines that are shown before and behind each line."""
@@ -128,6 +128,8 @@ class SecondReader:
         asked = [place for place, opinion in enumerate(found) if opinion is None]
         if not asked:
             return found, []
+        if not self.settings.synthesis_model:
+            return found, [NO_MODEL]
         try:
             litellm = RUNTIME.litellm().result(TOTAL_S)
             answers = RUNTIME.start(self._ask(litellm, [prompts[place] for place in asked])).result(TOTAL_S + 1)

@@ -19,7 +19,7 @@ from nornweave.config.fusion import FusionSettings
 from nornweave.core.tracing import model_span
 from nornweave.models.language_model import RUNTIME
 from nornweave.models.language_model_errors import why_it_failed, why_not_asked
-from nornweave.models.prompt import Prompt
+from nornweave.models.prompt import NO_MODEL, Prompt
 
 log = logging.getLogger(__name__)
 
@@ -115,7 +115,8 @@ class Synthesizer:
 
     def prepare(self) -> None:
         """Begin to load LiteLLM, which takes seconds, and return at once."""
-        RUNTIME.litellm()
+        if self._models:
+            RUNTIME.litellm()
 
     def synthesize(
         self,
@@ -142,6 +143,8 @@ class Synthesizer:
             of it: that it was cut off, or that it cites nothing of what it was given. Trouble with models never raises;
             it is logged without prompt, content and keys.
         """
+        if not self._models:
+            return _without(NO_MODEL)
         loading = RUNTIME.litellm()
         due = None if timeout_ms is None else time.monotonic() + timeout_ms / 1000
         try:
@@ -194,6 +197,8 @@ class Synthesizer:
     ) -> Synthesis:
         if not items:
             return Synthesis(text=None, reason="there are no results to write about")
+        if not self._models:
+            return _without(NO_MODEL)
         try:
             litellm = await asyncio.shield(asyncio.wrap_future(RUNTIME.litellm()))
         except Exception as error:
@@ -217,7 +222,7 @@ class Synthesizer:
 
     @property
     def _models(self) -> tuple[str, ...]:
-        named = (self._settings.synthesis_model, self._settings.synthesis_fallback.strip())
+        named = (self._settings.synthesis_model, self._settings.synthesis_fallback)
         return tuple(dict.fromkeys(filter(None, named)))
 
     def _for_each_model(self, reason: str) -> str:
