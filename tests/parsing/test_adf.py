@@ -122,6 +122,12 @@ def test_anything_becomes_text(document: Any) -> None:
     assert isinstance(text_of_adf(document), str)
 
 
+@pytest.mark.parametrize("kind", [[], {}, 1, None])
+def test_a_type_that_is_no_text_is_no_block(kind: Any) -> None:
+    strange = {"type": kind, "content": [{"type": kind, "text": "lost"}]}
+    assert text_of_adf({"type": "doc", "content": [strange, p("kept")]}).endswith("kept")
+
+
 def test_what_is_nested_too_deep_ends() -> None:
     deep = p("x")
     for _ in range(400):

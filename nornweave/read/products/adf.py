@@ -38,7 +38,7 @@ def _blocks(parent: Node, depth: int) -> Iterator[str]:
     """Yield the blocks of a node, none of them blank; text that stands beside blocks is a block."""
     run: list[Node] = []
     for node in mappings(parent.get("content")) if depth < _MAX_DEPTH else ():
-        if node.get("type") in _INLINE:
+        if _kind(node) in _INLINE:
             run.append(node)
             continue
         yield from _paragraph(run)
@@ -48,7 +48,7 @@ def _blocks(parent: Node, depth: int) -> Iterator[str]:
 
 
 def _block(node: Node, depth: int) -> Iterator[str]:
-    kind, attributes = node.get("type"), _attributes(node)
+    kind, attributes = _kind(node), _attributes(node)
     if kind == "paragraph":
         yield from _paragraph(mappings(node.get("content")))
     elif kind == "heading":
@@ -82,7 +82,7 @@ def _list(node: Node, depth: int) -> Iterator[str]:
     items = []
     number = as_is(_attributes(node).get("order"), int) or 1
     for position, item in enumerate(mappings(node.get("content")), start=max(number, 0)):
-        if item.get("type") in _LISTS:
+        if _kind(item) in _LISTS:
             # Task lists nest without an item around them.
             items += [_indented(block, "  ") for block in _list(item, depth + 1)] if depth < _MAX_DEPTH else []
             continue
@@ -120,7 +120,7 @@ def _unless_blank(text: str) -> Iterator[str]:
 
 def _inline(nodes: Sequence[Node]) -> Iterator[str]:
     for node in nodes:
-        kind, attributes = node.get("type"), _attributes(node)
+        kind, attributes = _kind(node), _attributes(node)
         if kind == "text":
             yield _marked(as_is(node.get("text"), str) or "", mappings(node.get("marks")))
         elif kind == "hardBreak":
@@ -148,6 +148,10 @@ def _date(timestamp: object) -> str:
         return datetime.fromtimestamp(int(str(timestamp)) / 1000, UTC).date().isoformat()
     except (ValueError, OverflowError, OSError):
         return ""
+
+
+def _kind(node: Node) -> str:
+    return as_is(node.get("type"), str) or ""
 
 
 def _attributes(node: Node) -> Node:
