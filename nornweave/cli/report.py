@@ -89,48 +89,58 @@ def sync_failed(console: Terminal, outcomes: Outcomes, failed_after: Mapping[str
     return failed
 
 
+STATUS_COLUMNS = (
+    "domain",
+    "generation",
+    "kept",
+    "documents",
+    "chunks",
+    "failed",
+    "held",
+    "skipped",
+    "checked",
+    "last run",
+)
+
+
 def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the domains' status for people."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (
-        "domain",
-        "generation",
-        "kept",
-        "documents",
-        "chunks",
-        "failed",
-        "held",
-        "skipped",
-        "checked",
-        "last run",
-    ):
-        table.add_column(name, no_wrap=True)
+    table = Table(*STATUS_COLUMNS, box=None, pad_edge=False, header_style="bold")
+    for column in table.columns:
+        column.no_wrap = True
     for domain, status in statuses.items():
-        last = status["runs"][0] if status["runs"] else {}
-        table.add_row(
-            domain,
-            status["generation"] or "none",
-            str(len(status["generations"])),
-            f"{status['documents']:,}",
-            f"{status['chunks']:,}",
-            str(len(status["failed"])),
-            str(sum(len(held["paths"]) for held in status["held"])),
-            str(sum(status["skip_reasons"].values())),
-            status["checked_at"] or "never",
-            "failed" if "error" in last else f"{last['seconds']:.1f} s" if last else "-",
-        )
+        table.add_row(domain, *_status_cells(status))
     console.print(table)
     for domain, status in statuses.items():
-        for failure in status["failed"]:
-            _say(console, f"{domain}: failed: {failure['source_id']}/{failure['path']}: {failure['reason']}", "yellow")
-        for held in status["held"]:
-            _say(console, f"{domain}: held: {held['source_id']}: {held['reason']}", "yellow")
-        for source_id, reason in status["unavailable"].items():
-            _say(console, f"{domain}: unavailable: {source_id}: {reason}", "red")
-        if (copy := status["copy"]) and copy["problem"]:
-            _say(console, f"{domain}: not in {copy['url']}: {copy['problem']}", "red")
-        if status["runs"] and "error" in status["runs"][0]:
-            _say(console, f"{domain}: last run failed: {status['runs'][0]['error']}", "red")
+        _print_problems(console, domain, status)
+
+
+def _status_cells(status: Mapping[str, Any]) -> tuple[str, ...]:
+    last = status["runs"][0] if status["runs"] else {}
+    return (
+        status["generation"] or "none",
+        str(len(status["generations"])),
+        f"{status['documents']:,}",
+        f"{status['chunks']:,}",
+        str(len(status["failed"])),
+        str(sum(len(held["paths"]) for held in status["held"])),
+        str(sum(status["skip_reasons"].values())),
+        status["checked_at"] or "never",
+        "failed" if "error" in last else f"{last['seconds']:.1f} s" if last else "-",
+    )
+
+
+def _print_problems(console: Terminal, domain: str, status: Mapping[str, Any]) -> None:
+    for failure in status["failed"]:
+        _say(console, f"{domain}: failed: {failure['source_id']}/{failure['path']}: {failure['reason']}", "yellow")
+    for held in status["held"]:
+        _say(console, f"{domain}: held: {held['source_id']}: {held['reason']}", "yellow")
+    for source_id, reason in status["unavailable"].items():
+        _say(console, f"{domain}: unavailable: {source_id}: {reason}", "red")
+    if (copy := status["copy"]) and copy["problem"]:
+        _say(console, f"{domain}: not in {copy['url']}: {copy['problem']}", "red")
+    if status["runs"] and "error" in status["runs"][0]:
+        _say(console, f"{domain}: last run failed: {status['runs'][0]['error']}", "red")
 
 
 def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
