@@ -84,12 +84,7 @@ def diff(
         full: read everything.
         confirm_deletes: a person has confirmed the removals that the brake would hold.
     """
-    listed = {
-        (source_id, entry.path): entry
-        for source_id, listing in listings.items()
-        if isinstance(listing, Listing)
-        for entry in listing.entries
-    }
+    listed = _listed_entries(listings)
     looks = tuple(
         Look(source_id, entry, manifest.get((source_id, path)))
         for (source_id, path), entry in sorted(listed.items(), key=lambda item: item[0])
@@ -109,6 +104,15 @@ def diff(
         ),
         listed=len(listed) + sum(key not in listed and key not in removed_keys for key in manifest),
     )
+
+
+def _listed_entries(listings: Mapping[str, Listing | Unavailable]) -> dict[tuple[str, str], Entry]:
+    return {
+        (source_id, entry.path): entry
+        for source_id, listing in listings.items()
+        if isinstance(listing, Listing)
+        for entry in listing.entries
+    }
 
 
 def _problem(listing: Listing | Unavailable) -> str | None:
