@@ -85,7 +85,7 @@ class Upload:
         self.confirm()  # whoever takes over after this and publishes first changes the tag
         known = self._known()
         self._check_publisher(pointer, known)
-        if pointer and known and not self.full and self._has(pointer, known, generation):
+        if pointer and known and not self.full and _is_stored(generation, pointer, known):
             return known
         replaced = self._manifest(pointer) if pointer else None
         manifest = self._make(generation, pointer, replaced)
@@ -125,10 +125,6 @@ class Upload:
                 "hiding each other's work: stop one, then run `nornweave publish --take-over` with the other"
             )
         log.warning("%s: continues after gen-%06d of another publisher", self.domain.value, pointer.number)
-
-    @staticmethod
-    def _has(pointer: Pointer, known: Published, generation: GenerationId) -> bool:
-        return known.built_as == generation and known.manifest == pointer.sha256
 
     def _manifest(self, pointer: Pointer) -> Manifest | None:
         """Return the manifest that counts now; one that is damaged is replaced like any other."""
@@ -242,6 +238,10 @@ class Upload:
                 f"{self.store.url}: {', '.join(missing)} of {manifest.generation} was removed during the upload; "
                 "run `nornweave publish --full`"
             )
+
+
+def _is_stored(generation: GenerationId, pointer: Pointer, known: Published) -> bool:
+    return known.built_as == generation and known.manifest == pointer.sha256
 
 
 def _is_same(manifest: Manifest, other: Manifest) -> bool:
