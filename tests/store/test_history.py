@@ -27,6 +27,7 @@ from nornweave.improve.history import KEEP_VALUES, EvaluationHistory
 from nornweave.improve.history_file import HistoryFile
 from nornweave.improve.postgresql_history import PostgresHistory
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
+from nornweave.index.postgresql import server as server_module
 from nornweave.index.postgresql.server import close_servers, server_of
 
 NUMBERS = itertools.count()
@@ -97,6 +98,9 @@ def names(history: EvaluationHistory, **asked: str | int) -> list[str]:
 @pytest.fixture(scope="module")
 def server() -> Iterator[PostgresServer]:
     with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as running:
+        # A busy machine may need longer for a connection than a query of a user should wait.
+        patch.setattr(server_module, "CONNECT_S", int(HANGS_S))
+        patch.setattr(server_module, "POOL_WAIT_S", HANGS_S)
         yield running
         close_servers()
 
