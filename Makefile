@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 LOCKED := install --quiet --no-deps --no-compile --only-binary :all: --require-hashes --requirement
 PROJECT := install --quiet --no-deps --no-build-isolation --editable .
 
-.PHONY: demo test check bill audit lock serve bench clean
+.PHONY: demo test test-fast check bill audit lock serve bench clean
 
 demo: $(RUNTIME)
 	$(BIN)/python -m examples.demo
@@ -18,6 +18,11 @@ demo: $(RUNTIME)
 # Many tests start processes: each would compile torch and Dagster anew where Python may not keep bytecode (30 s against 13).
 test: $(DEVELOPMENT)
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+
+# The inner ring, while one works: pure stages, settings and the contract of the stores.
+FAST := access architecture chunking conflicts facts files fusion ledger parsing plans quality routing settings text
+test-fast: $(DEVELOPMENT)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(FAST:%=tests/%) tests/store/test_store_contract.py
 
 check: $(DEVELOPMENT) bill
 	$(BIN)/ruff format --check .
