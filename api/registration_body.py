@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from typing_extensions import TypedDict
 
 from api.schemas import AgentDocument
-from nornweave.ask.agents.directory import Listed
+from nornweave.ask.agents.directory import ListedAgent
 from nornweave.ask.agents.records import Capabilities, RemoteState
 from nornweave.config.addresses import checked_server
 from nornweave.core.access.viewer import Viewer
@@ -73,7 +73,7 @@ class RemovedDocument(TypedDict):
     removed: int
 
 
-def listed_document(listed: Listed, viewer: Viewer) -> AgentDocument:
+def listed_document(listed: ListedAgent, viewer: Viewer) -> AgentDocument:
     """Return an address of an agent as it is listed; where it is, to who operates the service."""
     found, now = listed.registration, time.time()
     document: AgentDocument = {

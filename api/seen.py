@@ -8,7 +8,7 @@ from functools import cached_property
 
 from api.errors import ProblemError
 from api.ports import AgentPort, EnginePort
-from nornweave.ask.agents.directory import Listed, RemoteAgents
+from nornweave.ask.agents.directory import ListedAgent, RemoteAgents
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.feedback.book import FeedbackDocument
 from nornweave.ask.fuse.records import Answer, Recalled
@@ -114,7 +114,7 @@ class SeenEngine:
         joined = {agent.domain for agent in self._engine.remote.asked_for(self._viewer)} if self._engine.remote else ()
         return tuple(domain for domain in Domain if domain in self._engine.agents or domain in joined)
 
-    def joined(self) -> tuple[Listed, ...]:
+    def joined(self) -> tuple[ListedAgent, ...]:
         """Return the agents on other machines that the viewer is shown."""
         return self._engine.remote.listed_for(self._viewer) if self._engine.remote else ()
 

@@ -89,8 +89,8 @@ def supervise(
     Returns:
         The exit code: 1 when a process failed while it ended or before any of them served, otherwise 0.
     """
-    places = [Place(start) for _ in range(count)]
-    outdated: deque[Place] = deque()
+    places = [WorkerPlace(start) for _ in range(count)]
+    outdated: deque[WorkerPlace] = deque()
     is_serving = False
     try:
         while not received:
@@ -121,7 +121,7 @@ def supervise(
 
 
 @dataclass(slots=True, eq=False)
-class Place:
+class WorkerPlace:
     """A place for a serving process, and when the next one may take it.
 
     Attributes:
@@ -235,7 +235,7 @@ def _ending(code: int) -> str:
         return f"was ended by signal {-code}"
 
 
-def _wait(places: Sequence[Place]) -> list[subprocess.Popen[bytes]]:
+def _wait(places: Sequence[WorkerPlace]) -> list[subprocess.Popen[bytes]]:
     """Wait a moment, less when a process says or ends something; return those that said that they serve."""
     with selectors.DefaultSelector() as selector:
         for process in (each for place in places for each in (place.process, place.successor) if each):
@@ -244,7 +244,7 @@ def _wait(places: Sequence[Place]) -> list[subprocess.Popen[bytes]]:
         return [key.data for key, _ in selector.select(POLL_S) if os.read(key.fd, 1024)]
 
 
-def _stop(places: Sequence[Place]) -> None:
+def _stop(places: Sequence[WorkerPlace]) -> None:
     """Let all processes end, and end those that do not."""
     processes = [process for place in places for process in place.processes]
     for process in processes:

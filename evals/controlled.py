@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from evals.controls import Control, MeaninglessEncoder, chance_recall, control_of
 from evals.judgments import JudgedSet
-from evals.matches import Hits
+from evals.matches import JudgedHits
 from evals.measures import measure
-from evals.results import Scope, SetResult
+from evals.results import ResultScope, SetResult
 from evals.runs import DOCUMENT_DEPTHS, locate
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
@@ -28,7 +28,7 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
         judged: the set.
         result: of its evaluation, with a run in its own domain.
     """
-    run, agent = result.scope(Scope.DOMAIN), engine.agents[result.domain]
+    run, agent = result.scope(ResultScope.DOMAIN), engine.agents[result.domain]
     dense, memo = run.stage(STAGE) if run else None, agent.encoder()
     if dense is None or memo is None:
         return ()
@@ -37,7 +37,7 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
     places, grades = {}, {}
     for query in target.queries[:MOST_QUERIES]:
         relevant = target.relevant[query.id]
-        hits = Hits(relevant, target.domain, target.held)
+        hits = JudgedHits(relevant, target.domain, target.held)
         try:
             question = Question(
                 text=query.text,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from evals.judgments import Judgment
-from evals.matches import Hits
+from evals.matches import JudgedHits
 from evals.measures import DEEPEST, Metric, measure, metric_of
 from nornweave.ask.search.records import Citation
 from nornweave.core.types import Domain
@@ -153,7 +153,7 @@ def shuffled(
     """
     places, grades = {}, {}
     for query, stranger in strangers(relevant).items():
-        hits = Hits(relevant[stranger], own, held)
+        hits = JudgedHits(relevant[stranger], own, held)
         places[stranger] = hits.places(rankings.get(query, ()), by_document=hits.whole_documents)
         grades[stranger] = {one.key: one.grade for one in relevant[stranger]}
     return measure(places, grades) if grades else MappingProxyType({})

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from evals.controlled import embeddings_off
 from evals.controls import Control
-from evals.gate import Finding, judge, refusals
-from evals.history import Baseline, Subject, baseline, kept
+from evals.gate import GateFinding, judge, refusals
+from evals.history import Baseline, HistorySubject, baseline, kept
 from evals.judgments import JudgedSet, JudgmentError
-from evals.results import Scope, SetResult
+from evals.results import ResultScope, SetResult
 from evals.runs import Progress, SetToRun, evaluate, evaluate_all
 from evals.sets import USUAL_GENERATED, generated_from, read_domain_sets, read_sets, sets_of
 from nornweave.ask.engine import Engine
@@ -20,7 +20,7 @@ from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfirmationError, StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
-from nornweave.improve.comparison import Comparison
+from nornweave.improve.comparison import EvaluationComparison
 from nornweave.improve.history import EvaluationHistory
 from nornweave.improve.opening import history_of
 from nornweave.improve.records import LAST_STAGE, Verdict
@@ -45,10 +45,10 @@ class Evaluated:
     result: SetResult
     generation: str
     plan: str
-    before: Mapping[Scope, Baseline]
+    before: Mapping[ResultScope, Baseline]
     controls: tuple[Control, ...] = ()
 
-    def comparison(self, scope: Scope, stage: str, measure: str) -> Comparison | None:
+    def comparison(self, scope: ResultScope, stage: str, measure: str) -> EvaluationComparison | None:
         """Compare one figure with the last time, over the queries that are the same."""
         run, before = self.result.scope(scope), self.before.get(scope)
         return before.compare(self.result, run, stage, measure) if run and before else None
@@ -67,7 +67,7 @@ class GenerationReport:
 
     generation: str
     evaluated: tuple[Evaluated, ...]
-    findings: tuple[Finding, ...]
+    findings: tuple[GateFinding, ...]
     problems: tuple[str, ...]
     accepted: bool
 
@@ -87,7 +87,7 @@ def evaluate_published(
     engine: Engine,
     sets: Sequence[SetToRun],
     *,
-    scopes: Collection[Scope] = tuple(Scope),
+    scopes: Collection[ResultScope] = tuple(ResultScope),
     count_missing: bool = False,
     controls: bool = False,
     run_id: str,
@@ -120,7 +120,9 @@ def evaluate_published(
     )
 
 
-def judge_published(evaluated: Sequence[Evaluated], scope: Scope, settings: EvaluationSettings) -> GenerationReport:
+def judge_published(
+    evaluated: Sequence[Evaluated], scope: ResultScope, settings: EvaluationSettings
+) -> GenerationReport:
     """Judge what is published, as candidates are judged: by floors, and by drops since the last time beyond chance.
 
     Args:
@@ -220,7 +222,7 @@ def evaluate_candidate(
                 result=one,
                 generation=candidate.generation,
                 plan=agent.plan_name,
-                before={Scope.DOMAIN: before[one.name]} if one.name in before else {},
+                before={ResultScope.DOMAIN: before[one.name]} if one.name in before else {},
             )
             for one in results
         ),
@@ -230,7 +232,7 @@ def evaluate_candidate(
     )
     if report.reasons:
         report = _asked(report, accept)
-    subject = Subject(
+    subject = HistorySubject(
         run_id=run_id,
         generation=candidate.generation,
         plan=agent.plan_name,
@@ -261,7 +263,7 @@ def _results(
     problems: list[str] = []
     for one in judged:
         try:
-            results.append(evaluate(engine, one, domains=(domain,), scopes=(Scope.DOMAIN,), progress=progress))
+            results.append(evaluate(engine, one, domains=(domain,), scopes=(ResultScope.DOMAIN,), progress=progress))
         except JudgmentError as error:
             problems.append(str(error))
     return tuple(results), tuple(problems)
@@ -299,12 +301,12 @@ def _baselines(
     generation = agent.generation.name
     if generation is None:
         return {}
-    known = {one.name: baseline(history, one, Scope.DOMAIN, generation=generation) for one in results}
+    known = {one.name: baseline(history, one, ResultScope.DOMAIN, generation=generation) for one in results}
     unknown = {one.name for one in results if _known_share(known[one.name], one) < KNOWN_ENOUGH}
     if _answers_as_built(agent):
         for one in _results(published, domain, [one for one in judged if one.name in unknown], None)[0]:
             _recorded(history, published, one, run_id)
-            known[one.name] = baseline(history, one, Scope.DOMAIN, generation=generation)
+            known[one.name] = baseline(history, one, ResultScope.DOMAIN, generation=generation)
     return {name: found for name, found in known.items() if found is not None}
 
 
@@ -326,6 +328,8 @@ def _recorded(history: EvaluationHistory, engine: Engine, result: SetResult, run
     agent = engine.agents[result.domain]
     verdict = Verdict.PUBLISHED if _answers_as_built(agent) else Verdict.OUTDATED
     before = {run.scope: found for run in result.scopes if (found := baseline(history, result, run.scope))}
-    subject = Subject(run_id=run_id, generation=agent.generation.name or "", plan=agent.plan_name, verdict=verdict)
+    subject = HistorySubject(
+        run_id=run_id, generation=agent.generation.name or "", plan=agent.plan_name, verdict=verdict
+    )
     history.record([kept(result, run, subject) for run in result.scopes])
     return Evaluated(result=result, generation=subject.generation, plan=subject.plan, before=before)

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from evals.judgments import JudgedSet, Judgment, Origin, Query, parse_place
+from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin, parse_place
 from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.feedback.records import JudgedAnswer, ShownItem
 from nornweave.core.types import Domain, canonical_json, digest, freeze
@@ -41,7 +41,7 @@ def sets_of_answers(answers: Iterable[JudgedAnswer]) -> Mapping[Domain, JudgedSe
     that has no others has no set, for there is nothing to measure.
     """
     votes: dict[Domain, dict[_Asked, Counter[tuple[_Place, bool]]]] = defaultdict(lambda: defaultdict(Counter))
-    queries: dict[_Asked, Query] = {}
+    queries: dict[_Asked, JudgedQuery] = {}
     for answer in answers:
         for domain, said in _said(answer).items():
             query = _query(answer, domain)
@@ -52,14 +52,16 @@ def sets_of_answers(answers: Iterable[JudgedAnswer]) -> Mapping[Domain, JudgedSe
     return MappingProxyType({domain: judged for domain, judged in sets.items() if judged.relevant})
 
 
-def _judged_set(votes: Mapping[_Asked, Counter[tuple[_Place, bool]]], queries: Mapping[_Asked, Query]) -> JudgedSet:
+def _judged_set(
+    votes: Mapping[_Asked, Counter[tuple[_Place, bool]]], queries: Mapping[_Asked, JudgedQuery]
+) -> JudgedSet:
     judgments = [one for asked in sorted(votes) for one in _judgments(queries[asked].id, votes[asked])]
     judged = {judgment.query_id for judgment in judgments}
     return JudgedSet(
         name=NAME,
         queries=tuple(queries[asked] for asked in sorted(votes) if queries[asked].id in judged),
         judgments=tuple(judgments),
-        origin=Origin.FEEDBACK,
+        origin=JudgmentOrigin.FEEDBACK,
         note=NOTE,
     )
 
@@ -106,7 +108,7 @@ def _can_be_written(place: _Place) -> bool:
         return False
 
 
-def _query(answer: JudgedAnswer, domain: Domain) -> Query:
+def _query(answer: JudgedAnswer, domain: Domain) -> JudgedQuery:
     filters = freeze(answer.filters.get(domain.value, {}))
     text = answer.text.strip()
-    return Query(id=digest(text, canonical_json(filters))[:12], text=text, filters=filters)
+    return JudgedQuery(id=digest(text, canonical_json(filters))[:12], text=text, filters=filters)

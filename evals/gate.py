@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from evals.history import Baseline
-from evals.judgments import Origin
-from evals.results import Scope, ScopeResult, SetResult
+from evals.judgments import JudgmentOrigin
+from evals.results import ResultScope, ScopeResult, SetResult
 from nornweave.config import EvaluationSettings
-from nornweave.improve.comparison import Comparison
+from nornweave.improve.comparison import EvaluationComparison
 from nornweave.improve.records import LAST_STAGE
 
 MEASURES = ("Recall@10", "RR@10")
@@ -24,7 +24,7 @@ SHOWN_QUERIES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class GateFinding:
     """One thing that was looked at.
 
     Attributes:
@@ -39,14 +39,14 @@ class Finding:
     stage: str
     measure: str
     value: float
-    comparison: Comparison | None
+    comparison: EvaluationComparison | None
     refuses: bool
     text: str
 
 
 def judge(
-    result: SetResult, before: Baseline | None, settings: EvaluationSettings, scope: Scope = Scope.DOMAIN
-) -> tuple[Finding, ...]:
+    result: SetResult, before: Baseline | None, settings: EvaluationSettings, scope: ResultScope = ResultScope.DOMAIN
+) -> tuple[GateFinding, ...]:
     """Judge a generation by one judged set that was run.
 
     A drop refuses if it is larger than the margin and beyond chance (one-sided paired randomisation test); a floor
@@ -64,7 +64,7 @@ def judge(
     return (*_drops(result, run, before, settings), *_floors(result, run, settings))
 
 
-def refusals(findings: Iterable[Finding]) -> tuple[str, ...]:
+def refusals(findings: Iterable[GateFinding]) -> tuple[str, ...]:
     """Return why a candidate must not be published, in as few words as may be; empty if it may.
 
     What the answers lost says all; what single retrieval sources lost only where the answers did not.
@@ -74,7 +74,7 @@ def refusals(findings: Iterable[Finding]) -> tuple[str, ...]:
     return tuple(finding.text for finding in of_answers or refusing)
 
 
-def worse_queries(findings: Sequence[Finding]) -> tuple[tuple[str, str, str, float, float], ...]:
+def worse_queries(findings: Sequence[GateFinding]) -> tuple[tuple[str, str, str, float, float], ...]:
     """Return set, query, measure, before and after of what got worse in the answers, worst first."""
     rows = [
         (finding.set_name, change.query, finding.measure, change.before, change.after)
@@ -87,7 +87,7 @@ def worse_queries(findings: Sequence[Finding]) -> tuple[tuple[str, str, str, flo
 
 def _drops(
     result: SetResult, run: ScopeResult, before: Baseline | None, settings: EvaluationSettings
-) -> Iterable[Finding]:
+) -> Iterable[GateFinding]:
     for stage, measure in WATCHED:
         found = run.stage(stage)
         value = found.metrics[measure].mean if found else 0.0
@@ -101,7 +101,7 @@ def _drops(
         if found is None and compared is None:
             continue
         margin, alpha = (settings.margin, ALPHA) if stage == LAST_STAGE else (settings.source_margin, SOURCE_ALPHA)
-        yield Finding(
+        yield GateFinding(
             set_name=result.name,
             stage=stage,
             measure=measure,
@@ -113,7 +113,7 @@ def _drops(
 
 
 def _drop_text(
-    result: SetResult, stage: str, measure: str, value: float, compared: Comparison | None, margin: float
+    result: SetResult, stage: str, measure: str, value: float, compared: EvaluationComparison | None, margin: float
 ) -> str:
     of = f"{result.name}: {measure} of {stage}"
     if compared is None:
@@ -125,13 +125,13 @@ def _drop_text(
     return f"{changed} (p {compared.p_drop:.4f} of such a drop by chance, margin {margin:g}){which}"
 
 
-def _floors(result: SetResult, run: ScopeResult, settings: EvaluationSettings) -> Iterable[Finding]:
+def _floors(result: SetResult, run: ScopeResult, settings: EvaluationSettings) -> Iterable[GateFinding]:
     fused = run.stage(LAST_STAGE)
-    if fused is None or result.origin not in {Origin.PEOPLE, Origin.PUBLIC}:
+    if fused is None or result.origin not in {JudgmentOrigin.PEOPLE, JudgmentOrigin.PUBLIC}:
         return
     for measure, floor in settings.floors.items():
         value = fused.metrics[measure].mean
-        yield Finding(
+        yield GateFinding(
             set_name=result.name,
             stage=LAST_STAGE,
             measure=measure,

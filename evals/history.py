@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from evals.code_version import code_version
-from evals.results import ITEMS, Scope, ScopeResult, SetResult
-from nornweave.improve.comparison import Comparison, compare
+from evals.results import ITEMS, ResultScope, ScopeResult, SetResult
+from nornweave.improve.comparison import EvaluationComparison, compare
 from nornweave.improve.history import EvaluationHistory
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Values, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
+class HistorySubject:
     """What was evaluated.
 
     Attributes:
@@ -43,14 +43,14 @@ class Baseline:
     evaluation: Evaluation
     values: Mapping[tuple[str, str], Values]
 
-    def compare(self, result: SetResult, run: ScopeResult, stage: str, measure: str) -> Comparison | None:
+    def compare(self, result: SetResult, run: ScopeResult, stage: str, measure: str) -> EvaluationComparison | None:
         """Compare over the queries that are the same in both; ``None`` where there are none."""
         after = run.stage(stage)
         if after is None or measure not in after.metrics:
             return None
         return compare(self._of(result, stage, measure), after.metrics[measure].values)
 
-    def compare_with_nothing(self, result: SetResult, stage: str, measure: str) -> Comparison | None:
+    def compare_with_nothing(self, result: SetResult, stage: str, measure: str) -> EvaluationComparison | None:
         """Compare with a stage that did not answer a single query; ``None`` where it did not do so before either."""
         return compare(self._of(result, stage, measure), dict.fromkeys(result.digests, 0.0))
 
@@ -60,7 +60,7 @@ class Baseline:
         return {query: value for (query, digest), value in values.items() if result.digests.get(query) == digest}
 
 
-def kept(result: SetResult, run: ScopeResult, subject: Subject) -> tuple[Evaluation, tuple[QueryValue, ...]]:
+def kept(result: SetResult, run: ScopeResult, subject: HistorySubject) -> tuple[Evaluation, tuple[QueryValue, ...]]:
     """Return one run as history keeps it."""
     evaluation = Evaluation(
         evaluation_id=uuid.uuid4().hex,
@@ -97,7 +97,7 @@ def kept(result: SetResult, run: ScopeResult, subject: Subject) -> tuple[Evaluat
 
 
 def baseline(
-    history: EvaluationHistory, result: SetResult, scope: Scope, *, generation: str | None = None
+    history: EvaluationHistory, result: SetResult, scope: ResultScope, *, generation: str | None = None
 ) -> Baseline | None:
     """Return the newest evaluation of the same set and scope; refused candidates are passed over.
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Origin, Query, parse_place
+from evals.judgments import HiddenText, JudgedQuery, JudgedSet, Judgment, JudgmentError, JudgmentOrigin, parse_place
 from nornweave.core.types import freeze
 
 QUERIES = "queries.jsonl"
@@ -44,8 +44,8 @@ def read_judgments(folder: Path) -> JudgedSet:
     return judged
 
 
-def _read_queries(file: Path) -> tuple[Query, ...]:
-    queries: dict[str, Query] = {}
+def _read_queries(file: Path) -> tuple[JudgedQuery, ...]:
+    queries: dict[str, JudgedQuery] = {}
     for number, line in _lines(file):
         query = _query(line, f"{file}:{number}")
         if query.id in queries:
@@ -56,7 +56,7 @@ def _read_queries(file: Path) -> tuple[Query, ...]:
     return tuple(queries.values())
 
 
-def _query(line: str, where: str) -> Query:
+def _query(line: str, where: str) -> JudgedQuery:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -78,7 +78,7 @@ def _query(line: str, where: str) -> Query:
     if not isinstance(answerable := fields.get("answerable", True), bool):
         expected = "expected true or false"
         raise JudgmentError(f"{where}: 'answerable' of query {identifier!r} is {_shown(answerable)}; {expected}")
-    return Query(identifier, text, freeze(filters or {}), kind, answerable, _hidden(fields.get("hide"), where))
+    return JudgedQuery(identifier, text, freeze(filters or {}), kind, answerable, _hidden(fields.get("hide"), where))
 
 
 def _hidden(value: Any, where: str) -> HiddenText | None:
@@ -161,19 +161,19 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else f"{text[:79]}…"
 
 
-def _read_about(file: Path) -> tuple[Origin, str, bool]:
+def _read_about(file: Path) -> tuple[JudgmentOrigin, str, bool]:
     if not file.is_file():
-        return Origin.PEOPLE, "", False
+        return JudgmentOrigin.PEOPLE, "", False
     try:
         about = yaml.safe_load(file.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise JudgmentError(f"{file}: cannot be read: {error}") from error
-    allowed = ", ".join(Origin)
-    if not isinstance(about, dict) or about.get("origin", Origin.PEOPLE) not in list(Origin):
+    allowed = ", ".join(JudgmentOrigin)
+    if not isinstance(about, dict) or about.get("origin", JudgmentOrigin.PEOPLE) not in list(JudgmentOrigin):
         raise JudgmentError(f"{file}: expected a mapping with 'origin' (one of {allowed}) and 'note', found {about!r}")
     if not isinstance(across := about.get("across_domains", False), bool):
         raise JudgmentError(f"{file}: 'across_domains' is {_shown(across)}; expected true or false")
-    return Origin(about.get("origin", Origin.PEOPLE)), str(about.get("note", "")).strip(), across
+    return JudgmentOrigin(about.get("origin", JudgmentOrigin.PEOPLE)), str(about.get("note", "")).strip(), across
 
 
 def write_judgments(folder: Path, judged: JudgedSet) -> None:
@@ -188,7 +188,7 @@ def write_judgments(folder: Path, judged: JudgedSet) -> None:
     _replace(folder / QRELS, "".join(f"{row}\n" for row in rows))
 
 
-def _as_json(query: Query) -> dict[str, Any]:
+def _as_json(query: JudgedQuery) -> dict[str, Any]:
     fields: dict[str, Any] = {"id": query.id, "text": query.text}
     if query.filters:
         fields["filters"] = dict(query.filters)

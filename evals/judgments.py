@@ -23,7 +23,7 @@ class JudgmentError(ValueError):
     """A judged set is wrong: the file and line, what was found, what is expected."""
 
 
-class Origin(StrEnum):
+class JudgmentOrigin(StrEnum):
     """Who made the judgments of a set."""
 
     PEOPLE = "people"
@@ -57,7 +57,7 @@ class HiddenText:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class JudgedQuery:
     """A question of a judged set.
 
     Attributes:
@@ -124,14 +124,14 @@ class JudgedSet:
     """
 
     name: str
-    queries: tuple[Query, ...]
+    queries: tuple[JudgedQuery, ...]
     judgments: tuple[Judgment, ...]
-    origin: Origin = Origin.PEOPLE
+    origin: JudgmentOrigin = JudgmentOrigin.PEOPLE
     note: str = ""
     across_domains: bool = False
 
     @property
-    def unanswerable(self) -> tuple[Query, ...]:
+    def unanswerable(self) -> tuple[JudgedQuery, ...]:
         """Return the queries that the corpus holds no answer to."""
         return tuple(query for query in self.queries if not query.answerable)
 

@@ -10,7 +10,7 @@ from nornweave.ask.search.records import Citation
 from nornweave.core.types import Domain
 
 
-class Hits:
+class JudgedHits:
     """One query's relevant judgments, looked up by domain and path.
 
     Args:

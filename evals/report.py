@@ -12,10 +12,10 @@ from evals.confidence import as_json as confidence_json
 from evals.controls import Control, controls_json
 from evals.evaluation import Evaluated
 from evals.measures import MEASURES
-from evals.results import ITEMS, KindResult, Scope, ScopeResult, SetResult, StageResult
+from evals.results import ITEMS, KindResult, ResultScope, ScopeResult, SetResult, StageResult
 from nornweave.ask.views.evaluations import set_title
 from nornweave.core.text.terminal import Terminal
-from nornweave.improve.comparison import Comparison
+from nornweave.improve.comparison import EvaluationComparison
 from nornweave.improve.records import LAST_STAGE
 
 SHOWN_NAMES = 20
@@ -90,9 +90,9 @@ def print_summary(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
 def _table(one: Evaluated, run: ScopeResult) -> Table:
     result = one.result
     table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column(run.scope.value, min_width=len(Scope.UNFILTERED), no_wrap=True)
+    table.add_column(run.scope.value, min_width=len(ResultScope.UNFILTERED), no_wrap=True)
     with_items = any(ITEMS in stage.metrics for stage in run.stages)
-    everywhere = run.scope is Scope.EVERYWHERE
+    everywhere = run.scope is ResultScope.EVERYWHERE
     columns = ["answered", *MEASURES, *(["by item"] if with_items else []), *(["of domain"] if everywhere else [])]
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
@@ -118,7 +118,7 @@ def _footnotes(one: Evaluated, run: ScopeResult) -> list[str]:
             f"{_number(held_out.value)} {_number(held_out.low)}–{_number(held_out.high)} held out"
             + ("" if best is None else f"; min_score {best:.3f} tells most")
         )
-    if controls := [*run.controls, *(one.controls if run.scope is Scope.DOMAIN else ())]:
+    if controls := [*run.controls, *(one.controls if run.scope is ResultScope.DOMAIN else ())]:
         lines.append("must be low: " + "; ".join(_control(control) for control in controls))
     if before := one.before.get(run.scope):
         then = before.evaluation
@@ -143,7 +143,7 @@ def _figures(one: Evaluated, run: ScopeResult, stage: StageResult) -> list[str]:
     return cells
 
 
-def _arrow(compared: Comparison | None) -> str:
+def _arrow(compared: EvaluationComparison | None) -> str:
     """Return where a figure went: straight up or down where that is more than chance."""
     if compared is None or abs(compared.difference) < 0.0005:
         return ""
@@ -159,7 +159,7 @@ def _number(value: float) -> str:
 def _of_domain(result: SetResult, run: ScopeResult, stage: StageResult) -> dict[str, float]:
     """Return the share of the domain's figure that is left when no domain is named; empty where there is none."""
     baseline = result.baseline
-    other = baseline.stage(stage.stage) if baseline and run.scope is Scope.EVERYWHERE else None
+    other = baseline.stage(stage.stage) if baseline and run.scope is ResultScope.EVERYWHERE else None
     if other is None:
         return {}
     return {
@@ -196,7 +196,7 @@ def _scope_json(one: Evaluated, run: ScopeResult) -> dict[str, Any]:
     }
     if run.kinds:
         document["kinds"] = {kind.kind: _kind_json(kind) for kind in run.kinds}
-    if controls := [*run.controls, *(one.controls if run.scope is Scope.DOMAIN else ())]:
+    if controls := [*run.controls, *(one.controls if run.scope is ResultScope.DOMAIN else ())]:
         document["controls"] = controls_json(controls)
     if run.confidence:
         document["unanswerable"] = confidence_json(run.confidence)
@@ -215,7 +215,7 @@ def _kind_json(kind: KindResult) -> dict[str, Any]:
     return {"queries": kind.queries, **{name: _rounded(metric.mean) for name, metric in kind.metrics.items()}}
 
 
-def _compared_json(compared: Comparison | None) -> dict[str, Any] | None:
+def _compared_json(compared: EvaluationComparison | None) -> dict[str, Any] | None:
     if compared is None:
         return None
     return {

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from evals.confidence import Confidence
 from evals.controls import Control
-from evals.judgments import Origin
+from evals.judgments import JudgmentOrigin
 from evals.measures import Metric
 from nornweave.core.types import Domain
 from nornweave.improve.records import ALL_DOMAINS
@@ -17,7 +17,7 @@ ITEMS = "Recall@10 items"
 """Recall@10 with every item in its place, where whole documents are judged: what one sees in the first ten items."""
 
 
-class Scope(StrEnum):
+class ResultScope(StrEnum):
     """What a judged set is run against."""
 
     DOMAIN = "domain"
@@ -80,7 +80,7 @@ class ScopeResult:
         failures: in the order of the queries.
     """
 
-    scope: Scope
+    scope: ResultScope
     stages: tuple[StageResult, ...]
     p50_ms: float | None
     p95_ms: float | None
@@ -117,7 +117,7 @@ class SetResult:
     name: str
     domain: Domain
     across_domains: bool
-    origin: Origin
+    origin: JudgmentOrigin
     queries: int
     measured: int
     unjudged: tuple[str, ...]
@@ -135,11 +135,11 @@ class SetResult:
         """Return what is measured: the domain, or all of them."""
         return ALL_DOMAINS if self.across_domains else self.domain.value
 
-    def scope(self, name: Scope) -> ScopeResult | None:
+    def scope(self, name: ResultScope) -> ScopeResult | None:
         """Return one run, if there was one."""
         return next((one for one in self.scopes if one.scope is name), None)
 
     @property
     def baseline(self) -> ScopeResult | None:
         """Return the run in the set's own domain that ``all domains`` is comparable with: the one without filters."""
-        return self.scope(Scope.UNFILTERED) or self.scope(Scope.DOMAIN)
+        return self.scope(ResultScope.UNFILTERED) or self.scope(ResultScope.DOMAIN)

@@ -18,10 +18,10 @@ import numpy as np
 
 from evals.confidence import TopScore, confidence_of
 from evals.controls import Control, control_of, shuffled
-from evals.judgments import JudgedSet, Judgment, JudgmentError, Query
-from evals.matches import Hits
+from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError
+from evals.matches import JudgedHits
 from evals.measures import DEEPEST, Ranking, measure
-from evals.results import ITEMS, KindResult, QueryFailure, Scope, ScopeResult, SetResult, StageResult
+from evals.results import ITEMS, KindResult, QueryFailure, ResultScope, ScopeResult, SetResult, StageResult
 from nornweave.ask.answer.trace import Rankings
 from nornweave.ask.search.records import Citation, Filters, HiddenPlace
 from nornweave.core.errors import QueryError, StoreError
@@ -75,7 +75,7 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class RunTarget:
     """A judged set and where its documents lie.
 
     Attributes:
@@ -87,7 +87,7 @@ class Target:
     """
 
     judged: JudgedSet
-    queries: tuple[Query, ...]
+    queries: tuple[JudgedQuery, ...]
     relevant: Mapping[str, tuple[Judgment, ...]]
     domain: Domain
     held: Mapping[str, Domain]
@@ -124,7 +124,7 @@ def evaluate_all(
     searcher: Searcher,
     sets: Sequence[SetToRun],
     *,
-    scopes: Collection[Scope] = tuple(Scope),
+    scopes: Collection[ResultScope] = tuple(ResultScope),
     count_missing: bool = False,
     progress: Progress | None = None,
 ) -> tuple[SetResult, ...]:
@@ -158,7 +158,7 @@ def evaluate(
     judged: JudgedSet,
     *,
     domains: Sequence[Domain] = (),
-    scopes: Collection[Scope] = tuple(Scope),
+    scopes: Collection[ResultScope] = tuple(ResultScope),
     count_missing: bool = False,
     min_score: float | None = None,
     progress: Progress | None = None,
@@ -207,7 +207,7 @@ def evaluate(
 
 def locate(
     searcher: Searcher, judged: JudgedSet, domains: Sequence[Domain] = (), *, count_missing: bool = False
-) -> Target:
+) -> RunTarget:
     """Find out which domain a set is about, and where its documents lie; see ``evaluate``.
 
     Raises:
@@ -222,7 +222,7 @@ def locate(
         relevant = {query: of_query for query, of_query in kept.items() if of_query}
     if not relevant:
         raise _not_published(judged.name, paths, domains)
-    return Target(
+    return RunTarget(
         judged=judged,
         queries=tuple(query for query in judged.queries if query.id in relevant),
         relevant=relevant,
@@ -262,20 +262,20 @@ def _paths(relevant: Mapping[str, tuple[Judgment, ...]]) -> list[str]:
     return sorted({judgment.path for judgments in relevant.values() for judgment in judgments})
 
 
-def _scopes(target: Target, wanted: Collection[Scope]) -> list[Scope]:
+def _scopes(target: RunTarget, wanted: Collection[ResultScope]) -> list[ResultScope]:
     if target.judged.across_domains:
-        return [Scope.EVERYWHERE]
+        return [ResultScope.EVERYWHERE]
     filtered = any(query.filters for query in target.queries)
-    return [scope for scope in Scope if scope in wanted and (filtered or scope is not Scope.UNFILTERED)]
+    return [scope for scope in ResultScope if scope in wanted and (filtered or scope is not ResultScope.UNFILTERED)]
 
 
-def _digest(query: Query, judgments: Sequence[Judgment]) -> str:
+def _digest(query: JudgedQuery, judgments: Sequence[Judgment]) -> str:
     places = sorted(f"{one.key} {one.grade}" for one in judgments)
     return digest(query.text, json.dumps(dict(query.filters), sort_keys=True), *places)[:16]
 
 
 def _run_scope(
-    searcher: Searcher, target: Target, scope: Scope, min_score: float | None, progress: Progress | None
+    searcher: Searcher, target: RunTarget, scope: ResultScope, min_score: float | None, progress: Progress | None
 ) -> ScopeResult:
     run = _Run()
     queries = [*target.queries, *target.judged.unanswerable]
@@ -300,16 +300,16 @@ def _run_scope(
     )
 
 
-def _shuffled(run: _Run, target: Target) -> tuple[Control, ...]:
+def _shuffled(run: _Run, target: RunTarget) -> tuple[Control, ...]:
     """Return the control that costs no search: every answer, measured by another query's judgments."""
     found = shuffled(run.answers, target.relevant, target.domain, target.held)
     real = measure(run.places[LAST_STAGE], _grades(target), CONTROLLED)
     return tuple(control_of("shuffled", LAST_STAGE, name, real[name], found[name]) for name in CONTROLLED if found)
 
 
-def _run_query(run: _Run, searcher: Searcher, target: Target, query: Query, scope: Scope) -> None:
+def _run_query(run: _Run, searcher: Searcher, target: RunTarget, query: JudgedQuery, scope: ResultScope) -> None:
     started = time.perf_counter()
-    hits = Hits(target.relevant.get(query.id, ()), target.domain, target.held)
+    hits = JudgedHits(target.relevant.get(query.id, ()), target.domain, target.held)
     try:
         rankings = _rankings(searcher, target, query, scope, hits)
     except (QueryError, StoreError) as error:
@@ -325,20 +325,22 @@ def _run_query(run: _Run, searcher: Searcher, target: Target, query: Query, scop
         run.items.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=False)
 
 
-def depths_of(hits: Hits) -> tuple[int, ...]:
+def depths_of(hits: JudgedHits) -> tuple[int, ...]:
     """Return how many items a query is asked for: the next only while ten documents are not found among the last."""
     return DOCUMENT_DEPTHS if hits.whole_documents else (DEEPEST,)
 
 
-def _rankings(searcher: Searcher, target: Target, query: Query, scope: Scope, hits: Hits) -> Rankings:
+def _rankings(
+    searcher: Searcher, target: RunTarget, query: JudgedQuery, scope: ResultScope, hits: JudgedHits
+) -> Rankings:
     """Ask for as many items as measuring needs: deeper only while a ranking is cut off before its tenth document."""
     filters: Mapping[Domain, Filters] = {target.domain: query.filters} if query.filters else {}
     hidden = {target.domain: query.hidden.place} if query.hidden else {}
     for depth in depths_of(hits):
         rankings = searcher.rankings(
             query.text,
-            domains=None if scope is Scope.EVERYWHERE else (target.domain,),
-            filters=filters if scope is Scope.DOMAIN else {},
+            domains=None if scope is ResultScope.EVERYWHERE else (target.domain,),
+            filters=filters if scope is ResultScope.DOMAIN else {},
             depth=depth,
             hidden=hidden,
         )
@@ -348,7 +350,7 @@ def _rankings(searcher: Searcher, target: Target, query: Query, scope: Scope, hi
     return rankings
 
 
-def _stage_result(run: _Run, stage: str, target: Target) -> StageResult:
+def _stage_result(run: _Run, stage: str, target: RunTarget) -> StageResult:
     grades = _grades(target)
     metrics = dict(measure(run.places[stage], grades))
     if any(judgment.whole_document for judgments in target.relevant.values() for judgment in judgments):
@@ -357,7 +359,7 @@ def _stage_result(run: _Run, stage: str, target: Target) -> StageResult:
     return StageResult(stage, answered, MappingProxyType(metrics))
 
 
-def _kinds(run: _Run, target: Target) -> tuple[KindResult, ...]:
+def _kinds(run: _Run, target: RunTarget) -> tuple[KindResult, ...]:
     of_kind: dict[str, list[str]] = {}
     for query in target.queries:
         if query.kind is not None:
@@ -369,7 +371,7 @@ def _kinds(run: _Run, target: Target) -> tuple[KindResult, ...]:
     )
 
 
-def _grades(target: Target) -> dict[str, dict[str, int]]:
+def _grades(target: RunTarget) -> dict[str, dict[str, int]]:
     return {query: {one.key: one.grade for one in judgments} for query, judgments in target.relevant.items()}
 
 

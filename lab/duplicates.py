@@ -33,7 +33,7 @@ PairVectors: TypeAlias = "tuple[Vectors, Vectors] | None"
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class PairSide:
     """One text of a pair, and where it stands."""
 
     text: str
@@ -52,8 +52,8 @@ class LabelledPair:
     """
 
     id: str
-    a: Side
-    b: Side
+    a: PairSide
+    b: PairSide
     duplicate: bool
     note: str
     split: Split
@@ -73,7 +73,7 @@ class Judged:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPairs:
     """How often merging was right: precision, recall and F1 in [0, 1], and the counts behind them."""
 
     right: int
@@ -104,7 +104,7 @@ def read_pairs(path: Path = LABELLED) -> tuple[LabelledPair, ...]:
 
 def _pair(line: dict[str, object]) -> LabelledPair:
     fields = {name: value for name, value in line.items() if name not in {"a", "b"}}
-    return LabelledPair(a=Side(**line["a"]), b=Side(**line["b"]), **fields)  # type: ignore[arg-type]
+    return LabelledPair(a=PairSide(**line["a"]), b=PairSide(**line["b"]), **fields)  # type: ignore[arg-type]
 
 
 def judge(pair: LabelledPair, vectors: PairVectors = None, threshold: float = 0.85) -> Judged:
@@ -118,9 +118,9 @@ def judge(pair: LabelledPair, vectors: PairVectors = None, threshold: float = 0.
     return Judged(pair, deduplicate(NormalizedItems(items, "calibrated"), threshold))
 
 
-def measure(judged: Sequence[Judged]) -> Measured:
+def measure(judged: Sequence[Judged]) -> MeasuredPairs:
     """Count what was merged rightly, wrongly and not."""
-    return Measured(
+    return MeasuredPairs(
         right=sum(one.merged and one.pair.duplicate for one in judged),
         wrong=sum(one.merged and not one.pair.duplicate for one in judged),
         missed=sum(one.pair.duplicate and not one.merged for one in judged),
@@ -134,7 +134,7 @@ def embed(pairs: Sequence[LabelledPair], precision: Wanted = "auto") -> list[tup
     return [(vectors[place], vectors[place + 1]) for place in range(0, len(vectors), 2)]
 
 
-def _tagged(name: str, side: Side, score: float, vector: Vectors | None) -> TaggedItem:
+def _tagged(name: str, side: PairSide, score: float, vector: Vectors | None) -> TaggedItem:
     citation = Citation(
         domain_id=side.domain, source_id="labelled", source_path=side.path, timestamp=None, line_range=None,
         char_range=(0, len(side.text)), page=None, section=None, message_ids=None, url=None, title=side.title,

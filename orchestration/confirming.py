@@ -10,7 +10,7 @@ from nornweave.config import Settings
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.types import Domain
 from nornweave.index.wiring import store_of
-from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import held_state
 from nornweave.ingest.pipeline import DomainSync
 from nornweave.ingest.records import SyncOptions
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 def confirmed(settings: Settings, domains: Sequence[Domain], options: SyncOptions) -> Iterator[None]:
     """Confirm what ``options`` ask for, while the context is open; unused confirmations are withdrawn."""
     confirmations = confirmations_of(settings)
-    issued: list[tuple[Domain, Subject]] = []
+    issued: list[tuple[Domain, ConfirmationSubject]] = []
     try:
         for domain in domains:
             for subject, state in _states(settings, domain, options):
@@ -35,11 +35,11 @@ def confirmed(settings: Settings, domains: Sequence[Domain], options: SyncOption
             confirmations.withdraw(domain, subject)
 
 
-def _states(settings: Settings, domain: Domain, options: SyncOptions) -> Iterator[tuple[Subject, str]]:
+def _states(settings: Settings, domain: Domain, options: SyncOptions) -> Iterator[tuple[ConfirmationSubject, str]]:
     if options.confirm_deletes and (state := _held_now(settings, domain, options)):
-        yield Subject.REMOVALS, state
+        yield ConfirmationSubject.REMOVALS, state
     if options.accept_quality and (published := store_of(settings, domain).current()):
-        yield Subject.QUALITY, published
+        yield ConfirmationSubject.QUALITY, published
 
 
 def _held_now(settings: Settings, domain: Domain, options: SyncOptions) -> str | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from evals.evaluation import Evaluated, GenerationReport
 from evals.gate import worse_queries
 from evals.measures import MEASURES
-from evals.results import Scope
+from evals.results import ResultScope
 from evals.trend import Range, TrendPoint, as_markdown_image, small_trend, trend_svg
 from nornweave.ask.views.evaluations import set_title
 from nornweave.improve.records import LAST_STAGE, Evaluation, Verdict
@@ -18,7 +18,7 @@ CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
 """What is plotted, by its name in the UI."""
 
 
-def evaluated_metadata(evaluated: Sequence[Evaluated], scope: Scope) -> Metadata:
+def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
     """Describe an evaluation: the curves of the first set under their plain names, those of all sets with theirs."""
     numbers: dict[str, float | int | str] = {}
     for place, one in enumerate(evaluated):
@@ -59,7 +59,7 @@ def _curve(name: str, place: int, domain: str, set_name: str) -> str:
     return f"{set_title(domain, set_name)} {name}" if place else name
 
 
-def measures_table(evaluated: Sequence[Evaluated], scope: Scope) -> str:
+def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
     """Return what is served, a row for each set, with intervals and what it was the last time."""
     rows = []
     for one in evaluated:
@@ -77,7 +77,7 @@ def measures_table(evaluated: Sequence[Evaluated], scope: Scope) -> str:
     return table(("set", "queries", "generation", *MEASURES), rows)
 
 
-def stages_table(one: Evaluated, scope: Scope) -> str:
+def stages_table(one: Evaluated, scope: ResultScope) -> str:
     """Return the ablation of one set: what each stage alone would have answered."""
     run = one.result.scope(scope)
     rows = [
@@ -89,14 +89,14 @@ def stages_table(one: Evaluated, scope: Scope) -> str:
 
 def answers_metadata(evaluated: Sequence[Evaluated]) -> Metadata:
     """Describe the answers over all domains: the means of the domains' sets are what is plotted."""
-    runs = [run for one in evaluated if (run := one.result.scope(Scope.EVERYWHERE))]
+    runs = [run for one in evaluated if (run := one.result.scope(ResultScope.EVERYWHERE))]
     served = [stage for run in runs if (stage := run.stage(LAST_STAGE))]
     means = {
         name: round(math.fsum(stage.metrics[measure].mean for stage in served) / len(served), 4)
         for name, measure in CURVES.items()
         if served
     }
-    return {**evaluated_metadata(evaluated, Scope.EVERYWHERE), **means}
+    return {**evaluated_metadata(evaluated, ResultScope.EVERYWHERE), **means}
 
 
 def findings_metadata(report: GenerationReport) -> Metadata:

@@ -52,7 +52,7 @@ def viewer_of(scope: Scope) -> Viewer:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DoorEntry:
     """Somebody who showed a token.
 
     Attributes:
@@ -103,7 +103,7 @@ class Door:
         """Tell whether nobody has to say who they are."""
         return self.secret is None
 
-    async def enter(self, token: str) -> Entry | None:
+    async def enter(self, token: str) -> DoorEntry | None:
         """Return who shows a token; ``None`` for one that is not valid.
 
         Raises:
@@ -111,7 +111,7 @@ class Door:
         """
         # In constant time, so that how long a refusal takes tells nothing about the token.
         if self._service_token and hmac.compare_digest(token.encode(), self._service_token.encode()):
-            return Entry(self._by_service_token, _SERVICE)
+            return DoorEntry(self._by_service_token, _SERVICE)
         if self._provider and self._provider.takes(token):
             identity = await self._identity(self._provider, token)
             return self._of_identity(identity) if identity else None
@@ -160,14 +160,14 @@ class Door:
             return await anyio.to_thread.run_sync(provider.identity, token, limiter=self._waiting)
         return provider.identity(token)
 
-    def _of_entry(self, entry: TokenEntry) -> Entry:
+    def _of_entry(self, entry: TokenEntry) -> DoorEntry:
         until = entry.expires.timestamp() if entry.expires else None
         viewer = self._viewer(entry.groups, entry.hashed)
-        return Entry(viewer, {"kind": "file", "hash": entry.hashed}, until)
+        return DoorEntry(viewer, {"kind": "file", "hash": entry.hashed}, until)
 
-    def _of_identity(self, identity: Identity) -> Entry:
+    def _of_identity(self, identity: Identity) -> DoorEntry:
         who = {"kind": "oidc", "name": identity.name, "groups": sorted(identity.groups)}
-        return Entry(self._viewer(identity.groups, identity.name), who, max(identity.expires, time.time()))
+        return DoorEntry(self._viewer(identity.groups, identity.name), who, max(identity.expires, time.time()))
 
     def _viewer(self, groups: frozenset[str], name: str) -> Viewer:
         operates = not self._operators.isdisjoint(groups)

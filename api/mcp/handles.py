@@ -21,7 +21,7 @@ CHANGED = "the index has changed since the part before: something may be shown t
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HandlePlace:
     """Where a part of a result begins, and whether it is still a part of the same one."""
 
     start: int
@@ -39,14 +39,14 @@ def handle(start: int, asked: Mapping[str, Any], published: object) -> str:
     return f"{start}-{_digest(asked)}-{_digest(published)}"
 
 
-def place_of(after: str | None, asked: Mapping[str, Any], published: object) -> Place:
+def place_of(after: str | None, asked: Mapping[str, Any], published: object) -> HandlePlace:
     """Read a handle; without one the result begins at its beginning.
 
     Raises:
         QueryError: it is none, or belongs to another question.
     """
     if after is None:
-        return Place(0)
+        return HandlePlace(0)
     match = _HANDLE.fullmatch(after)
     if match is None:
         raise QueryError("after", "not a handle; pass `next` of the result before as it is, or leave it out")
@@ -55,7 +55,7 @@ def place_of(after: str | None, asked: Mapping[str, Any], published: object) -> 
             "after",
             "belongs to another call; repeat its arguments exactly and change nothing but `after`, or leave it out",
         )
-    return Place(int(match[1]), () if match[3] == _digest(published) else (CHANGED,))
+    return HandlePlace(int(match[1]), () if match[3] == _digest(published) else (CHANGED,))
 
 
 def _digest(value: object) -> str:

@@ -10,15 +10,15 @@ from urllib.parse import quote, unquote
 from api.errors import RETRY_SOON_S, ProblemError, unavailable
 from api.ledger_query import LedgerQuery
 from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, StatusArguments
-from api.mcp.calls import Call
-from api.mcp.handles import Place, handle, place_of
+from api.mcp.calls import ToolCall
+from api.mcp.handles import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
 from api.seen import SeenAgent, SeenEngine
 from api.starting import wait_for_start
 from nornweave.ask.answer.pages import largest
 from nornweave.ask.search.records import AgentState
 from nornweave.ask.views import LedgerDocument, LedgerEntryDocument
-from nornweave.ask.views.tool_results import ConflictsPageDocument, FetchDocument, StatusDocument
+from nornweave.ask.views.tool_results import ConflictsPageDocument, FetchDocument, ToolStatusDocument
 from nornweave.ask.views.tools import (
     Link,
     domain_status_document,
@@ -38,7 +38,7 @@ _DOCUMENT = re.compile(rf"{DOCUMENT}([a-z]+)/([^/]+)/(.+)", re.DOTALL)
 _FROM = re.compile(r"(.+)@([0-9]{1,9})", re.DOTALL)
 
 
-async def fetch(arguments: FetchArguments, call: Call) -> FetchDocument:
+async def fetch(arguments: FetchArguments, call: ToolCall) -> FetchDocument:
     """Return a passage or a document."""
     match = _FROM.fullmatch(arguments.id)
     name, start = (match[1], int(match[2])) if match else (arguments.id, 0)
@@ -54,7 +54,7 @@ async def fetch(arguments: FetchArguments, call: Call) -> FetchDocument:
     return found
 
 
-async def conflicts(arguments: ConflictsArguments, call: Call) -> ConflictsPageDocument:
+async def conflicts(arguments: ConflictsArguments, call: ToolCall) -> ConflictsPageDocument:
     """List what the corpus disagrees about."""
     query = LedgerQuery(
         entity=arguments.entity,
@@ -64,12 +64,12 @@ async def conflicts(arguments: ConflictsArguments, call: Call) -> ConflictsPageD
     return await call.look_up(lambda engine: _ledger(engine.conflicts(), query, arguments, call))
 
 
-async def status(_: StatusArguments, call: Call) -> StatusDocument:
+async def status(_: StatusArguments, call: ToolCall) -> ToolStatusDocument:
     """Say what can be searched."""
     return await call.look_up(lambda _: _status(call.serving.agents))
 
 
-def _fetched(engine: SeenEngine, name: str, call: Call) -> FetchDocument | None:
+def _fetched(engine: SeenEngine, name: str, call: ToolCall) -> FetchDocument | None:
     if match := _DOCUMENT.fullmatch(name):
         domain, source_id, path = match[1], match[2], unquote(match[3])
         served = {one.value: one for one in call.serving.domains}
@@ -118,7 +118,7 @@ def _from(found: FetchDocument, start: int) -> FetchDocument:
 
 
 def _ledger(
-    ledger: LedgerDocument, query: LedgerQuery, arguments: ConflictsArguments, call: Call
+    ledger: LedgerDocument, query: LedgerQuery, arguments: ConflictsArguments, call: ToolCall
 ) -> ConflictsPageDocument:
     chosen = query.chosen(ledger)
     served = {domain.value for domain in call.serving.domains}
@@ -135,7 +135,7 @@ def _ledger(
 def _ledger_page(
     entries: Sequence[LedgerEntryDocument],
     ledger: LedgerDocument,
-    place: Place,
+    place: HandlePlace,
     link: Link,
     next_handle: Callable[[int], str],
 ) -> ConflictsPageDocument:
@@ -158,7 +158,7 @@ def _ledger_page(
     return document(max(count, min(most, 1)))  # one alone is below the limit, whatever its texts are
 
 
-def _status(agents: Sequence[SeenAgent]) -> StatusDocument:
+def _status(agents: Sequence[SeenAgent]) -> ToolStatusDocument:
     domains = [domain_status_document(agent.describe(), agent.health()) for agent in agents]
     return {"version": version("nornweave"), "domains": domains}
 

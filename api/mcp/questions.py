@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from api.mcp.arguments import USUAL_RESULT_TOKENS, AnswerArguments, SearchArguments
-from api.mcp.calls import Call
-from api.mcp.handles import Place, handle, place_of
+from api.mcp.calls import ToolCall
+from api.mcp.handles import HandlePlace, handle, place_of
 from api.mcp.results import is_within
 from api.seen import SeenEngine
 from nornweave.ask.answer.pages import AnswerPage, answer_page, largest, snippet
@@ -17,13 +17,13 @@ from nornweave.ask.views.tools import Link, search_document, source_document
 SNIPPET_CHARACTERS = 300
 
 
-async def search(arguments: SearchArguments, call: Call) -> SearchDocument:
+async def search(arguments: SearchArguments, call: ToolCall) -> SearchDocument:
     """Search passages."""
     question = arguments.question(call.serving.askable, call.arrival)
     return await call.ask(question, lambda engine: _search(engine.answer(question), call.link))
 
 
-async def answer(arguments: AnswerArguments, call: Call) -> AnswerPageDocument:
+async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocument:
     """Answer a question as text."""
     question = arguments.asked.question(call.serving.askable, call.arrival)
     asked = arguments.model_dump(exclude={"after", "max_tokens"})
@@ -46,7 +46,7 @@ def _search(found: Answer, link: Link) -> SearchDocument:
 
 
 def _page(
-    found: Answer, place: Place, link: Link, max_tokens: int, next_handle: Callable[[int], str]
+    found: Answer, place: HandlePlace, link: Link, max_tokens: int, next_handle: Callable[[int], str]
 ) -> AnswerPageDocument:
     def document(page: AnswerPage) -> AnswerPageDocument:
         made: AnswerPageDocument = {

@@ -21,7 +21,7 @@ from mcp_types import (
 )
 
 from api.arrival import arrive
-from api.mcp.calls import Call
+from api.mcp.calls import ToolCall
 from api.mcp.failures import failure
 from api.mcp.results import written
 from api.mcp.tools import TOOLS, ToolDefinition
@@ -77,7 +77,7 @@ def protocol_server(
             arguments = tool.arguments.model_validate(parameters.arguments or {})
             served = await serving(context.request, deadline)
             arrival = replace(arrive(timeout_ms, served.viewer), deadline=deadline)
-            call = Call(serving=served, arrival=arrival, link=links(context.request))
+            call = ToolCall(serving=served, arrival=arrival, link=links(context.request))
             return _succeeded(await tool.work(arguments, call))
         except Exception as error:
             return _failed(failure(error, [*tool.arguments.model_fields]))

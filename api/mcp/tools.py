@@ -14,7 +14,7 @@ from api.mcp.arguments import (
     SearchArguments,
     StatusArguments,
 )
-from api.mcp.calls import Call
+from api.mcp.calls import ToolCall
 from api.mcp.lookups import conflicts, fetch, status
 from api.mcp.questions import answer, search
 from api.mcp.schemas import input_schema, output_schema
@@ -23,7 +23,7 @@ from nornweave.ask.views.tool_results import (
     ConflictsPageDocument,
     FetchDocument,
     SearchDocument,
-    StatusDocument,
+    ToolStatusDocument,
 )
 from nornweave.core.types import Domain
 
@@ -31,7 +31,7 @@ from nornweave.core.types import Domain
 class Work(Protocol):
     """What a tool does."""
 
-    def __call__(self, arguments: Any, call: Call, /) -> Awaitable[Mapping[str, Any]]:
+    def __call__(self, arguments: Any, call: ToolCall, /) -> Awaitable[Mapping[str, Any]]:
         """Return the result; raises what routes of the API raise."""
 
 
@@ -126,7 +126,7 @@ TOOLS = (
             "outdated, or when a domain was not searched."
         ),
         arguments=StatusArguments,
-        result=StatusDocument,
+        result=ToolStatusDocument,
         work=status,
     ),
 )

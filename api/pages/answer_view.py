@@ -9,9 +9,9 @@ from typing import Any
 
 from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
-from api.pages.citations import Place, day_of, place_of
+from api.pages.citations import CitedPlace, day_of, place_of
 from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
-from api.pages.text_runs import Run, highlighted, query_terms_of, runs_of
+from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
 from nornweave.ask.views import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 
 RETRIEVERS = {
@@ -46,7 +46,7 @@ PROBABLE = 0.75
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class AnswerStep:
     """One step of why a result is where it is: what looked, its rank and what it gave."""
 
     name: str
@@ -69,28 +69,28 @@ class Result:
     number: int
     chunk_id: str
     href: str
-    title: tuple[Run, ...]
-    place: Place
+    title: tuple[TextRun, ...]
+    place: CitedPlace
     is_code: bool
     excerpt: Excerpt
     shortened: bool
-    steps: tuple[Step, ...]
+    steps: tuple[AnswerStep, ...]
     score: str
-    corroborated_by: tuple[Place, ...]
+    corroborated_by: tuple[CitedPlace, ...]
     merged: tuple[Merged, ...]
     conflict: int | None
     role: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
+class ConflictSideView:
     """What one side of a conflict says, where, when and by whom."""
 
     role: str
     holds: bool
-    place: Place
+    place: CitedPlace
     value: str
-    statement: tuple[Run, ...]
+    statement: tuple[TextRun, ...]
     day: str
     author: str
     revision: str
@@ -104,7 +104,7 @@ class Conflict:
 
     number: int
     subject: str
-    sides: tuple[Side, ...]
+    sides: tuple[ConflictSideView, ...]
     verdict: str
     reason: str
     confidence: str
@@ -198,7 +198,7 @@ def without_headings(text: str, title: str) -> str:
 
 
 def _result(
-    number: int, item: FusedItemDocument, terms: Collection[str], place: Place, merges: Sequence[MergeDocument]
+    number: int, item: FusedItemDocument, terms: Collection[str], place: CitedPlace, merges: Sequence[MergeDocument]
 ) -> Result:
     citation, conflict = item["citation"], item["conflict"]
     title = citation["title"] or citation["source_path"].rpartition("/")[2]
@@ -235,22 +235,24 @@ def _merged(merge: MergeDocument) -> Merged:
     return Merged(words, "" if merge["dropped"] == merge["kept"] else passage_address(merge["dropped"]))
 
 
-def _steps(item: FusedItemDocument) -> tuple[Step, ...]:
+def _steps(item: FusedItemDocument) -> tuple[AnswerStep, ...]:
     explanation = item.get("explanation")
-    steps: list[Step] = []
+    steps: list[AnswerStep] = []
     for name, contribution in explanation["contributions"].items() if explanation else ():
         source, weight = item["sources"].get(name), explanation["weights"].get(name, 0.0) if explanation else 0.0
         note = f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else "did not find it"
-        steps.append(Step(name=f"{RETRIEVERS.get(name, name)} ({name})", note=note, value=f"{contribution:.3f}"))
+        steps.append(AnswerStep(name=f"{RETRIEVERS.get(name, name)} ({name})", note=note, value=f"{contribution:.3f}"))
     for name, bonus in explanation["bonuses"].items() if explanation else ():
-        steps.append(Step(name=name.replace("_", " "), note="bonus", value=f"+{bonus:.3f}"))
+        steps.append(AnswerStep(name=name.replace("_", " "), note="bonus", value=f"+{bonus:.3f}"))
     if item["rerank_score"] is not None:
         steps.append(
-            Step(name="cross-encoder", note="read question and passage together", value=f"{item['rerank_score']:.3f}")
+            AnswerStep(
+                name="cross-encoder", note="read question and passage together", value=f"{item['rerank_score']:.3f}"
+            )
         )
     for name, signal in item["score"]["signals"].items():
         steps.append(
-            Step(
+            AnswerStep(
                 name=_SIGNAL_NAMES.get(name, name),
                 note=_SIGNALS.get(name, "signal of the ranking"),
                 value=f"{signal:+.3f}",
@@ -259,7 +261,9 @@ def _steps(item: FusedItemDocument) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _conflict(number: int, conflict: ConflictDocument, places: Mapping[str, Place], terms: Collection[str]) -> Conflict:
+def _conflict(
+    number: int, conflict: ConflictDocument, places: Mapping[str, CitedPlace], terms: Collection[str]
+) -> Conflict:
     settled = conflict["resolved_to"] is not None
     return Conflict(
         number=number,
@@ -277,15 +281,15 @@ def _holder(conflict: ConflictDocument) -> str:
     return next(sides, "one side").capitalize()
 
 
-def _side(side: SideDocument, places: Mapping[str, Place], terms: Collection[str]) -> Side:
-    place = places.get(side["chunk_id"]) or Place(
+def _side(side: SideDocument, places: Mapping[str, CitedPlace], terms: Collection[str]) -> ConflictSideView:
+    place = places.get(side["chunk_id"]) or CitedPlace(
         domain=side["domain_id"],
         crumbs=(runs_of(side["source_path"]),),
         detail="",
         day=day_of(side["timestamp"]),
         href=passage_address(side["chunk_id"]),
     )
-    return Side(
+    return ConflictSideView(
         role={"holds": "probably holds", "agrees": "agrees with it"}.get(side["role"], side["role"]),
         holds=side["role"] in {"holds", "agrees"},
         place=place,

@@ -10,7 +10,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 28, 10, 8, 18
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class ChartPoint:
     """A mean with its interval, all in [0, 1], and when and of what it was measured."""
 
     mean: float
@@ -48,7 +48,7 @@ class Chart:
     description: str
 
 
-def chart_of(measured: Sequence[Measured], name: str) -> Chart:
+def chart_of(measured: Sequence[ChartPoint], name: str) -> Chart:
     """Draw a series, oldest first; there is at least one value. The axis goes from 0 to 1: nothing looks larger."""
     step = (WIDTH - _LEFT - _RIGHT) / max(1, len(measured) - 1)
     points = tuple(

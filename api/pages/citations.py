@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from api.pages.addresses import original, passage_address
-from api.pages.text_runs import Run, runs_of
+from api.pages.text_runs import TextRun, runs_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class CitedPlace:
     """Where something stands.
 
     Attributes:
@@ -27,7 +27,7 @@ class Place:
     """
 
     domain: str
-    crumbs: tuple[tuple[Run, ...], ...]
+    crumbs: tuple[tuple[TextRun, ...], ...]
     detail: str
     day: str
     href: str = ""
@@ -36,11 +36,11 @@ class Place:
     stale: bool = False
 
 
-def place_of(citation: Mapping[str, Any], chunk_id: str = "") -> Place:
+def place_of(citation: Mapping[str, Any], chunk_id: str = "") -> CitedPlace:
     """Return the place that a citation names."""
     section = citation.get("section") or ""
     crumbs = [citation["source_id"], citation["source_path"], section]
-    return Place(
+    return CitedPlace(
         domain=citation["domain_id"],
         crumbs=tuple(runs_of(crumb) for crumb in crumbs if crumb),
         detail=detail_of(citation),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from api.pages.text_runs import Mark, Run, hits, runs_of
+from api.pages.text_runs import Mark, TextRun, hits, runs_of
 from nornweave.core.text.lines import lines_of
 
 # What fits a screen beside nine others.
@@ -28,7 +28,7 @@ class Line:
     """One line: its number in the document, if the document has lines, and its text."""
 
     number: int | None
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
 
 
 @dataclass(frozen=True, slots=True)

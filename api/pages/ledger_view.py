@@ -6,31 +6,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from api.pages.addresses import conflict_address, passage_address
-from api.pages.answer_view import Side, certainty, value_of
-from api.pages.citations import Place, day_of, detail_of
-from api.pages.text_runs import Run, runs_of
+from api.pages.answer_view import ConflictSideView, certainty, value_of
+from api.pages.citations import CitedPlace, day_of, detail_of
+from api.pages.text_runs import TextRun, runs_of
 from nornweave.ask.views import LedgerEntryDocument, LedgerSideDocument
 
 MAX_SHOWN = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LedgerEntryView:
     """Two facts that disagree."""
 
     entry_id: str
     href: str
-    subject: tuple[Run, ...]
+    subject: tuple[TextRun, ...]
     confidence: str
     since: str
     settled: str
-    sides: tuple[Side, ...]
-    also: tuple[Place, ...]
+    sides: tuple[ConflictSideView, ...]
+    also: tuple[CitedPlace, ...]
     suggested: str
     reason: str
 
 
-def entries_of(documents: Iterable[LedgerEntryDocument]) -> tuple[Entry, ...]:
+def entries_of(documents: Iterable[LedgerEntryDocument]) -> tuple[LedgerEntryView, ...]:
     """Return entries as the page shows them, in their order."""
     return tuple(_entry(document) for document in documents)
 
@@ -40,9 +40,9 @@ def find_entry(documents: Sequence[LedgerEntryDocument], entry_id: str) -> Ledge
     return next((document for document in documents if document["entry_id"] == entry_id), None)
 
 
-def _entry(document: LedgerEntryDocument) -> Entry:
+def _entry(document: LedgerEntryDocument) -> LedgerEntryView:
     subject = " · ".join(part for part in (document["entity"], document["attribute"].replace("_", " ")) if part)
-    return Entry(
+    return LedgerEntryView(
         entry_id=document["entry_id"],
         href=conflict_address(document["entry_id"]),
         subject=runs_of(subject or "(no name)"),
@@ -56,9 +56,9 @@ def _entry(document: LedgerEntryDocument) -> Entry:
     )
 
 
-def _side(side: LedgerSideDocument, suggested: str | None) -> Side:
+def _side(side: LedgerSideDocument, suggested: str | None) -> ConflictSideView:
     holds = side["domain_id"] == suggested
-    return Side(
+    return ConflictSideView(
         role="probably holds" if holds else "says",
         holds=holds,
         place=_place(side),
@@ -72,8 +72,8 @@ def _side(side: LedgerSideDocument, suggested: str | None) -> Side:
     )
 
 
-def _place(side: LedgerSideDocument) -> Place:
-    return Place(
+def _place(side: LedgerSideDocument) -> CitedPlace:
+    return CitedPlace(
         domain=side["domain_id"],
         crumbs=(runs_of(side["source_id"]), runs_of(side["source_path"])),
         detail=detail_of({"line_range": side["line_range"]}),

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.pages.addresses import passage_address
-from api.pages.citations import Place, place_of
+from api.pages.citations import CitedPlace, place_of
 from api.pages.code_colours import colours_of
-from api.pages.text_runs import Mark, Run, runs_of
+from api.pages.text_runs import Mark, TextRun, runs_of
 from nornweave.ask.views import ChunkDocument, DocumentDocument
 from nornweave.core.text.lines import lines_of
 
@@ -28,7 +28,7 @@ class PassageLine:
     number: int
     cited: bool
     speaker: str
-    runs: tuple[Run, ...]
+    runs: tuple[TextRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +46,7 @@ class PassageView:
 
     title: str
     chunk_id: str
-    place: Place
+    place: CitedPlace
     kind: str
     numbered: bool
     lines: tuple[PassageLine, ...]

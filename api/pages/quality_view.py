@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from api.pages.chart import Chart, Measured, chart_of
+from api.pages.chart import Chart, ChartPoint, chart_of
 from api.pages.citations import day_of
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationDocument, set_title
 
@@ -117,7 +117,7 @@ def _history(evaluations: Sequence[EvaluationDocument]) -> SetHistory:
     figures, charts = [], []
     for measure, name in MEASURES:
         series = [
-            Measured(
+            ChartPoint(
                 mean=metric["mean"],
                 low=metric["interval"][0],
                 high=metric["interval"][1],

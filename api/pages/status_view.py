@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from api.pages.citations import age_of
-from api.pages.text_runs import Run, runs_of
+from api.pages.text_runs import TextRun, runs_of
 from api.schemas import AgentDocument
 from api.syncs import Running
 from nornweave.ask.views.status import StatusDocument
@@ -29,10 +29,10 @@ MAX_RUNS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class FailedDocument:
     """A document that could not be read."""
 
-    place: tuple[Run, ...]
+    place: tuple[TextRun, ...]
     reason: str
     keeps_answering: bool
 
@@ -44,7 +44,7 @@ class HeldBack:
     source_id: str
     reason: str
     count: int
-    paths: tuple[tuple[Run, ...], ...]
+    paths: tuple[tuple[TextRun, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ class DomainStatus:
     documents: int
     passages: int
     notices: tuple[str, ...]
-    failed: tuple[Failed, ...]
+    failed: tuple[FailedDocument, ...]
     failed_count: int
     held: tuple[HeldBack, ...]
     unavailable: tuple[tuple[str, str], ...]
@@ -198,9 +198,9 @@ def _remedies(domain: str, document: StatusDocument) -> list[tuple[str, str]]:
     return remedies
 
 
-def _failed(failure: Mapping[str, Any]) -> Failed:
+def _failed(failure: Mapping[str, Any]) -> FailedDocument:
     place = "/".join(part for part in (failure.get("source_id", ""), failure["path"]) if part)
-    return Failed(place=runs_of(place), reason=failure["reason"], keeps_answering=bool(failure.get("stale")))
+    return FailedDocument(place=runs_of(place), reason=failure["reason"], keeps_answering=bool(failure.get("stale")))
 
 
 def _held(held: Mapping[str, Any]) -> HeldBack:

@@ -19,7 +19,7 @@ _UNSEEN = re.compile(
 )
 
 
-class Run(NamedTuple):
+class TextRun(NamedTuple):
     """A piece of text and what it is: ``hit``, ``unseen``, a kind of token, or nothing special."""
 
     text: str
@@ -49,12 +49,12 @@ def hits(text: str, terms: Collection[str]) -> list[Mark]:
     return found
 
 
-def runs_of(text: str, marks: Iterable[Mark] = ()) -> tuple[Run, ...]:
+def runs_of(text: str, marks: Iterable[Mark] = ()) -> tuple[TextRun, ...]:
     """Split a text at its marks, which are in order and apart; unseen characters are named, such as ``U+202E``."""
     return tuple(_runs(text, marks))
 
 
-def highlighted(text: str, terms: Collection[str]) -> tuple[Run, ...]:
+def highlighted(text: str, terms: Collection[str]) -> tuple[TextRun, ...]:
     """Split a text into runs, with the words of a question marked."""
     return runs_of(text, hits(text, terms))
 
@@ -64,7 +64,7 @@ def plain(text: str) -> str:
     return _UNSEEN.sub(lambda found: f"⟨{_named(found[0])}⟩", text)
 
 
-def _runs(text: str, marks: Iterable[Mark]) -> Iterator[Run]:
+def _runs(text: str, marks: Iterable[Mark]) -> Iterator[TextRun]:
     at = 0
     for mark in marks:
         yield from _visible(text[at : mark.start], "")
@@ -73,15 +73,15 @@ def _runs(text: str, marks: Iterable[Mark]) -> Iterator[Run]:
     yield from _visible(text[at:], "")
 
 
-def _visible(text: str, kind: str) -> Iterator[Run]:
+def _visible(text: str, kind: str) -> Iterator[TextRun]:
     at = 0
     for found in _UNSEEN.finditer(text):
         if found.start() > at:
-            yield Run(text[at : found.start()], kind)
-        yield Run(_named(found[0]), UNSEEN)
+            yield TextRun(text[at : found.start()], kind)
+        yield TextRun(_named(found[0]), UNSEEN)
         at = found.end()
     if at < len(text):
-        yield Run(text[at:], kind)
+        yield TextRun(text[at:], kind)
 
 
 def _named(character: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from tree_sitter import Node
 
-from evals.generated.drafts import Candidate, Draft, lines_of
+from evals.generated.drafts import Draft, DraftCandidate, lines_of
 from evals.generated.query_words import first_sentence, is_askable, is_prose, without_marks
 from evals.judgments import HiddenText
 from nornweave.core.text.index_fields import is_identifier
@@ -55,17 +55,17 @@ class Docstrings:
     kind = "docstring"
     distinct = False
 
-    def candidates(self, generation: Index) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
         """Return the functions and classes that may have one, each once."""
-        found: dict[tuple[int, str], Candidate] = {}
+        found: dict[tuple[int, str], DraftCandidate] = {}
         for chunk in generation.chunk_places(holding=_MARKS):
             named = chunk.metadata.get("function_name") or chunk.metadata.get("class_name")
             if named and chunk.title:
-                candidate = Candidate(kind=self.kind, key=chunk.title, chunks=(chunk,))
+                candidate = DraftCandidate(kind=self.kind, key=chunk.title, chunks=(chunk,))
                 found.setdefault((chunk.document_no, chunk.title), candidate)
         return list(found.values())
 
-    def draft(self, candidate: Candidate, text: str) -> Draft | None:
+    def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
         """Return the first description in the chunk that is one sentence of prose."""
         chunk = candidate.chunks[0]
         if len(text) > MAX_CHARACTERS:

@@ -13,7 +13,7 @@ from nornweave.index.samples import ChunkPlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class DraftCandidate:
     """A place that may give a query; only its text can tell.
 
     Attributes:
@@ -56,7 +56,7 @@ class Draft:
     message_id: str | None = None
 
 
-class Rule(Protocol):
+class DraftRule(Protocol):
     """How queries of one kind are made."""
 
     @property
@@ -67,10 +67,10 @@ class Rule(Protocol):
     def distinct(self) -> bool:
         """Whether the wording is known to stand nowhere else, so that nobody has to look."""
 
-    def candidates(self, generation: Index) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
         """Find the places that may give one, without reading texts."""
 
-    def draft(self, candidate: Candidate, text: str) -> Draft | None:
+    def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
         """Make a query out of a candidate and its document's text; ``None`` if it gives none worth asking."""
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from evals.generated.drafts import Candidate, Draft, by_document, lines_of
+from evals.generated.drafts import Draft, DraftCandidate, by_document, lines_of
 from evals.generated.query_words import (
     is_askable,
     is_boilerplate,
@@ -54,7 +54,7 @@ class Headings:
     kind = "heading"
     distinct = True
 
-    def candidates(self, generation: Index) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
         """Return the sections whose heading no other section has; which needs no text."""
         documents = by_document(chunk for chunk in generation.chunk_places() if _path(chunk))
         sections = [section for chunks in documents for section in _sections(chunks)]
@@ -62,12 +62,14 @@ class Headings:
         worded = [(section, _wording(section, titles)) for section in sections]
         times = Counter(normalised(wording) for _, wording in worded)
         return [
-            Candidate(kind=self.kind, key=wording, chunks=section.chunks, wording=wording, heading=section.path[-1])
+            DraftCandidate(
+                kind=self.kind, key=wording, chunks=section.chunks, wording=wording, heading=section.path[-1]
+            )
             for section, wording in worded
             if wording and times[normalised(wording)] == 1 and len(section.chunks) <= MAX_CHUNKS
         ]
 
-    def draft(self, candidate: Candidate, text: str) -> Draft | None:
+    def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
         """Return the heading as a query, unless it cannot be told where it stands."""
         first, last = candidate.chunks[0], candidate.chunks[-1]
         found = list(_places(text, Span(first.span.start, last.span.end), candidate.heading, first.format))

@@ -10,11 +10,11 @@ from itertools import islice, zip_longest
 import numpy as np
 
 from evals.generated.docstrings import Docstrings
-from evals.generated.drafts import Candidate, Draft, Rule, short_hash
+from evals.generated.drafts import Draft, DraftCandidate, DraftRule, short_hash
 from evals.generated.headings import Headings
 from evals.generated.query_words import normalised
 from evals.generated.threads import IssueAnswers, PostedAnswers, Replies
-from evals.judgments import JudgedSet, Judgment, Origin, Query
+from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
@@ -28,7 +28,7 @@ NOTE = (
     "the message) are hidden: the chunks that hold or quote them are scored as if they did not. Good for comparing "
     "one index with the next, not for saying how good it is."
 )
-RULES: Mapping[Domain, tuple[Rule, ...]] = {
+RULES: Mapping[Domain, tuple[DraftRule, ...]] = {
     Domain.CODE: (Docstrings(),),
     Domain.DOCUMENTATION: (Headings(),),
     Domain.CONVERSATIONS: (IssueAnswers(), Replies()),
@@ -73,9 +73,9 @@ def generate(generation: Index, domain: Domain, *, limit: int = 100) -> JudgedSe
     identified = sorted(((_id(draft), draft) for draft in taken.values()), key=lambda one: (one[1].kind, one[0]))
     return JudgedSet(
         NAME,
-        tuple(Query(name, draft.text, kind=draft.kind, hidden=draft.hidden) for name, draft in identified),
+        tuple(JudgedQuery(name, draft.text, kind=draft.kind, hidden=draft.hidden) for name, draft in identified),
         tuple(Judgment(name, draft.hidden.path, draft.lines, draft.message_id, 1) for name, draft in identified),
-        Origin.GENERATED,
+        JudgmentOrigin.GENERATED,
         NOTE,
     )
 
@@ -84,7 +84,7 @@ def _id(draft: Draft) -> str:
     return f"{draft.kind}-{short_hash(draft.kind, draft.hidden.path, draft.text)}"
 
 
-def _sample(rule: Rule, generation: Index, limit: int) -> Iterator[Draft]:
+def _sample(rule: DraftRule, generation: Index, limit: int) -> Iterator[Draft]:
     """Yield the queries of one kind in the order of their hashes."""
     candidates = sorted(rule.candidates(generation), key=lambda one: (one.order, one.chunks[0].chunk_no))
     documents = len({candidate.document_no for candidate in candidates})
@@ -99,7 +99,9 @@ def _sample(rule: Rule, generation: Index, limit: int) -> Iterator[Draft]:
                 yield draft
 
 
-def _drafts(rule: Rule, generation: Index, candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, Draft]]:
+def _drafts(
+    rule: DraftRule, generation: Index, candidates: Sequence[DraftCandidate]
+) -> Iterator[tuple[DraftCandidate, Draft]]:
     texts = generation.document_texts(candidate.document_no for candidate in candidates)
     for candidate in candidates:
         draft = rule.draft(candidate, texts[candidate.document_no])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, takewhile
 
-from evals.generated.drafts import Candidate, Draft, by_document, lines_of, short_hash
+from evals.generated.drafts import Draft, DraftCandidate, by_document, lines_of, short_hash
 from evals.generated.query_words import (
     content_words,
     is_about_something,
@@ -49,7 +49,7 @@ class PostedAnswers:
     kind = "answer"
     distinct = False
 
-    def candidates(self, generation: Index) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
         """Return the questions that have an answer."""
         posts: dict[tuple[int, str], list[ChunkPlace]] = {}
         for chunk in generation.chunk_places():
@@ -62,11 +62,13 @@ class PostedAnswers:
             if best and "answer_id" not in chunks[0].metadata and isinstance(title, str):
                 wording = without_marks(title)
                 found.append(
-                    Candidate(kind=self.kind, key=question, chunks=(chunks[0], *best), wording=wording, heading=title)
+                    DraftCandidate(
+                        kind=self.kind, key=question, chunks=(chunks[0], *best), wording=wording, heading=title
+                    )
                 )
         return found
 
-    def draft(self, candidate: Candidate, text: str) -> Draft | None:
+    def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
         """Return the question's title as a query."""
         asked, *answer = candidate.chunks
         start = text.find(candidate.heading, asked.span.start, asked.span.end)
@@ -95,16 +97,16 @@ class IssueAnswers:
     kind = "answer"
     distinct = False
 
-    def candidates(self, generation: Index) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
         """Return the threads."""
         found = []
         for chunks in by_document(generation.chunk_places()):
             issues = (chunk for chunk in chunks if _source(chunk) == _ISSUES and chunk.message_ids)
             for thread, group in groupby(issues, key=_lane):
-                found.append(Candidate(kind=self.kind, key=str(thread), chunks=tuple(group)))
+                found.append(DraftCandidate(kind=self.kind, key=str(thread), chunks=tuple(group)))
         return found
 
-    def draft(self, candidate: Candidate, text: str) -> Draft | None:
+    def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
         """Return an issue's title as a query, if the dump has the issue itself and somebody answered."""
         messages = list(_messages(candidate.chunks, text))
         if not messages or messages[0].id != candidate.chunks[0].message_ids[0]:
@@ -144,7 +146,7 @@ class Replies:
     kind = "reply"
     distinct = False
 
-    def candidates(self, generation: Index) -> Sequence[Candidate]:
+    def candidates(self, generation: Index) -> Sequence[DraftCandidate]:
         """Return the chunks with a question mark, and the chunk that follows each."""
         asking = {chunk.chunk_no for chunk in generation.chunk_places(holding=("?",))}
         places = {chunk.chunk_no: chunk for chunk in generation.chunk_places()} if asking else {}
@@ -154,10 +156,10 @@ class Replies:
             if chunk.message_ids and _source(chunk) != _ISSUES:
                 following = places.get(number + 1)
                 chunks = (chunk, following) if following and _goes_on(chunk, following) else (chunk,)
-                found.append(Candidate(kind=self.kind, key=chunk.message_ids[0], chunks=chunks))
+                found.append(DraftCandidate(kind=self.kind, key=chunk.message_ids[0], chunks=chunks))
         return found
 
-    def draft(self, candidate: Candidate, text: str) -> Draft | None:
+    def draft(self, candidate: DraftCandidate, text: str) -> Draft | None:
         """Return one question of the chunk that gets a reply."""
         messages = list(_messages(candidate.chunks, text))
         own = [at for at, message in enumerate(messages) if message.chunk is candidate.chunks[0]]

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from evals.judgments import JudgmentError, Origin
-from evals.matches import Hits
-from evals.runs import Target
+from evals.judgments import JudgmentError, JudgmentOrigin
+from evals.matches import JudgedHits
+from evals.runs import RunTarget
 from nornweave.ask.search.records import Filters, HiddenPlace
 from nornweave.core.types import Domain
 
@@ -20,7 +20,7 @@ LARGEST_GROUP = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Case:
+class TuningCase:
     """A judged query.
 
     Attributes:
@@ -36,18 +36,18 @@ class Case:
 
     id: str
     judged: str
-    origin: Origin
+    origin: JudgmentOrigin
     domain: Domain | None
     text: str
     filters: Filters
     hidden: Mapping[Domain, HiddenPlace]
-    hits: Hits
+    hits: JudgedHits
     grades: Mapping[str, int]
     documents: frozenset[str]
     places: frozenset[str]
 
 
-def cases_of(targets: Sequence[Target]) -> tuple[Case, ...]:
+def cases_of(targets: Sequence[RunTarget]) -> tuple[TuningCase, ...]:
     """Return the judged queries of some sets, by id.
 
     Raises:
@@ -59,16 +59,16 @@ def cases_of(targets: Sequence[Target]) -> tuple[Case, ...]:
     return tuple(sorted((case for target in targets for case in _cases(target)), key=lambda case: case.id))
 
 
-def _label(target: Target) -> str:
+def _label(target: RunTarget) -> str:
     """Name a set: every domain may have one called ``generated``."""
     domain = "all domains" if target.judged.across_domains else target.domain.value
     return f"{domain}/{target.judged.name}"
 
 
-def _cases(target: Target) -> Iterable[Case]:
+def _cases(target: RunTarget) -> Iterable[TuningCase]:
     for query in target.queries:
         judgments = target.relevant[query.id]
-        yield Case(
+        yield TuningCase(
             id=f"{_label(target)}/{query.id}",
             judged=_label(target),
             origin=target.judged.origin,
@@ -76,19 +76,19 @@ def _cases(target: Target) -> Iterable[Case]:
             text=query.text,
             filters=query.filters,
             hidden=MappingProxyType({target.domain: query.hidden.place} if query.hidden else {}),
-            hits=Hits(judgments, target.domain, target.held),
+            hits=JudgedHits(judgments, target.domain, target.held),
             grades=MappingProxyType({one.key: one.grade for one in judgments}),
             documents=frozenset(f"{target.held.get(one.path, target.domain)} {one.path}" for one in judgments),
             places=frozenset(f"{target.held.get(one.path, target.domain)} {one.key}" for one in judgments),
         )
 
 
-def sample(cases: Sequence[Case], size: int) -> tuple[Case, ...]:
+def sample(cases: Sequence[TuningCase], size: int) -> tuple[TuningCase, ...]:
     """Return at most ``size`` cases, the same ones whatever else there is, by id."""
     return tuple(sorted(sorted(cases, key=_hash)[:size], key=lambda case: case.id))
 
 
-def folds_of(cases: Sequence[Case], folds: int = FOLDS) -> tuple[int, ...]:
+def folds_of(cases: Sequence[TuningCase], folds: int = FOLDS) -> tuple[int, ...]:
     """Put cases into folds of about equal size, from 0.
 
     Queries with the same text or a judged document in common are in one fold: what is fitted to a document must not be
@@ -98,12 +98,12 @@ def folds_of(cases: Sequence[Case], folds: int = FOLDS) -> tuple[int, ...]:
     Returns:
         The fold of each case, in their order; the same whatever that order is.
     """
-    groups: list[list[Case]] = []
+    groups: list[list[TuningCase]] = []
     for name in ("documents", "places", None):
         groups = _groups({case: {_text(case)} | (getattr(case, name) if name else set()) for case in cases})
         if len(groups) >= folds and max(map(len, groups)) <= LARGEST_GROUP * len(cases):
             break
-    fold_of: dict[Case, int] = {}
+    fold_of: dict[TuningCase, int] = {}
     sizes = [0] * folds
     # The largest first, each into the emptiest fold: sizes come out even, and a hash says who goes where.
     for group in sorted(groups, key=lambda group: (-len(group), min(map(_hash, group)))):
@@ -113,9 +113,9 @@ def folds_of(cases: Sequence[Case], folds: int = FOLDS) -> tuple[int, ...]:
     return tuple(fold_of[case] for case in cases)
 
 
-def _groups(keys: Mapping[Case, set[str]]) -> list[list[Case]]:
+def _groups(keys: Mapping[TuningCase, set[str]]) -> list[list[TuningCase]]:
     """Return the cases that hang together by a key."""
-    groups: list[tuple[set[str], list[Case]]] = []
+    groups: list[tuple[set[str], list[TuningCase]]] = []
     for case, its in keys.items():
         touched = [group for group in groups if group[0] & its]
         groups = [group for group in groups if not group[0] & its]
@@ -124,9 +124,9 @@ def _groups(keys: Mapping[Case, set[str]]) -> list[list[Case]]:
     return [members for _, members in groups]
 
 
-def _text(case: Case) -> str:
+def _text(case: TuningCase) -> str:
     return f"text {' '.join(case.text.casefold().split())}"
 
 
-def _hash(case: Case) -> str:
+def _hash(case: TuningCase) -> str:
     return hashlib.sha256(case.id.encode("utf-8", "surrogatepass")).hexdigest()

@@ -13,7 +13,7 @@ import numpy as np
 
 from evals.measures import DEEPEST, Ranking, measure
 from evals.runs import Progress, depths_of
-from evals.tuning.cases import Case
+from evals.tuning.cases import TuningCase
 from evals.tuning.search import OutOfTimeError, Values
 from evals.tuning.space import T
 from nornweave.ask.answer.fan_out import choose_agents, merge_items, recall_everywhere
@@ -34,7 +34,7 @@ _EVERYTHING = 1_000
 """More items than all domains return."""
 
 
-def objectives(cases: Sequence[Case], rankings: Mapping[str, Ranking]) -> Values:
+def objectives(cases: Sequence[TuningCase], rankings: Mapping[str, Ranking]) -> Values:
     """Return the objective of each case, in [0, 1], in their order; one without a ranking has 0."""
     metrics = measure(rankings, {case.id: case.grades for case in cases}, MEASURED)
     sums = [math.fsum(metrics[name].values[case.id] for name in MEASURED) for case in cases]
@@ -43,8 +43,8 @@ def objectives(cases: Sequence[Case], rankings: Mapping[str, Ranking]) -> Values
 
 def scored(
     points: Sequence[T],
-    cases: Sequence[Case],
-    ranking: Callable[[T, Case], Ranking],
+    cases: Sequence[TuningCase],
+    ranking: Callable[[T, TuningCase], Ranking],
     *,
     name: str = "",
     deadline: float | None = None,
@@ -78,7 +78,7 @@ def scored(
     return {point: objectives(cases, of_point) for point, of_point in rankings.items()}
 
 
-def domain_ranking(agent: Agent, executor: Executor, case: Case) -> Ranking:
+def domain_ranking(agent: Agent, executor: Executor, case: TuningCase) -> Ranking:
     """Return what one domain answers with before fusion; asks deeper where evaluations do.
 
     Raises:
@@ -106,16 +106,16 @@ class AllDomains:
     executors: Mapping[Domain, Executor]
     fusion: FusionSettings
 
-    def ranking(self, case: Case, other: Agent | None = None) -> Ranking:
+    def ranking(self, case: TuningCase, other: Agent | None = None) -> Ranking:
         """Return what is answered, with another agent for its domain if one is given; raises ``QueryError``."""
         agents = {**self.agents, other.domain: other} if other else self.agents
         return _places(case, _citations(answer(_question(case), agents, self.executors, self.fusion).items))
 
-    def ranking_by_weights(self) -> Callable[[RankWeights, Case], Ranking]:
+    def ranking_by_weights(self) -> Callable[[RankWeights, TuningCase], Ranking]:
         """Return what answers a case under other weights: recalled and fused once, which takes most of the time."""
 
         @cache
-        def fused(case: Case) -> tuple[ResolvedItems, Mapping[str, float]]:
+        def fused(case: TuningCase) -> tuple[ResolvedItems, Mapping[str, float]]:
             question = _question(case)
             chosen = choose_agents(question, self.agents, self.fusion.fusion_max_sources)
             responses, _ = recall_everywhere(question, chosen, self.executors)
@@ -127,7 +127,7 @@ class AllDomains:
 
         now = present()
 
-        def ranking(weights: RankWeights, case: Case) -> Ranking:
+        def ranking(weights: RankWeights, case: TuningCase) -> Ranking:
             items, signals = fused(case)
             ranked = rank(items, weights=weights, domain_signals=signals, now=now)
             return _places(case, _citations(ranked.items[: depths_of(case.hits)[0]]))
@@ -135,7 +135,7 @@ class AllDomains:
         return ranking
 
 
-def _question(case: Case) -> Question:
+def _question(case: TuningCase) -> Question:
     """Ask as someone who names no domain and sets no filter."""
     return Question(text=case.text, now=present(), viewer=OPERATOR, top_k=depths_of(case.hits)[0], hidden=case.hidden)
 
@@ -144,5 +144,5 @@ def _citations(items: Iterable[RankedItem]) -> list[Citation]:
     return [ranked.tagged.item.citation for ranked in items]
 
 
-def _places(case: Case, ranking: Iterable[Citation]) -> Ranking:
+def _places(case: TuningCase, ranking: Iterable[Citation]) -> Ranking:
     return case.hits.places(ranking, by_document=case.hits.whole_documents)

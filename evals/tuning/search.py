@@ -28,7 +28,7 @@ class OutOfTimeError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[T]):
+class SearchResult(Generic[T]):
     """What a search found.
 
     Attributes:
@@ -46,7 +46,7 @@ class Found(Generic[T]):
 
 def search(
     space: Space[T], score: Score[T], folds: Sequence[int], *, known: Sequence[T] = (), rounds: int = ROUNDS
-) -> Found[T]:
+) -> SearchResult[T]:
     """Move to the best value of one coordinate after the other, for each fold and for all queries.
 
     The best has the highest mean objective less ``PULL`` times its distance, which also keeps the folds on common paths
@@ -86,7 +86,7 @@ def search(
         finished = False
     chosen = [select(space, {point: values[point][mask] for point in points})
               for points, mask in zip(visited, seen, strict=True)]  # fmt: skip
-    return Found(tuple(chosen[:-1]), chosen[-1], values, finished)
+    return SearchResult(tuple(chosen[:-1]), chosen[-1], values, finished)
 
 
 def select(space: Space[T], values: Mapping[T, Values]) -> T:

@@ -16,9 +16,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from evals.code_version import code_version
-from evals.judgments import JudgmentError, Origin
-from evals.runs import Progress, SetToRun, Target, locate
-from evals.tuning.cases import Case, cases_of, folds_of, sample
+from evals.judgments import JudgmentError, JudgmentOrigin
+from evals.runs import Progress, RunTarget, SetToRun, locate
+from evals.tuning.cases import TuningCase, cases_of, folds_of, sample
 from evals.tuning.objective import AllDomains, domain_ranking, scored
 from evals.tuning.results import Change, FoldResult, TuningResult, as_json, differing, drop, refusal
 from evals.tuning.search import ROUNDS, OutOfTimeError, Score, Values, search
@@ -188,7 +188,7 @@ def keep(settings: Settings, result: TuningResult) -> PlanFile | None:
 def _fitted(
     space: Space[T],
     score: Score[T],
-    cases: Sequence[Case],
+    cases: Sequence[TuningCase],
     in_force: T,
     rounds: int,
     values: Callable[[T], dict[str, Any]],
@@ -214,7 +214,7 @@ def _fitted(
     before = {case.id: float(found.values[in_force][at]) for at, case in enumerate(cases)}
     after = {case.id: float(found.values[found.of_folds[folds[at]]][at]) for at, case in enumerate(cases)}
 
-    def change(name: str, tested: Iterable[Case]) -> Change:
+    def change(name: str, tested: Iterable[TuningCase]) -> Change:
         ids = [case.id for case in tested]
         return Change.of(name, {one: before[one] for one in ids}, {one: after[one] for one in ids})
 
@@ -247,7 +247,7 @@ def _plan_values(plan: PlanSettings) -> dict[str, Any]:
 
 
 def _over_all_domains(
-    everyone: AllDomains, other: Agent, targets: Sequence[Target], deadline: float | None, progress: Progress | None
+    everyone: AllDomains, other: Agent, targets: Sequence[RunTarget], deadline: float | None, progress: Progress | None
 ) -> tuple[Change, ...]:
     """Return what a plan changes with all domains asked: for its own domain's queries, and for those of others."""
     cases = _sampled(targets, MAX_QUERIES_EVERYWHERE)
@@ -266,18 +266,20 @@ def _over_all_domains(
     return tuple(changes)
 
 
-def _located(engine: Engine, judged_sets: Sequence[SetToRun]) -> list[Target]:
+def _located(engine: Engine, judged_sets: Sequence[SetToRun]) -> list[RunTarget]:
     return [locate(engine, one.judged, one.domains) for one in judged_sets]
 
 
-def _chosen(targets: Sequence[Target], domain: Domain, max_queries: int) -> tuple[tuple[Case, ...], tuple[str, ...]]:
+def _chosen(
+    targets: Sequence[RunTarget], domain: Domain, max_queries: int
+) -> tuple[tuple[TuningCase, ...], tuple[str, ...]]:
     """Return the domain's judged queries, those of people if there are enough, and what was left out."""
     own = [target for target in targets if target.domain is domain and not target.judged.across_domains]
     if not own:
         sets = ", ".join(f"{target.judged.name} ({target.domain.value})" for target in targets) or "none"
         raise JudgmentError(f"no judged set is about {domain.value}; there are: {sets}")
     cases = cases_of(own)
-    judged = tuple(case for case in cases if case.origin is not Origin.GENERATED)
+    judged = tuple(case for case in cases if case.origin is not JudgmentOrigin.GENERATED)
     notes = []
     if MIN_QUERIES <= len(judged) < len(cases):
         notes.append(f"{len(cases) - len(judged)} generated queries are left out: {len(judged)} others are enough")
@@ -299,7 +301,7 @@ def _enough(count: int, of: str) -> None:
         )
 
 
-def _sampled(targets: Sequence[Target], size: int) -> tuple[Case, ...]:
+def _sampled(targets: Sequence[RunTarget], size: int) -> tuple[TuningCase, ...]:
     """Return at most ``size`` cases of each set, by id."""
     cases = cases_of(targets)
     names = sorted({case.judged for case in cases})

@@ -35,7 +35,7 @@ WARM_UP = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class JudgedCorpus:
     """Sources, as in ``nornweave.yaml`` with absolute paths, and the judged sets that are run against them."""
 
     name: str
@@ -50,7 +50,7 @@ class Corpus:
         return synced(folder, self.sources, "--full", stdout=2)  # the tables of the sync are progress: to stderr
 
 
-def example_corpus() -> Corpus:
+def example_corpus() -> JudgedCorpus:
     """Return the example platform and the golden sets.
 
     The project's own code and documentation, which ``nornweave.yaml`` indexes as well, are left out: a refactoring
@@ -63,13 +63,13 @@ def example_corpus() -> Corpus:
         for one in examples
     )
     folders = sorted(file.parent for file in (REPOSITORY / "evals" / "golden").glob("*/queries.jsonl"))
-    return Corpus("golden sets", sources, tuple(map(read_judgments, folders)))
+    return JudgedCorpus("golden sets", sources, tuple(map(read_judgments, folders)))
 
 
-def shared_corpus(shared: Path) -> Corpus:
+def shared_corpus(shared: Path) -> JudgedCorpus:
     """Return the judged sets from elsewhere; raises ``JudgmentError`` where one is missing."""
     sets = tuple(read_judgments(shared / name) for name in SOURCES)
-    return Corpus("judged sets", tuple(judged_sources(shared)), sets)
+    return JudgedCorpus("judged sets", tuple(judged_sources(shared)), sets)
 
 
 def rankings(engine: Engine, sets: Sequence[JudgedSet], progress: Progress | None = None) -> Rows:
@@ -102,7 +102,7 @@ def conflict_pairs(file: Path) -> Rows:
     measured = rows(list(judge(load_pairs(file))))
     return {
         f"conflicts, {name}": _of_pairs(
-            duplicates.Measured(
+            duplicates.MeasuredPairs(
                 right=one.recall.hits,
                 wrong=one.precision.of - one.recall.hits,
                 missed=one.recall.of - one.recall.hits,
@@ -126,7 +126,7 @@ def duplicate_pairs() -> Rows:
     return found
 
 
-def _of_pairs(one: duplicates.Measured) -> dict[str, float]:
+def _of_pairs(one: duplicates.MeasuredPairs) -> dict[str, float]:
     positive = one.right + one.missed
     return {"positive": positive, "precision": one.precision, "recall": one.recall, "F1": one.f1}
 

@@ -39,7 +39,7 @@ ORIGINAL = "SentenceTransformer.encode, fp32"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class EncodingOutcome:
     """What a run measured of one way to encode; medians over the rounds.
 
     Attributes:
@@ -79,7 +79,9 @@ def _chunks(path: Path, tokenizer: Tokenizer) -> Iterator[str]:
     return (text[start:end] for start, end in zip(starts[::CHUNK_TOKENS], ends, strict=False))
 
 
-def measure(encoders: Mapping[str, Encoder], original: Any, chunks: list[str], rounds: int) -> dict[str, Outcome]:
+def measure(
+    encoders: Mapping[str, Encoder], original: Any, chunks: list[str], rounds: int
+) -> dict[str, EncodingOutcome]:
     """Encode with all, in turns, ``rounds`` times after one warm-up each; the original comes first."""
     runs: dict[str, Callable[[list[str]], Vectors]] = {
         ORIGINAL: lambda texts: np.asarray(
@@ -101,7 +103,7 @@ def measure(encoders: Mapping[str, Encoder], original: Any, chunks: list[str], r
     outcomes = {}
     for name in runs:
         cosines = (vectors[ORIGINAL] * vectors[name]).sum(axis=1)
-        outcomes[name] = Outcome(
+        outcomes[name] = EncodingOutcome(
             per_second=len(chunks) / statistics.median(wall[name]),
             ratio=_ratio(wall[ORIGINAL], wall[name]),
             cpu_ratio=_ratio(cpu[ORIGINAL], cpu[name]),
@@ -131,7 +133,7 @@ def _original(model: str) -> Any:
     return SentenceTransformer(str(locate(model).path), device="cpu", local_files_only=True)
 
 
-def _table(outcomes: Mapping[str, Outcome], chunks: int) -> Table:
+def _table(outcomes: Mapping[str, EncodingOutcome], chunks: int) -> Table:
     columns = ("with", "chunks/s", "ratio", "ratio by CPU time", "cosine, lowest / mean", "one query, p50 / p95 ms")
     table = Table(*columns, title=f"{chunks} chunks of {CHUNK_TOKENS} tokens; ratios are medians of rounds")
     for name, one in outcomes.items():

@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.judgments import JudgedSet
-from evals.matches import Hits
+from evals.matches import JudgedHits
 from evals.measures import measure
 from evals.sets import read_sets
 from lab.bench.corpora import example_workspace
@@ -105,7 +105,7 @@ def _measured(asked: _Asked, answers: JudgedSet, texts: Mapping[str, str]) -> Se
     held = {one.source_path: Domain(one.domain_id) for found in citations.values() for one in found}
     rankings, grades = {}, {}
     for query, judgments in answers.relevant.items():
-        hits = Hits(judgments, Domain.DOCUMENTATION, held)
+        hits = JudgedHits(judgments, Domain.DOCUMENTATION, held)
         rankings[query] = hits.places(citations[texts[query]], by_document=hits.whole_documents)
         grades[query] = {one.key: one.grade for one in judgments}
     found = measure(rankings, grades, MEASURED)

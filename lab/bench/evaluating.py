@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.judged_files import read_judgments
-from evals.results import Scope
+from evals.results import ResultScope
 from evals.runs import evaluate
 from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.engine import Engine
@@ -17,7 +17,7 @@ from nornweave.config import load_settings
 from nornweave.core.types import Domain
 
 SET = "code-cosqa"
-SCOPES = ((Scope.DOMAIN,), (Scope.EVERYWHERE,))
+SCOPES = ((ResultScope.DOMAIN,), (ResultScope.EVERYWHERE,))
 TIMES = 3
 
 

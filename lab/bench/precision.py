@@ -34,7 +34,7 @@ DEPTH = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Corpus:
+class PrecisionCorpus:
     """What a judged set is searched in.
 
     Attributes:
@@ -59,17 +59,17 @@ def print_precision(shared: Path, cache: Path, others: int = OTHERS) -> None:
         console.print(_table(name, judged, corpus, encoders))
 
 
-def _documents(folder: Path, judged: JudgedSet, others: int) -> Corpus:
+def _documents(folder: Path, judged: JudgedSet, others: int) -> PrecisionCorpus:
     native = folder / "native"
     wanted = {one.path for judgments in judged.relevant.values() for one in judgments}
     paths = sorted(file.relative_to(native).as_posix() for file in native.rglob("*") if file.is_file())
     rest = [path for path in paths if path not in wanted]
     chosen = sorted([*wanted.intersection(paths), *random.Random(15).sample(rest, min(others, len(rest)))])
     texts = [(native / path).read_text(encoding="utf-8", errors="replace") for path in chosen]
-    return Corpus([f"{path}#" for path in chosen], texts, [""] * len(chosen))
+    return PrecisionCorpus([f"{path}#" for path in chosen], texts, [""] * len(chosen))
 
 
-def _messages(folder: Path) -> Corpus:
+def _messages(folder: Path) -> PrecisionCorpus:
     native = folder / "native"
     said = [
         (f"{file.relative_to(native).as_posix()}#{message['ts']}", message["text"], f"#{file.parent.name}")
@@ -77,10 +77,10 @@ def _messages(folder: Path) -> Corpus:
         for message in json.loads(file.read_text(encoding="utf-8"))
         if message.get("text")
     ]
-    return Corpus(*zip(*said, strict=True))
+    return PrecisionCorpus(*zip(*said, strict=True))
 
 
-def _table(name: str, judged: JudgedSet, corpus: Corpus, encoders: Mapping[str, Encoder]) -> Table:
+def _table(name: str, judged: JudgedSet, corpus: PrecisionCorpus, encoders: Mapping[str, Encoder]) -> Table:
     relevant = judged.relevant
     queries = [query for query in judged.queries if query.id in relevant][:MOST_QUERIES]
     table = Table(
@@ -109,7 +109,7 @@ def _table(name: str, judged: JudgedSet, corpus: Corpus, encoders: Mapping[str, 
     return table
 
 
-def _rankings(corpus: Corpus, passages: Vectors, queries: Vectors, channels: Sequence[str]) -> list[list[str]]:
+def _rankings(corpus: PrecisionCorpus, passages: Vectors, queries: Vectors, channels: Sequence[str]) -> list[list[str]]:
     groups = np.array(corpus.groups)
     found = []
     for vector, channel in zip(queries, channels, strict=True):

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from evals.judged_files import read_judgments
-from evals.matches import Hits
+from evals.matches import JudgedHits
 from evals.measures import Metric, measure
-from evals.runs import Target, locate
+from evals.runs import RunTarget, locate
 from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.answer.fan_out import merge_items
 from nornweave.ask.answer.pipeline import answer_from, to_recalled
@@ -84,7 +84,7 @@ def print_ranking(shared: Path, work: Path, rows: Mapping[str, FusionSettings] =
     console.print(table)
 
 
-def _recalled(engine: Engine, target: Target) -> list[_Asked]:
+def _recalled(engine: Engine, target: RunTarget) -> list[_Asked]:
     step = max(1, len(target.queries) // _QUERIES)
     asked = []
     for query in target.queries[::step]:
@@ -94,11 +94,11 @@ def _recalled(engine: Engine, target: Target) -> list[_Asked]:
     return asked
 
 
-def _figure(target: Target, asked: Sequence[_Asked], settings: FusionSettings | None) -> str:
+def _figure(target: RunTarget, asked: Sequence[_Asked], settings: FusionSettings | None) -> str:
     rankings, grades = {}, {}
     for one in asked:
         relevant = target.relevant[one.query]
-        hits = Hits(relevant, target.domain, target.held)
+        hits = JudgedHits(relevant, target.domain, target.held)
         rankings[one.query] = hits.places(_ranking(one, settings), by_document=hits.whole_documents)
         grades[one.query] = {judgment.key: judgment.grade for judgment in relevant}
     metrics: Mapping[str, Metric] = measure(rankings, grades, MEASURES)

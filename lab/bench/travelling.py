@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from lab.campaigns.processes import Child, until
+from lab.campaigns.processes import CampaignChild, until
 from lab.campaigns.replicating import DOMAIN, LATELY_S, lines_of, replicate, write_corpus
 from lab.s3_server import BUCKET, s3_server
 from nornweave.config import Settings, load_settings
@@ -97,7 +97,9 @@ def _measure(settings: Settings, folder: Path, publish: dict[str, Any]) -> list[
     folder.mkdir()
     stop = folder / "stop"
     outputs = [folder / f"{number}.txt" for number in range(REPLICAS)]
-    replicas = [Child(output, replicate, publish, folder / output.stem, stop, ASK_EVERY_S) for output in outputs]
+    replicas = [
+        CampaignChild(output, replicate, publish, folder / output.stem, stop, ASK_EVERY_S) for output in outputs
+    ]
     until(lambda: all(lines_of(output, "seen") for output in outputs), WITHIN_S)
     uploads, visible, whole = [], [], []
     files = file_store_of(settings, DOMAIN).files
@@ -148,7 +150,7 @@ def _throughput(folder: Path) -> Table:
         stop = folder / f"stop-{count}"
         outputs = [folder / f"asked-{count}-{number}.txt" for number in range(count)]
         replicas = [
-            Child(output, replicate, publish, folder / "folder" / str(number), stop, 0.0)
+            CampaignChild(output, replicate, publish, folder / "folder" / str(number), stop, 0.0)
             for number, output in enumerate(outputs)
         ]
         until(lambda: all(lines_of(output, "seen") for output in outputs), WITHIN_S)  # noqa: B023 - called at once

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.campaigns.processes import CONTEXT, Child, until
+from lab.campaigns.processes import CONTEXT, CampaignChild, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.upstream import Upstream
 from lab.campaigns.workspace import NO_MODELS
@@ -62,7 +62,7 @@ def kill_clones(order: Order) -> Tally:
 def _kill_one(order: Order, after_s: float, *, with_git: bool) -> bool:
     """Kill a sync so many seconds after it has begun to read its source; return whether it was still running."""
     has_begun = CONTEXT.Event()
-    child = Child(order.folder / "killed.txt", _sync, order.folder / "nornweave.yaml", has_begun)
+    child = CampaignChild(order.folder / "killed.txt", _sync, order.folder / "nornweave.yaml", has_begun)
     until(lambda: has_begun.is_set() or not child.is_running)
     time.sleep(after_s)
     groups = _children_of(child.pid) if with_git else []
@@ -123,7 +123,7 @@ def _sync(config: Path, has_begun: Any = None) -> None:
 
 def _measure(order: Order, settings: Settings) -> dict[str, float]:
     """Return the seconds that a first sync takes, and those that listing its source does."""
-    ended = Child(order.folder / "sync.txt", _sync, order.folder / "nornweave.yaml").wait()
+    ended = CampaignChild(order.folder / "sync.txt", _sync, order.folder / "nornweave.yaml").wait()
     _forget_clones(settings)
     steps = json.loads(ended.last_line)["seconds"]
     return {"list": steps["list"], "sync": sum(steps.values())}
@@ -137,7 +137,7 @@ def _forget_clones(settings: Settings) -> None:
 
 
 def _finish(order: Order, settings: Settings, upstream: Upstream, tally: Tally) -> None:
-    ended = Child(order.folder / "sync.txt", _sync, order.folder / "nornweave.yaml").wait()
+    ended = CampaignChild(order.folder / "sync.txt", _sync, order.folder / "nornweave.yaml").wait()
     tally.runs["syncs to the end"] += 1
     name = f"after kill {tally.runs['kills']}"
     if ended.code != 0 or ended.defect:

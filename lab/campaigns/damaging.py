@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from lab.campaigns.processes import Ended, command
+from lab.campaigns.processes import EndedProcess, command
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import Workspace
 from nornweave.config import Settings
@@ -58,7 +58,7 @@ def damage_files(order: Order) -> Tally:
     return tally
 
 
-def _judge(tally: Tally, ended: Ended, name: Path, used: str) -> str:
+def _judge(tally: Tally, ended: EndedProcess, name: Path, used: str) -> str:
     """Count how a command ended; return what must not be."""
     if ended.defect:
         return ended.defect
@@ -73,7 +73,7 @@ def _judge(tally: Tally, ended: Ended, name: Path, used: str) -> str:
     return ""
 
 
-def _made_up(ended: Ended, texts: set[str]) -> str:
+def _made_up(ended: EndedProcess, texts: set[str]) -> str:
     answer = json.loads(next(line for line in ended.said.splitlines() if line.startswith("{")))
     wrong = [item for item in answer["items"] if not any(item["content"] in text for text in texts)]
     return f"{len(wrong)} items that no document ever said" if wrong else ""

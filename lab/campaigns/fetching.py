@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lab.apis import STAND_INS
 from lab.apis.server import Api, serving
-from lab.campaigns.processes import Child
+from lab.campaigns.processes import CampaignChild
 from lab.campaigns.report import Order, Tally
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
@@ -65,7 +65,7 @@ def _until_read(name: str, server: Api, place: Path, choose: random.Random, most
     """Start readings and kill them after a random number of requests, until one comes to its end; count the kills."""
     for killed in range(most):
         last = len(server.requests) + choose.randint(1, span)
-        child = Child(place / "said", read, name, server.url, place)
+        child = CampaignChild(place / "said", read, name, server.url, place)
         deadline = time.monotonic() + DEADLINE_S
         while child.is_running and len(server.requests) < last:
             if time.monotonic() > deadline:

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lab.campaigns.processes import CONTEXT, Child, command, until
+from lab.campaigns.processes import CONTEXT, CampaignChild, command, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import (
     VERSIONS,
@@ -69,7 +69,7 @@ def kill_syncs(order: Order) -> Tally:
 def _kill_one(order: Order, workspace: Workspace, after_s: float) -> str:
     """Start a sync and kill it; return the step that it was at, empty when it had ended."""
     step = CONTEXT.Array("c", _STEP_BYTES)
-    child = Child(order.folder / "killed.txt", _sync, workspace.config, step)
+    child = CampaignChild(order.folder / "killed.txt", _sync, workspace.config, step)
     until(lambda: bool(_text(step)) or not child.is_running)
     time.sleep(after_s)
     return _text(step) if child.kill() else ""

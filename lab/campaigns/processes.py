@@ -20,7 +20,7 @@ DEADLINE_S = 1800.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedProcess:
     """How a process ended.
 
     Attributes:
@@ -46,7 +46,7 @@ class Ended:
         return next((line for line in reversed(self.said.splitlines()) if line.strip()), "")[:300]
 
 
-class Child:
+class CampaignChild:
     """A function in a process group of its own; what it prints goes to a file."""
 
     def __init__(self, output: Path, target: Callable[..., object], *arguments: Any) -> None:
@@ -80,15 +80,17 @@ class Child:
         if self.is_running and self._process.pid:
             os.kill(self._process.pid, signal.SIGINT)
 
-    def wait(self, seconds: float = DEADLINE_S) -> Ended:
+    def wait(self, seconds: float = DEADLINE_S) -> EndedProcess:
         """Wait for its end; kill it after the deadline."""
         self._process.join(seconds)
         code = self._process.exitcode
         self.kill()
-        return Ended(code, self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else "")
+        return EndedProcess(
+            code, self._output.read_text(encoding="utf-8", errors="replace") if self._output.exists() else ""
+        )
 
 
-def command(output: Path, config: Path, *arguments: str, largest_file: int | None = None) -> Child:
+def command(output: Path, config: Path, *arguments: str, largest_file: int | None = None) -> CampaignChild:
     """Start a command of ``nornweave``.
 
     Args:
@@ -97,7 +99,7 @@ def command(output: Path, config: Path, *arguments: str, largest_file: int | Non
         arguments: of the command.
         largest_file: in bytes; a write beyond fails as on a full disk.
     """
-    return Child(output, _command, [f"--config={config}", *arguments], largest_file)
+    return CampaignChild(output, _command, [f"--config={config}", *arguments], largest_file)
 
 
 def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:

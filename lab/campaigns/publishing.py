@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from lab.campaigns.processes import CONTEXT, Child, until
+from lab.campaigns.processes import CONTEXT, CampaignChild, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS, WORDS
 from nornweave.ask.engine import Engine
@@ -46,7 +46,7 @@ def publish_while_reading(order: Order) -> Tally:
     stop = CONTEXT.Event()
     waiting = CONTEXT.Semaphore(0)
     readers = [
-        Child(order.folder / f"reader-{number}.txt", _read_until, settings.file, stop, waiting)
+        CampaignChild(order.folder / f"reader-{number}.txt", _read_until, settings.file, stop, waiting)
         for number in range(READERS)
     ]
     for _ in readers:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from lab.campaigns.processes import Child, Ended, command, until
+from lab.campaigns.processes import CampaignChild, EndedProcess, command, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import VERSIONS, WORDS, References, Workspace, differences, disorder, published_state
 from nornweave.ask.feedback.book import feedback_of
@@ -109,18 +109,18 @@ def share_installation(order: Order) -> Tally:
     return tally
 
 
-def _run(order: Order, workspace: Workspace, name: str) -> Child:
+def _run(order: Order, workspace: Workspace, name: str) -> CampaignChild:
     return command(order.folder / f"{name.replace(' ', '-')}.txt", workspace.config, *COMMANDS[name])
 
 
-def _url(order: Order, server: Child) -> str:
+def _url(order: Order, server: CampaignChild) -> str:
     said = order.folder / "serve.txt"
     until(lambda: not server.is_running or (said.exists() and '"url"' in said.read_text(encoding="utf-8")))
     line = next(line for line in said.read_text(encoding="utf-8").splitlines() if line.startswith("{"))
     return str(json.loads(line)["url"])
 
 
-def _judge(tally: Tally, place: str, name: str, ended: Ended) -> None:
+def _judge(tally: Tally, place: str, name: str, ended: EndedProcess) -> None:
     kind = name.removeprefix("first ").removeprefix("second ")
     if ended.code == 0 and not ended.defect:
         tally.outcomes[f"{kind} done"] += 1

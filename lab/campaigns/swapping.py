@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lab.campaigns.processes import Child, until
+from lab.campaigns.processes import CampaignChild, until
 from lab.campaigns.replicating import DOMAIN, lines_of, replicate, write_corpus
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS
@@ -45,7 +45,7 @@ def swap_replicas(order: Order) -> Tally:
         stop = order.folder / "stop"
         outputs = [order.folder / f"{number}.txt" for number in range(REPLICAS)]
         arguments = (stop, ASK_EVERY_S, POLL_S)
-        replicas = [Child(each, replicate, publish, order.folder / each.stem, *arguments) for each in outputs]
+        replicas = [CampaignChild(each, replicate, publish, order.folder / each.stem, *arguments) for each in outputs]
         until(lambda: all(lines_of(output, "seen") for output in outputs), WITHIN_S)
         for number in range(1, order.runs + 1):
             _publish(settings, number % 2)

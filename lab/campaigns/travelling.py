@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lab.campaigns.processes import Child, command, until
+from lab.campaigns.processes import CampaignChild, command, until
 from lab.campaigns.replicating import DOMAIN, lines_of, replicate, write_corpus
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS
@@ -20,7 +20,7 @@ from nornweave.index.object_store import ObjectStore
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts
-from nornweave.share.manifest import Manifest, Pointer, digest_of, pointer_key, read_json
+from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, pointer_key, read_json
 
 REPLICAS = 3
 PAGES = 40
@@ -75,10 +75,10 @@ class _Campaign:
             self._tally.outcomes["answers"] += sum(int(words[0]) for words in lines_of(output, "answers"))
             self._tally.outcomes["changes of release seen"] += len(lines_of(output, "seen"))
 
-    def _start(self, number: int) -> Child:
+    def _start(self, number: int) -> CampaignChild:
         output = self._order.folder / f"replica-{number}-{len(self._outputs)}.txt"
         self._outputs.append(output)
-        return Child(output, replicate, self._publish, self._places[number], self._stop, PAUSE_S)
+        return CampaignChild(output, replicate, self._publish, self._places[number], self._stop, PAUSE_S)
 
     def _sync(self, release: int) -> None:
         write_corpus(self._settings.file.parent / "docs", release, PAGES, PAGES)
@@ -110,7 +110,7 @@ class _Campaign:
         pointer = read_json(Pointer, stored.content, "pointer")
         content = store.read(pointer.manifest)
         assert content
-        manifest = read_json(Manifest, content.content, "manifest")
+        manifest = read_json(PublishedManifest, content.content, "manifest")
         problems = [] if digest_of(content.content) == pointer.sha256 else ["the manifest is another"]
         for file in manifest.files:
             found = hashlib.sha256(store.read_range(file.key, 0, file.size)).hexdigest()

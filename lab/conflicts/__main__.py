@@ -15,7 +15,7 @@ from rich.table import Table
 
 from lab.conflicts import alarms as reading
 from lab.conflicts import planted as planting
-from lab.conflicts.fitting import Case, Features, cross_validate, fit_cases
+from lab.conflicts.fitting import Features, FittingCase, cross_validate, fit_cases
 from lab.conflicts.pairs import OWN, Pair, judge, load_pairs, located, rows
 from lab.conflicts.printing import print_figures, print_outcome, print_reliability
 from lab.conflicts.repositories import repositories
@@ -109,22 +109,22 @@ def _model_json(model: Model) -> str:
     return json.dumps({"intercept": round(model.intercept, 4), "weights": weights}, indent=1) + "\n"
 
 
-def _case(pair: Pair) -> Case:
+def _case(pair: Pair) -> FittingCase:
     facts = [fact for at, side in enumerate(pair.sides) for fact in located(side, f"{pair.pair_id}-{at}")]
-    return Case(pair.group, pair.is_conflict, partial(_compared, facts))
+    return FittingCase(pair.group, pair.is_conflict, partial(_compared, facts))
 
 
 def _compared(facts: Sequence[LocatedFact], model: Model) -> list[Features]:
     return [one.features for one in candidates(facts, model=model)]
 
 
-def _alarm_case(row: dict[str, Any]) -> Case:
-    return Case(row["repository"], bool(row["real"]), lambda _model: [row["features"]])
+def _alarm_case(row: dict[str, Any]) -> FittingCase:
+    return FittingCase(row["repository"], bool(row["real"]), lambda _model: [row["features"]])
 
 
-def _agreement_cases(rows: Sequence[dict[str, Any]], weight: float) -> list[Case]:
+def _agreement_cases(rows: Sequence[dict[str, Any]], weight: float) -> list[FittingCase]:
     return [
-        Case(row["repository"], positive=True, candidates=partial(_stored, row), weight=weight / len(rows))
+        FittingCase(row["repository"], positive=True, candidates=partial(_stored, row), weight=weight / len(rows))
         for row in rows
     ]
 

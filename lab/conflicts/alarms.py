@@ -17,7 +17,7 @@ from nornweave.disagree.conflicts.decision import candidates
 from nornweave.disagree.conflicts.features import corpus_of, features
 from nornweave.disagree.conflicts.join import pairs
 from nornweave.disagree.conflicts.model import shipped
-from nornweave.disagree.facts.comparison import Comparison
+from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.values import show
 
 Row = dict[str, Any]
@@ -57,7 +57,7 @@ def agreements(repository: Repository) -> Iterator[Row]:
     for first, second in pairs(facts):
         code, other = ordered(facts[first], facts[second])
         is_telling = code.fact.kind in {"number", "string", "list"} and code.fact.value not in _CHANCE
-        if is_telling and outcome(code.fact, other.fact) is Comparison.AGREE:
+        if is_telling and outcome(code.fact, other.fact) is FactComparison.AGREE:
             place = first if facts[first] is other else second
             described = features(code, other, corpus)
             strength = shipped().probability(described)

@@ -38,7 +38,7 @@ class Bag:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FittingCase:
     """A labelled case.
 
     Attributes:
@@ -93,7 +93,7 @@ def fit(bags: Sequence[Bag], *, l2: float = 1.0) -> Model:
     return Model(float(weights[0]), {name: float(one) for name, one in zip(names, weights[1:], strict=True)})
 
 
-def fit_cases(cases: Sequence[Case], *, l2: float = 1.0) -> Model:
+def fit_cases(cases: Sequence[FittingCase], *, l2: float = 1.0) -> Model:
     """Fit to cases whose candidates depend on the model: which rival of a fact is compared is its choice, too."""
     model = START
     for _ in range(REFITS):
@@ -101,7 +101,7 @@ def fit_cases(cases: Sequence[Case], *, l2: float = 1.0) -> Model:
     return model
 
 
-def cross_validate(cases: Sequence[Case], *, l2: float = 1.0) -> list[float]:
+def cross_validate(cases: Sequence[FittingCase], *, l2: float = 1.0) -> list[float]:
     """Return the confidence of each case, in order, by a model that was fitted without its group."""
     models = {
         group: fit_cases([case for case in cases if case.group != group], l2=l2)

@@ -60,7 +60,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PairOutcome:
     """What detection said of a pair.
 
     Attributes:
@@ -164,7 +164,7 @@ def located(passage: Passage, chunk_id: str) -> tuple[LocatedFact, ...]:
     )
 
 
-def judge(pairs: Iterable[Pair], threshold: float = MIN_CONFIDENCE) -> Iterator[Outcome]:
+def judge(pairs: Iterable[Pair], threshold: float = MIN_CONFIDENCE) -> Iterator[PairOutcome]:
     """Run detection over each pair by itself.
 
     Args:
@@ -173,15 +173,15 @@ def judge(pairs: Iterable[Pair], threshold: float = MIN_CONFIDENCE) -> Iterator[
     for pair in pairs:
         first, second = (located(side, f"{pair.pair_id}-{at}") for at, side in enumerate(pair.sides))
         conflicts = sorted(find_conflicts((*first, *second), min_confidence=0.0), key=lambda one: -one.confidence)
-        yield Outcome(pair, (first, second), tuple(conflicts), threshold)
+        yield PairOutcome(pair, (first, second), tuple(conflicts), threshold)
 
 
-def measured(outcomes: Iterable[Outcome]) -> Figures:
+def measured(outcomes: Iterable[PairOutcome]) -> Figures:
     """Return precision and recall of some pairs."""
     return figures((outcome.pair.is_conflict, outcome.is_alarm) for outcome in outcomes)
 
 
-def rows(outcomes: Sequence[Outcome]) -> Iterator[tuple[str, Figures]]:
+def rows(outcomes: Sequence[PairOutcome]) -> Iterator[tuple[str, Figures]]:
     """Yield figures of all pairs, of named settings in documentation and code, and of each kind."""
     yield "all", measured(outcomes)
     named = [outcome for outcome in outcomes if outcome.pair.is_named_setting]

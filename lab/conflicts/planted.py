@@ -17,7 +17,7 @@ from nornweave.disagree.conflicts.comparable import outcome
 from nornweave.disagree.conflicts.join import pairs
 from nornweave.disagree.drift.files import SourceFile
 from nornweave.disagree.drift.kinds import kind_of
-from nornweave.disagree.facts.comparison import Comparison
+from nornweave.disagree.facts.comparison import FactComparison
 
 Reason = Literal[
     "found", "page not read", "code not read", "not joined", "value not told apart", "settled", "not confident"
@@ -205,7 +205,7 @@ def _lost(page: Sequence[LocatedFact], code: Sequence[LocatedFact]) -> Reason:
     joined = [outcome(a.fact, b.fact) for a in page for b in code if any(True for _ in pairs((a, b)))]
     if not joined:
         return "not joined"
-    return "settled" if Comparison.DIFFER in joined else "value not told apart"
+    return "settled" if FactComparison.DIFFER in joined else "value not told apart"
 
 
 def summary(planted: Sequence[Planted]) -> Iterator[tuple[str, Share]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from lab.conflicts.pairs import Outcome
+from lab.conflicts.pairs import PairOutcome
 from lab.conflicts.shares import Figures, reliability
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
@@ -41,7 +41,7 @@ def value_of(fact: Fact) -> str:
     return ("not " if fact.negated else "") + show(fact.kind, fact.value, fact.unit)
 
 
-def print_outcome(outcome: Outcome, console: Console) -> None:
+def print_outcome(outcome: PairOutcome, console: Console) -> None:
     """Print a pair: its label, both texts, the facts of both sides, and what was compared."""
     pair = outcome.pair
     verdict = "right" if outcome.is_right else "MISSED" if pair.is_conflict else "FALSE ALARM"

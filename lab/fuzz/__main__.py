@@ -12,13 +12,13 @@ import typer
 from rich.console import Console
 from rich.progress import track
 
-from lab.fuzz.targets import TARGETS, Outcome, Target, read
+from lab.fuzz.targets import TARGETS, FuzzOutcome, FuzzTarget, read
 
 MAX_PIECES = 24
 _SLOW_S = 2.0
 
 
-def mixed(seed: int, count: int) -> Iterator[tuple[Target, bytes]]:
+def mixed(seed: int, count: int) -> Iterator[tuple[FuzzTarget, bytes]]:
     """Yield random documents, the same for a seed: snippets of a format, repeated, mixed with others and damaged."""
     for number in range(count):
         chance = random.Random(f"{seed}/{number}")  # noqa: S311 - nothing secret
@@ -46,7 +46,7 @@ def _damaged(raw: bytes, chance: random.Random) -> bytes:
     return raw
 
 
-def repeated(size: int) -> Iterator[tuple[Target, bytes]]:
+def repeated(size: int) -> Iterator[tuple[FuzzTarget, bytes]]:
     """Yield each snippet of each format, repeated to about ``size`` bytes."""
     for target in TARGETS:
         for snippet in target.snippets:
@@ -60,7 +60,7 @@ def main(
     only: Annotated[str, typer.Option(help="With --size: only files whose name ends so.")] = "",
 ) -> None:
     """Read documents and print what became of them, and those that took more than 2 s of processor time."""
-    cases: Iterable[tuple[Target, bytes]] = repeated(size) if size else mixed(seed, inputs)
+    cases: Iterable[tuple[FuzzTarget, bytes]] = repeated(size) if size else mixed(seed, inputs)
     total = sum(len(target.snippets) for target in TARGETS) if size else inputs
     states: Counter[str] = Counter()
     for target, raw in track(cases, "reading", total=total, console=Console(stderr=True)):
@@ -74,7 +74,7 @@ def main(
     sys.exit(1 if states["trouble"] or (states["lost"] and not size) else 0)
 
 
-def _line(target: Target, raw: bytes, outcome: Outcome) -> str:
+def _line(target: FuzzTarget, raw: bytes, outcome: FuzzOutcome) -> str:
     return f"{outcome.state} {outcome.cpu_s:.1f} s {target.parser} {target.path} {raw[:60]!r} {outcome.reason[:160]}"
 
 

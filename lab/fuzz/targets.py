@@ -33,7 +33,7 @@ _STRATEGIES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FuzzTarget:
     """A parser and what it is given.
 
     Attributes:
@@ -53,7 +53,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FuzzOutcome:
     """What became of one document; ``cpu_s`` is the processor time of its reader."""
 
     state: State
@@ -78,28 +78,28 @@ def _inbox(text: str) -> str:
 _ENDINGS = "py ts tsx js go rs java c cpp rb php cs swift kt".split()  # noqa: SIM905
 _SETTINGS = "a.yaml a.toml a.json a.xml a.ini a.properties .env a.tf Dockerfile pom.xml package.json".split()  # noqa: SIM905
 _PACKED = (packed.docx, packed.pptx, packed.xlsx, packed.epub, packed.ipynb, packed.eml)
-TARGETS: tuple[Target, ...] = (
-    *(Target("file", Domain.CODE, f"a.{end}", CODE, _php if end == "php" else str) for end in _ENDINGS),
-    *(Target("file", Domain.DOCUMENTATION, f"a.{end}", PROSE) for end in ("md", "rst", "html", "txt")),
-    *(Target("file", Domain.RESEARCH, f"a.{end}", PROSE) for end in ("md", "html")),
-    *(Target("transcript", Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("vtt", "srt", "txt")),
-    *(Target("messages", Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("txt", "jsonl", "log")),
-    *(Target("file", Domain.CODE, path, SETTINGS) for path in _SETTINGS),
-    Target("stackexchange", Domain.RESEARCH, "a.json", PROSE, _question),
-    *(Target("file", Domain.DOCUMENTATION, f"a.{pack.__name__}", PROSE, pack) for pack in _PACKED),
-    Target("inbox", Domain.DOCUMENTATION, "a.md", PROSE, _inbox),
+TARGETS: tuple[FuzzTarget, ...] = (
+    *(FuzzTarget("file", Domain.CODE, f"a.{end}", CODE, _php if end == "php" else str) for end in _ENDINGS),
+    *(FuzzTarget("file", Domain.DOCUMENTATION, f"a.{end}", PROSE) for end in ("md", "rst", "html", "txt")),
+    *(FuzzTarget("file", Domain.RESEARCH, f"a.{end}", PROSE) for end in ("md", "html")),
+    *(FuzzTarget("transcript", Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("vtt", "srt", "txt")),
+    *(FuzzTarget("messages", Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("txt", "jsonl", "log")),
+    *(FuzzTarget("file", Domain.CODE, path, SETTINGS) for path in _SETTINGS),
+    FuzzTarget("stackexchange", Domain.RESEARCH, "a.json", PROSE, _question),
+    *(FuzzTarget("file", Domain.DOCUMENTATION, f"a.{pack.__name__}", PROSE, pack) for pack in _PACKED),
+    FuzzTarget("inbox", Domain.DOCUMENTATION, "a.md", PROSE, _inbox),
 )
 _WITH_DOMAIN = frozenset({"file", "stackexchange", "inbox"})
 
 
-def read(target: Target, raw: bytes) -> Outcome:
+def read(target: FuzzTarget, raw: bytes) -> FuzzOutcome:
     """Read one document as a sync does."""
     before = _cpu_of_readers()
     state, reason = _read(target, raw)
-    return Outcome(state, reason, max(0.0, _cpu_of_readers() - before))
+    return FuzzOutcome(state, reason, max(0.0, _cpu_of_readers() - before))
 
 
-def _read(target: Target, raw: bytes) -> tuple[State, str]:
+def _read(target: FuzzTarget, raw: bytes) -> tuple[State, str]:
     options: Mapping[str, object] = {"domain": target.domain} if target.parser in _WITH_DOMAIN else {}
     try:
         document = parse_apart(target.parser, SourceId("fuzz"), Entry(path=target.path, gate=""), raw, **options)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import typer
 from rich.text import Text
 
-from nornweave.cli.checks.findings import Finding
+from nornweave.cli.checks.findings import CheckFinding
 from nornweave.cli.options import JsonOption, output, settings_of
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError
@@ -42,12 +42,12 @@ def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
     sys.exit(1 if any(finding.level == "error" for finding in findings) else 0)
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
+def examine(settings: Settings) -> Iterator[CheckFinding]:
     """Look at everything, the quick things first."""
     from api.listening import default_port
     from nornweave.cli.checks import machine, workspace
 
-    yield Finding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")
+    yield CheckFinding("configuration", str(settings.file), "ok", f"{len(settings.sources)} sources")
     yield from machine.look_at_disk(settings.data_dir)
     domains = settings.served_domains
     yield from machine.look_at_clock(workspace.published_at(settings, domains), present())
@@ -62,7 +62,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         yield from workspace.look_at_index(settings, domain)
 
 
-def look_at_access(settings: Settings) -> Iterator[Finding]:
+def look_at_access(settings: Settings) -> Iterator[CheckFinding]:
     """Say whether somebody is in the groups that sources name, and whether tokens can be checked."""
     from api.access.keys import SigningKeys
     from api.errors import ProblemError
@@ -73,27 +73,27 @@ def look_at_access(settings: Settings) -> Iterator[Finding]:
     if access is None:
         if restricted:
             text = "names groups, and nothing says who is in one: `nornweave serve` refuses to start"
-            yield Finding(
+            yield CheckFinding(
                 "access", restricted[0], "error", text, "add 'access: {tokens: ./tokens.yaml}' to nornweave.yaml"
             )
         return
     if access.tokens is not None:
         try:
-            yield Finding("access", str(access.tokens), "ok", f"{len(read_tokens(access.tokens)):,} tokens")
+            yield CheckFinding("access", str(access.tokens), "ok", f"{len(read_tokens(access.tokens)):,} tokens")
         except ConfigError as error:
             remedy = "`nornweave token --group NAME` prints a token and its line for the file"
-            yield Finding("access", str(access.tokens), "error", str(error), remedy)
+            yield CheckFinding("access", str(access.tokens), "error", str(error), remedy)
     if access.oidc is not None:
         keys = SigningKeys(access.oidc)
         try:
             keys.usable(None, access.oidc.algorithms[0])
-            yield Finding("access", access.oidc.issuer, "ok", "its keys can be read")
+            yield CheckFinding("access", access.oidc.issuer, "ok", "its keys can be read")
         except ProblemError:
             remedy = "check 'issuer' and 'jwks', and that this machine reaches them; the log says what was answered"
-            yield Finding("access", access.oidc.issuer, "error", "its keys cannot be read", remedy)
+            yield CheckFinding("access", access.oidc.issuer, "error", "its keys cannot be read", remedy)
 
 
-def _print(finding: Finding) -> None:
+def _print(finding: CheckFinding) -> None:
     line = Text(f"{finding.level:<8}", style=STYLES[finding.level])
     line.append(f"{finding.check} {finding.subject}".rstrip() + f": {finding.text}", style="default")
     output.print(line, soft_wrap=True)

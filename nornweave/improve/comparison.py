@@ -35,7 +35,7 @@ class QueryChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class EvaluationComparison:
     """Two evaluations of the same queries.
 
     Attributes:
@@ -66,7 +66,7 @@ class Comparison:
         return self.after - self.before
 
 
-def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Comparison | None:
+def compare(before: Mapping[str, float], after: Mapping[str, float]) -> EvaluationComparison | None:
     """Compare two measurements over the queries that both have.
 
     Under the null hypothesis the two values of a query could as well be the other way round, so the sign of each
@@ -86,7 +86,7 @@ def compare(before: Mapping[str, float], after: Mapping[str, float]) -> Comparis
     differences = np.array([change.difference for change in changes], np.float64)
     p_value, p_drop = _randomisation_test(differences[differences != 0])
     low, high = bootstrap_interval(differences)
-    return Comparison(
+    return EvaluationComparison(
         queries=len(common),
         before=math.fsum(change.before for change in changes) / len(common),
         after=math.fsum(change.after for change in changes) / len(common),

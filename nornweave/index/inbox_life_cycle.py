@@ -74,7 +74,7 @@ class DocumentsQuery:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DepositPage:
     """Documents by source and path, and the cursor of those after them."""
 
     documents: tuple[DocumentState, ...]
@@ -108,7 +108,7 @@ class Shelf:
     inbox: str
     within: Mask | None = None
 
-    def page(self, asked: DocumentsQuery) -> Page:
+    def page(self, asked: DocumentsQuery) -> DepositPage:
         """Return the documents that are asked for, by source and path.
 
         Raises:
@@ -121,9 +121,9 @@ class Shelf:
             if asked.status is not None and state.status is not asked.status:
                 continue
             if len(found) == asked.limit:
-                return Page(tuple(found), cursor_after(found[-1]))
+                return DepositPage(tuple(found), cursor_after(found[-1]))
             found.append(state)
-        return Page(tuple(found), None)
+        return DepositPage(tuple(found), None)
 
     def take_out(self, source_path: str) -> bool:
         """Take a document out of the inbox; return whether there is anything left for the next sync to remove.

@@ -34,7 +34,7 @@ VALID_FOR_S = 24 * 3600.0
 """A first sync of a large corpus takes hours before its quality is known."""
 
 
-class Subject(StrEnum):
+class ConfirmationSubject(StrEnum):
     """What can be confirmed."""
 
     REMOVALS = "removals"
@@ -55,7 +55,7 @@ class Confirmations:
     folder: Path
     clock: Callable[[], float] = time.time
 
-    def issue(self, domain: Domain, subject: Subject, state: str) -> None:
+    def issue(self, domain: Domain, subject: ConfirmationSubject, state: str) -> None:
         """Confirm a state; an older confirmation of the domain's subject goes.
 
         Raises:
@@ -76,7 +76,7 @@ class Confirmations:
         except OSError as error:
             raise ConfirmationError(f"{self.folder}: nothing can be confirmed there: {error}") from error
 
-    def redeem(self, domain: Domain, subject: Subject, state: str) -> bool:
+    def redeem(self, domain: Domain, subject: ConfirmationSubject, state: str) -> bool:
         """Use the confirmation of a state up; return whether there was one.
 
         Raises:
@@ -97,11 +97,11 @@ class Confirmations:
         self._forget_expired()
         return True
 
-    def withdraw(self, domain: Domain, subject: Subject) -> None:
+    def withdraw(self, domain: Domain, subject: ConfirmationSubject) -> None:
         """Remove a confirmation that nobody used."""
         self._file(domain, subject).unlink(missing_ok=True)
 
-    def _check(self, confirmation: Mapping[str, Any], domain: Domain, subject: Subject, state: str) -> Path:
+    def _check(self, confirmation: Mapping[str, Any], domain: Domain, subject: ConfirmationSubject, state: str) -> Path:
         """Return where a confirmation goes when it is used.
 
         Raises:
@@ -133,7 +133,7 @@ class Confirmations:
             raise ConfirmationError("it is not a JSON object")
         return confirmation
 
-    def _file(self, domain: Domain, subject: Subject) -> Path:
+    def _file(self, domain: Domain, subject: ConfirmationSubject) -> Path:
         return self.folder / f"{domain.value}.{subject.value}.json"
 
     def _secret_to_sign(self) -> str:

@@ -21,7 +21,7 @@ from nornweave.connect.protocol import Source, Watched
 from nornweave.core.errors import ConfirmationError, NornWeaveError, SourceUnavailableError
 from nornweave.core.types import Listing, Skip, digest
 from nornweave.index.port import Batch, Candidate, Publication, Writer
-from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Changes, Unavailable, diff, held_state
 from nornweave.ingest.invariants import reconcile
 from nornweave.ingest.process_documents import DocumentOutcome, Intake
@@ -218,7 +218,7 @@ class DomainSync:
                 self._quality = self._gate(
                     build.candidate,
                     run_id=self._options.run_id,
-                    accept=lambda: self._confirm(Subject.QUALITY, self._writer.current() or ""),
+                    accept=lambda: self._confirm(ConfirmationSubject.QUALITY, self._writer.current() or ""),
                     progress=lambda step, done, total: self._progress(f"evaluate {step}", done, total),
                 )
         return self._quality
@@ -298,7 +298,7 @@ class DomainSync:
         if not changes.held:
             return changes
         try:
-            is_confirmed = self._confirm(Subject.REMOVALS, held_state(changes.held))
+            is_confirmed = self._confirm(ConfirmationSubject.REMOVALS, held_state(changes.held))
         except ConfirmationError as error:
             held = tuple(replace(held, reason=f"{held.reason}; {error}") for held in changes.held)
             return replace(changes, held=held)

@@ -17,7 +17,7 @@ from nornweave.core.text import analyzer, index_fields
 from nornweave.core.types import Domain, Failure, GenerationId, Skip, digest
 from nornweave.disagree.facts import extract
 from nornweave.index.port import Candidate, Store
-from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Held
 from nornweave.ingest.invariants import Invariant
 from nornweave.models.encoders import Encoder
@@ -36,7 +36,7 @@ def no_progress(step: str, done: int, total: int) -> None:
     """Show nothing."""
 
 
-Confirm = Callable[[Subject, str], bool]
+Confirm = Callable[[ConfirmationSubject, str], bool]
 """Returns whether a person has confirmed a state of a subject, and uses that confirmation up.
 
 Raises ``ConfirmationError`` when there is a confirmation that is not valid.
@@ -130,9 +130,9 @@ class SyncOptions:
     wait_s: float = 60
     run_id: str = ""
 
-    def confirm(self, subject: Subject, _state: str) -> bool:
+    def confirm(self, subject: ConfirmationSubject, _state: str) -> bool:
         """Return whether the options confirm a subject, in whatever state; a ``Confirm``."""
-        return self.confirm_deletes if subject is Subject.REMOVALS else self.accept_quality
+        return self.confirm_deletes if subject is ConfirmationSubject.REMOVALS else self.accept_quality
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ class FastPathRefusedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Manifest:
+class ConversionManifest:
     """The result of a conversion, as kept beside the model.
 
     Attributes:
@@ -80,7 +80,7 @@ class Manifest:
         (folder / MANIFEST).write_text(json.dumps(asdict(whole), indent=2) + "\n", encoding="utf-8")
 
     @classmethod
-    def read(cls, folder: Path) -> Manifest | None:
+    def read(cls, folder: Path) -> ConversionManifest | None:
         """Read the manifest; ``None`` if the folder is missing, incomplete or has a changed file."""
         try:
             manifest = cls(**json.loads((folder / MANIFEST).read_text(encoding="utf-8")))
@@ -111,7 +111,7 @@ def machine_cache(fallback: Path) -> Path:
 
 def converted(
     model: ModelFolder, cache_dir: Path, *, converter: str = ENCODERS, deadline: float = DEADLINE
-) -> tuple[Path, Manifest]:
+) -> tuple[Path, ConversionManifest]:
     """Return the folder of the converted model, converting it first if need be.
 
     Args:
@@ -130,7 +130,7 @@ def converted(
     )
     folder = cache_dir / f"{re.sub(r'[^A-Za-z0-9]+', '-', model.name).strip('-')[:60]}-{key[:16]}"
     try:
-        manifest = Manifest.read(folder) or _convert(model, folder, converter, deadline)
+        manifest = ConversionManifest.read(folder) or _convert(model, folder, converter, deadline)
     except OSError as error:
         raise EncoderError(
             f"the converted model {model.name!r} cannot be kept in {str(cache_dir)!r} ({error}); "
@@ -148,10 +148,10 @@ def _version(package: str) -> str:
         return ""
 
 
-def _convert(model: ModelFolder, folder: Path, converter: str, deadline: float) -> Manifest:
+def _convert(model: ModelFolder, folder: Path, converter: str, deadline: float) -> ConversionManifest:
     folder.parent.mkdir(parents=True, exist_ok=True)
     with _turn(folder):
-        return Manifest.read(folder) or _convert_now(model, folder, converter, deadline)
+        return ConversionManifest.read(folder) or _convert_now(model, folder, converter, deadline)
 
 
 @contextmanager
@@ -166,13 +166,13 @@ def _turn(folder: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
 
 
-def _convert_now(model: ModelFolder, folder: Path, converter: str, deadline: float) -> Manifest:
+def _convert_now(model: ModelFolder, folder: Path, converter: str, deadline: float) -> ConversionManifest:
     _sweep(folder.parent)
     log.info("converting model %s for OpenVINO, once", model.name)
     building = Path(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
         _run_converter(converter, model.path, building, deadline)
-        manifest = Manifest.read(building)
+        manifest = ConversionManifest.read(building)
         if manifest is None:
             raise FastPathRefusedError("the converter left no whole model behind")
         _publish(building, folder)
@@ -202,13 +202,13 @@ def _publish(building: Path, folder: Path) -> None:
     for path in building.iterdir():
         with path.open("rb") as stream:
             os.fsync(stream.fileno())
-    if folder.exists() and Manifest.read(folder) is None:
+    if folder.exists() and ConversionManifest.read(folder) is None:
         # Torn by a crash of the machine; a process that has it open keeps its files.
         folder.rename(tempfile.mkdtemp(prefix=UNFINISHED, dir=folder.parent))
     try:
         building.rename(folder)
     except OSError:
-        if Manifest.read(folder) is None:
+        if ConversionManifest.read(folder) is None:
             raise
         # Another process was faster; its conversion is as good.
 

@@ -15,7 +15,7 @@ LOAD_ERRORS = (OSError, ValueError, RuntimeError, KeyError, TypeError, Attribute
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TorchModelKind:
     """A kind of model.
 
     Attributes:
@@ -29,11 +29,11 @@ class Kind:
     error: type[NornWeaveError]
 
 
-ENCODER = Kind("embedding model", "SentenceTransformer", EncoderError)
-CROSS_ENCODER = Kind("cross-encoder", "CrossEncoder", RerankerError)
+ENCODER = TorchModelKind("embedding model", "SentenceTransformer", EncoderError)
+CROSS_ENCODER = TorchModelKind("cross-encoder", "CrossEncoder", RerankerError)
 
 
-def load_with_torch(kind: Kind, folder: Path, *, name: str, device: str) -> Any:
+def load_with_torch(kind: TorchModelKind, folder: Path, *, name: str, device: str) -> Any:
     """Load a model from local files and set it to inference.
 
     Args:

@@ -14,7 +14,7 @@ from nornweave.core.files.atomic_write import sync_path
 from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
 from nornweave.index.checksums import SUFFIX as CHECKSUM_SUFFIX
 from nornweave.index.object_store import PARTS_AT_ONCE, ObjectStore
-from nornweave.share.manifest import FileEntry, Manifest
+from nornweave.share.manifest import FileEntry, PublishedManifest
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _PARTIAL = ".download-"
 
 
 def download(
-    store: ObjectStore, manifest: Manifest, folder: Path, arrived: Callable[[int], None] = lambda _: None
+    store: ObjectStore, manifest: PublishedManifest, folder: Path, arrived: Callable[[int], None] = lambda _: None
 ) -> None:
     """Make a generation complete in ``folder``; the pointer to it is not moved.
 

@@ -20,7 +20,7 @@ from nornweave.index.publish import GenerationFiles, number_of
 from nornweave.index.status_file import NAME as STATUS
 from nornweave.index.wiring import domain_folder, file_store_of
 from nornweave.share.download import download
-from nornweave.share.manifest import Manifest, Pointer, digest_of, pointer_key, read_json
+from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, pointer_key, read_json
 from nornweave.share.progress import Progress, Stopped
 from nornweave.share.records import DomainStanding, Standing, read_standing, standing_file, write_standing
 from nornweave.share.workspace_document import (
@@ -268,7 +268,7 @@ class Follower:
         self._count(domain, manifest)
         files.prune(self.settings.domains[domain].storage.keep_generations)
 
-    def _manifest(self, pointer: Pointer) -> Manifest:
+    def _manifest(self, pointer: Pointer) -> PublishedManifest:
         """Return the manifest that a pointer names.
 
         Raises:
@@ -279,14 +279,14 @@ class Follower:
         where = f"{self._store.url}/{pointer.manifest}"
         if digest_of(stored.content) != pointer.sha256:
             raise PublicationError(f"{where}: is damaged: its SHA-256 is not the one that the pointer names")
-        manifest = read_json(Manifest, stored.content, where)
+        manifest = read_json(PublishedManifest, stored.content, where)
         if (manifest.domain, manifest.number) != (pointer.domain, pointer.number):
             raise PublicationError(
                 f"{where}: is of {manifest.domain.value} {manifest.generation}, not what it should be"
             )
         return manifest
 
-    def _count(self, domain: Domain, manifest: Manifest) -> None:
+    def _count(self, domain: Domain, manifest: PublishedManifest) -> None:
         """Note for the status how much there is; why documents failed is known where they were read."""
         counts = {name: manifest.statistics.get(name, 0) for name in ("documents", "chunks")}
         status = {"checked_at": manifest.published_at, "latest": {"generation": manifest.generation, **counts}}

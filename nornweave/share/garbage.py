@@ -15,7 +15,7 @@ from nornweave.config.publish import PublishSettings
 from nornweave.core.errors import MissingObjectError, PublicationError
 from nornweave.core.types import Domain
 from nornweave.index.object_store import ObjectStore
-from nornweave.share.manifest import Manifest, Pointer, pointer_key, read_json
+from nornweave.share.manifest import Pointer, PublishedManifest, pointer_key, read_json
 
 log = logging.getLogger(__name__)
 
@@ -74,13 +74,13 @@ def _needed(store: ObjectStore, domain: Domain, keep: int, before: datetime) -> 
         key = manifest.previous
 
 
-def _manifest(store: ObjectStore, key: str) -> Manifest | None:
+def _manifest(store: ObjectStore, key: str) -> PublishedManifest | None:
     try:
         stored = store.read(key)
     except MissingObjectError:
         return None
     assert stored is not None
-    return read_json(Manifest, stored.content, key)
+    return read_json(PublishedManifest, stored.content, key)
 
 
 def _is_still_old(store: ObjectStore, key: str, before: datetime) -> bool:

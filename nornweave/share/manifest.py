@@ -28,16 +28,16 @@ Suffix = Annotated[
 PublisherId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
-class Document(BaseModel):
+class ManifestDocument(BaseModel):
     """A document of the store; keys of later versions are left out."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-D = TypeVar("D", bound=Document)
+D = TypeVar("D", bound=ManifestDocument)
 
 
-class FileEntry(Document):
+class FileEntry(ManifestDocument):
     """A file of a generation.
 
     Attributes:
@@ -71,7 +71,7 @@ class FileEntry(Document):
         return len(self.parts) == -(-self.size // self.part_size)
 
 
-class Manifest(Document):
+class PublishedManifest(ManifestDocument):
     """One generation of a domain, complete.
 
     Attributes:
@@ -101,7 +101,7 @@ class Manifest(Document):
         return GenerationId(f"gen-{self.number:06d}")
 
 
-class Pointer(Document):
+class Pointer(ManifestDocument):
     """Names the manifest that counts."""
 
     format: int = Field(FORMAT, ge=FORMAT, le=FORMAT)
@@ -118,7 +118,7 @@ def pointer_key(domain: Domain) -> str:
     return f"domains/{domain.value}/CURRENT"
 
 
-def manifest_key(manifest: Manifest, content: bytes) -> str:
+def manifest_key(manifest: PublishedManifest, content: bytes) -> str:
     """Return where a manifest stands: two publishers' of the same number are two."""
     return f"domains/{manifest.domain.value}/manifests/{manifest.generation}-{digest_of(content)[:12]}.json"
 
@@ -133,7 +133,7 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def to_json(document: Document) -> bytes:
+def to_json(document: ManifestDocument) -> bytes:
     """Return a document as it is stored."""
     return document.model_dump_json(indent=1).encode() + b"\n"
 

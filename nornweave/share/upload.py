@@ -26,8 +26,8 @@ from nornweave.index.statistics import statistics_of
 from nornweave.share.garbage import collect_garbage
 from nornweave.share.manifest import (
     FileEntry,
-    Manifest,
     Pointer,
+    PublishedManifest,
     digest_of,
     manifest_key,
     object_key,
@@ -126,23 +126,25 @@ class Upload:
             )
         log.warning("%s: continues after gen-%06d of another publisher", self.domain.value, pointer.number)
 
-    def _manifest(self, pointer: Pointer) -> Manifest | None:
+    def _manifest(self, pointer: Pointer) -> PublishedManifest | None:
         """Return the manifest that counts now; one that is damaged is replaced like any other."""
         try:
             stored = self.store.read(pointer.manifest)
-            return read_json(Manifest, stored.content, pointer.manifest) if stored else None
+            return read_json(PublishedManifest, stored.content, pointer.manifest) if stored else None
         except PublicationError as error:
             log.warning("%s: %s", self.domain.value, error)
             return None
 
-    def _make(self, generation: GenerationId, pointer: Pointer | None, replaced: Manifest | None) -> Manifest:
+    def _make(
+        self, generation: GenerationId, pointer: Pointer | None, replaced: PublishedManifest | None
+    ) -> PublishedManifest:
         """Copy the files and say what they are."""
         served = {file.sha256: file for file in replaced.files} if replaced and not self.full else {}
         self._make_arrays(generation)
         paths = dict(generation_files(self.files, generation))
         if not paths:
             raise PublicationError(f"{self.files.folder}: {generation} is gone; publish again")
-        return Manifest(
+        return PublishedManifest(
             domain=self.domain,
             number=max(number_of(generation), pointer.number + 1 if pointer else 1),
             built_as=generation,
@@ -192,7 +194,7 @@ class Upload:
                 f"{self.store.url}: the upload took {took_s:.0f} s, more than half of grace_hours; it starts over"
             )
 
-    def _point(self, manifest: Manifest, key: str, content: bytes, tag: str | None) -> None:
+    def _point(self, manifest: PublishedManifest, key: str, content: bytes, tag: str | None) -> None:
         pointer = Pointer(
             domain=self.domain,
             number=manifest.number,
@@ -210,7 +212,7 @@ class Upload:
                 "being copied; theirs counts. Stop one of the two, then run `nornweave publish --take-over`"
             ) from error
 
-    def _noted(self, manifest: Manifest, sha256: str) -> Published:
+    def _noted(self, manifest: PublishedManifest, sha256: str) -> Published:
         published = Published(
             url=self.store.url,
             number=manifest.number,
@@ -229,7 +231,7 @@ class Upload:
         except OSError as error:
             raise PublicationError(f"{self.data_dir}: cannot be written: {error}") from error
 
-    def _check_objects(self, manifest: Manifest) -> None:
+    def _check_objects(self, manifest: PublishedManifest) -> None:
         """Copy again what was removed while this process was held up, under new names."""
         missing = [file.suffix for file in manifest.files if self.store.look(file.key) is None]
         if missing:
@@ -244,7 +246,7 @@ def _is_stored(generation: GenerationId, pointer: Pointer, known: Published) -> 
     return known.built_as == generation and known.manifest == pointer.sha256
 
 
-def _is_same(manifest: Manifest, other: Manifest) -> bool:
+def _is_same(manifest: PublishedManifest, other: PublishedManifest) -> bool:
     """Tell whether two manifests of a publisher are of one generation with the same files."""
     files, others = ({(file.suffix, file.sha256) for file in each.files} for each in (manifest, other))
     return (manifest.publisher, manifest.built_as, files) == (other.publisher, other.built_as, others)

@@ -22,7 +22,7 @@ from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
 from nornweave.index.ledger_file import ledger_file
 from nornweave.index.object_store import ObjectStore
-from nornweave.share.manifest import FORMAT, Document, PublisherId, read_json, to_json
+from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, read_json, to_json
 from nornweave.share.records import Published, read_published, record_file, write_published
 
 log = logging.getLogger(__name__)
@@ -33,7 +33,7 @@ _RECORD = "workspace"
 _NOT_SENT = {"evaluation", "filters", "domain_id"}
 
 
-class WorkspaceDocument(Document):
+class WorkspaceDocument(ManifestDocument):
     """How the publisher answers.
 
     Attributes:

@@ -15,8 +15,8 @@ from evals.evaluation import (
     judge_published,
     sets_across,
 )
-from evals.judgments import Origin
-from evals.results import Scope
+from evals.judgments import JudgmentOrigin
+from evals.results import ResultScope
 from evals.runs import Progress
 from nornweave.ask.engine import Engine
 from nornweave.config import EvaluationSettings, Settings
@@ -87,11 +87,19 @@ def domain_evaluation(
         if not sets:
             return {"summary": UNJUDGED}, None
         evaluated = evaluate_published(
-            settings, engine, sets, scopes=(Scope.DOMAIN, Scope.UNFILTERED), run_id=run_id, progress=progress
+            settings,
+            engine,
+            sets,
+            scopes=(ResultScope.DOMAIN, ResultScope.UNFILTERED),
+            run_id=run_id,
+            progress=progress,
         )
-    report = judge_published(evaluated, Scope.DOMAIN, settings.domains[domain].evaluation)
+    report = judge_published(evaluated, ResultScope.DOMAIN, settings.domains[domain].evaluation)
     _announce(settings, domain, report, run_id)
-    return {**evaluated_metadata(evaluated, Scope.DOMAIN), **_trends(settings, evaluated, Scope.DOMAIN)}, report
+    return {
+        **evaluated_metadata(evaluated, ResultScope.DOMAIN),
+        **_trends(settings, evaluated, ResultScope.DOMAIN),
+    }, report
 
 
 def candidate_evaluation(
@@ -106,17 +114,19 @@ def candidate_evaluation(
         built: whether there is a candidate.
     """
     if report:
-        described = evaluated_metadata(report.evaluated, Scope.DOMAIN)
-        return {**described, **_trends(settings, report.evaluated, Scope.DOMAIN)}
+        described = evaluated_metadata(report.evaluated, ResultScope.DOMAIN)
+        return {**described, **_trends(settings, report.evaluated, ResultScope.DOMAIN)}
     if built:
         return {"summary": "not measured: the domain names no judged set, or turns its gate off (docs/evaluation.md)"}
     published = store_of(settings, domain).current()
     known = history_of(settings).evaluations(
-        domain=domain.value, scope=Scope.DOMAIN.value, generation=published or "", limit=20
+        domain=domain.value, scope=ResultScope.DOMAIN.value, generation=published or "", limit=20
     )
     # A refused candidate had the name that the published one has now.
     newest = {one.set_name: one for one in reversed(known) if one.verdict is not Verdict.REFUSED}
-    return kept_metadata(sorted(newest.values(), key=lambda one: (one.origin == Origin.GENERATED, one.set_name)))
+    return kept_metadata(
+        sorted(newest.values(), key=lambda one: (one.origin == JudgmentOrigin.GENERATED, one.set_name))
+    )
 
 
 def answers_evaluation(settings: Settings, run_id: str, progress: Progress | None, *, syncs: bool) -> Metadata:
@@ -144,10 +154,10 @@ def answers_evaluation(settings: Settings, run_id: str, progress: Progress | Non
         if not sets:
             return {"summary": UNJUDGED}
         evaluated = evaluate_published(
-            settings, engine, sets, scopes=(Scope.EVERYWHERE,), run_id=run_id, progress=progress
+            settings, engine, sets, scopes=(ResultScope.EVERYWHERE,), run_id=run_id, progress=progress
         )
-    _announce(settings, None, judge_published(evaluated, Scope.EVERYWHERE, EvaluationSettings()), run_id)
-    return {**answers_metadata(evaluated), **_trends(settings, evaluated, Scope.EVERYWHERE)}
+    _announce(settings, None, judge_published(evaluated, ResultScope.EVERYWHERE, EvaluationSettings()), run_id)
+    return {**answers_metadata(evaluated), **_trends(settings, evaluated, ResultScope.EVERYWHERE)}
 
 
 def _announce(settings: Settings, domain: Domain | None, report: GenerationReport, run_id: str) -> None:
@@ -174,7 +184,7 @@ def _is_known(settings: Settings) -> bool:
     return bool(known) and known[0].at.timestamp() > max(moved)
 
 
-def _trends(settings: Settings, evaluated: Sequence[Evaluated], scope: Scope) -> Metadata:
+def _trends(settings: Settings, evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
     """Return a picture of each set's history."""
     history = history_of(settings)
     return {

@@ -18,7 +18,7 @@ import pytest
 from waiting import until
 
 from api.serving import serve
-from api.workers import HAS_WORKERS, Place, supervise, usual_workers
+from api.workers import HAS_WORKERS, WorkerPlace, supervise, usual_workers
 from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.feedback.database import FeedbackFile
 from nornweave.config import Settings
@@ -151,7 +151,7 @@ def test_one_that_dies_again_and_again_is_replaced_ever_more_slowly(caplog: pyte
         starts.append(clock[0])
         return ending_at_once(-9 if len(starts) % 2 else 1)
 
-    place = Place(start, now=lambda: clock[0])
+    place = WorkerPlace(start, now=lambda: clock[0])
     for _ in range(100):
         place.fill()
         if place.process:

@@ -30,7 +30,7 @@ from waiting import until as until_soon
 from lab.s3_server import BUCKET, s3_server
 from nornweave.config.object_store import ObjectStoreSettings
 from nornweave.index.object_store import ObjectStore
-from nornweave.share.manifest import Manifest, Pointer
+from nornweave.share.manifest import Pointer, PublishedManifest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 ROOT = Path(__file__).parents[2]
@@ -336,10 +336,10 @@ def _pointer(published: ObjectStore) -> Pointer:
     return Pointer.model_validate_json(stored.content)
 
 
-def _manifest(published: ObjectStore) -> Manifest:
+def _manifest(published: ObjectStore) -> PublishedManifest:
     stored = published.read(_pointer(published).manifest)
     assert stored
-    return Manifest.model_validate_json(stored.content)
+    return PublishedManifest.model_validate_json(stored.content)
 
 
 def _free_port() -> int:

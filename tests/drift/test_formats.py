@@ -11,7 +11,7 @@ import pytest
 from nornweave.core.types import Origin
 from nornweave.disagree.drift.formats import FORMATS
 from nornweave.disagree.drift.formats.as_github import escaped
-from nornweave.disagree.drift.records import Failed, Finding, Place, Report, Suggestion
+from nornweave.disagree.drift.records import Finding, Place, Report, Suggestion, UnreadFile
 
 HOSTILE = "a`b``c | [red]x[/red] <script> @everyone %0A ::error:: \x1b[31m\x07\u202e end"
 
@@ -82,7 +82,7 @@ def test_a_comment_stays_shorter_than_what_the_host_takes() -> None:
 
 
 def test_json_says_everything() -> None:
-    shown = json.loads(FORMATS["json"](report(finding(), failed=(Failed("x.py", "broken"),), facts={"code": 3})))
+    shown = json.loads(FORMATS["json"](report(finding(), failed=(UnreadFile("x.py", "broken"),), facts={"code": 3})))
     (one,) = shown["findings"]
     assert one["second"] == {
         "path": "docs/a b,c:d.md", "line": 12, "side": "documentation", "value": "30", "text": "The limit is 30.",
@@ -155,7 +155,9 @@ LOG = _object("version runs", version={"enum": ["2.1.0"]}, runs={"type": "array"
 
 @pytest.mark.parametrize("text", ["The limit is 30.", HOSTILE, "😀 30"])
 def test_sarif_has_the_shape_of_its_schema(text: str) -> None:
-    found = report(finding(text=text), failed=(Failed("x y.py", "broken"),), notices=("shallow",), compared=("a", "b"))
+    found = report(
+        finding(text=text), failed=(UnreadFile("x y.py", "broken"),), notices=("shallow",), compared=("a", "b")
+    )
     shown = json.loads(FORMATS["sarif"](found))
     jsonschema.validate(shown, LOG)
     (run,) = shown["runs"]

@@ -13,7 +13,7 @@ import yaml
 
 from evals.evaluation import GenerationReport, configured_sets, evaluate_candidate, evaluate_published
 from evals.judgments import JudgmentError
-from evals.results import Scope
+from evals.results import ResultScope
 from evals.runs import SetToRun, evaluate_all
 from evals.sets import read_sets
 from nornweave.ask.engine import Engine
@@ -117,7 +117,7 @@ def test_what_is_published_is_measured_beside_the_first_candidate_and_then_known
         ("golden", FIRST, "published"),
     ]
     (evaluated,) = first.evaluated
-    comparison = evaluated.comparison(Scope.DOMAIN, "fused", "RR@10")
+    comparison = evaluated.comparison(ResultScope.DOMAIN, "fused", "RR@10")
     assert comparison is not None
     assert (comparison.queries, comparison.difference, evaluated.generation) == (len(TOPICS), 0, SECOND)
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.conflicts.alarms import by_turns, precision, with_labels
-from lab.conflicts.fitting import Bag, Case, Features, confidence_of, cross_validate, fit
+from lab.conflicts.fitting import Bag, Features, FittingCase, confidence_of, cross_validate, fit
 from lab.conflicts.pairs import OWN, group_of, load_pairs
 from lab.conflicts.shares import Share, figures, reliability
 from nornweave.core.types import Domain
@@ -131,8 +131,8 @@ def test_a_stronger_penalty_pulls_weights_towards_zero() -> None:
 
 
 def test_a_group_is_measured_by_a_model_that_never_saw_it() -> None:
-    def case(group: str, positive: bool, name: str) -> Case:
-        return Case(group, positive, lambda _model: [{name: 1.0}])
+    def case(group: str, positive: bool, name: str) -> FittingCase:
+        return FittingCase(group, positive, lambda _model: [{name: 1.0}])
 
     cases = [
         case("seen", True, "a"),
@@ -153,7 +153,7 @@ def test_which_candidates_a_case_has_is_the_models_choice() -> None:
         asked.append(model)
         return [{"x": 1.0}]
 
-    cross_validate([Case("a", True, candidates), Case("b", False, lambda _model: [{"x": 0.0}])])
+    cross_validate([FittingCase("a", True, candidates), FittingCase("b", False, lambda _model: [{"x": 0.0}])])
     assert len({id(model) for model in asked}) > 1
 
 

@@ -21,7 +21,7 @@ from evals.controls import (
     strangers,
 )
 from evals.judgments import Judgment, parse_place
-from evals.matches import Hits
+from evals.matches import JudgedHits
 from evals.measures import Metric, measure, metric_of
 from nornweave.core.types import Domain
 from nornweave.models.encoders import Encoder, load_encoder
@@ -145,7 +145,7 @@ def test_a_measure_that_praises_everything_is_caught() -> None:
     relevant = judged({f"q{number}": [f"d{number}.md"] for number in range(6)})
     everything = [passage.citation for passage in passages(6)]
     control = shuffled(dict.fromkeys(relevant, everything), relevant, CODE, {})
-    hits = {query: Hits(of, CODE, {}).places(everything, by_document=True) for query, of in relevant.items()}
+    hits = {query: JudgedHits(of, CODE, {}).places(everything, by_document=True) for query, of in relevant.items()}
     real = measure(hits, {query: {one.key: 1 for one in of} for query, of in relevant.items()})
     assert (real["Recall@10"].mean, control["Recall@10"].mean) == (1, 1)
     assert not control_of("shuffled", "fused", "Recall@10", real["Recall@10"], control["Recall@10"]).holds

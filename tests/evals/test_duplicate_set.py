@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from lab.duplicates import LabelledPair, Measured, embed, judge, measure, read_pairs
+from lab.duplicates import LabelledPair, MeasuredPairs, embed, judge, measure, read_pairs
 from nornweave.models.encoders.precision import Wanted
 
 
@@ -53,7 +53,11 @@ def test_words_and_vectors_reach_the_goal(pairs: tuple[LabelledPair, ...], preci
 
 
 def test_measures_are_what_they_are_called() -> None:
-    found = Measured(right=6, wrong=2, missed=4)
+    found = MeasuredPairs(right=6, wrong=2, missed=4)
     assert (found.precision, found.recall) == (0.75, 0.6)
     assert found.f1 == pytest.approx(2 * 0.75 * 0.6 / (0.75 + 0.6))
-    assert (Measured(0, 0, 0).precision, Measured(0, 0, 0).recall, Measured(0, 0, 3).f1) == (1.0, 1.0, 0.0)
+    assert (MeasuredPairs(0, 0, 0).precision, MeasuredPairs(0, 0, 0).recall, MeasuredPairs(0, 0, 3).f1) == (
+        1.0,
+        1.0,
+        0.0,
+    )

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from word_searcher import Passage, WordSearcher
 
-from evals.judgments import JudgedSet, Judgment, JudgmentError, Query, parse_place
-from evals.matches import Hits
+from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError, parse_place
+from evals.matches import JudgedHits
 from evals.measures import DEEPEST
-from evals.results import ITEMS, Scope, SetResult
+from evals.results import ITEMS, ResultScope, SetResult
 from evals.runs import domain_of_set, evaluate
 from nornweave.core.types import Domain
 
@@ -24,15 +24,15 @@ def judgment(doc_id: str, grade: int = 1, query_id: str = "q") -> Judgment:
 def places(
     ranking: Sequence[Passage], *doc_ids: str, by_document: bool = False, own: Domain = CODE
 ) -> tuple[tuple[str, ...], ...]:
-    hits = Hits([judgment(doc_id) for doc_id in doc_ids], own, {})
+    hits = JudgedHits([judgment(doc_id) for doc_id in doc_ids], own, {})
     return hits.places([passage.citation for passage in ranking], by_document=by_document)
 
 
-def judged(queries: Sequence[Query], judgments: Sequence[Judgment], name: str = "set") -> JudgedSet:
+def judged(queries: Sequence[JudgedQuery], judgments: Sequence[Judgment], name: str = "set") -> JudgedSet:
     return JudgedSet(name, tuple(queries), tuple(judgments))
 
 
-def means(result: SetResult, scope: Scope = Scope.DOMAIN, stage: str = "fused") -> dict[str, float]:
+def means(result: SetResult, scope: ResultScope = ResultScope.DOMAIN, stage: str = "fused") -> dict[str, float]:
     run = result.scope(scope)
     assert run is not None
     measured = run.stage(stage)
@@ -54,7 +54,7 @@ def test_several_items_hit_one_judgment_once_at_the_best_rank() -> None:
 
 
 def test_one_item_may_hit_several_judgments_best_grade_first() -> None:
-    hits = Hits([judgment("c.json#1", 1), judgment("c.json#2", 3), judgment("c.json#9", 3)], CHAT, {})
+    hits = JudgedHits([judgment("c.json#1", 1), judgment("c.json#2", 3), judgment("c.json#9", 3)], CHAT, {})
     item = Passage(CHAT, "c.json", "", messages=("1", "2", "3"))
     assert hits.places([item.citation], by_document=False) == (("c.json#2", "c.json#1"),)
 
@@ -83,7 +83,7 @@ def test_an_item_of_another_domain_with_the_same_path_is_no_hit() -> None:
 
 
 def test_a_judgment_in_another_domain_than_the_sets_can_be_hit_there() -> None:
-    hits = Hits([judgment("a.py"), judgment("a.md")], DOCS, {"a.py": CODE, "a.md": DOCS})
+    hits = JudgedHits([judgment("a.py"), judgment("a.md")], DOCS, {"a.py": CODE, "a.md": DOCS})
     ranking = [Passage(CODE, "a.py", "").citation, Passage(CODE, "a.md", "").citation]
     assert hits.places(ranking, by_document=True) == (("a.py#",), ())
 
@@ -111,7 +111,7 @@ def test_every_judgment_is_credited_once_where_it_is_first_hit(
     items: list[Passage], graded: list[tuple[str, int]], by_document: bool
 ) -> None:
     judgments = [judgment(doc_id, grade) for doc_id, grade in graded]
-    found = Hits(judgments, CODE, {}).places([one.citation for one in items], by_document=by_document)
+    found = JudgedHits(judgments, CODE, {}).places([one.citation for one in items], by_document=by_document)
     if by_document:
         firsts: dict[tuple[Domain, str], Passage] = {}
         for one in items:
@@ -139,9 +139,9 @@ CORPUS = (
 )
 CHAT_SET = judged(
     [
-        Query("lunch red", "when is lunch", {"folder": "red/"}),
-        Query("lunch blue", "when is lunch", {"folder": "blue/"}),
-        Query("deploy", "deploy failed"),
+        JudgedQuery("lunch red", "when is lunch", {"folder": "red/"}),
+        JudgedQuery("lunch blue", "when is lunch", {"folder": "blue/"}),
+        JudgedQuery("deploy", "deploy failed"),
     ],
     [
         judgment("red/1.json#1", query_id="lunch red"),
@@ -152,7 +152,7 @@ CHAT_SET = judged(
     "chat",
 )
 DOCS_SET = judged(
-    [Query("lunch", "when is lunch"), Query("deploy", "deploy failed")],
+    [JudgedQuery("lunch", "when is lunch"), JudgedQuery("deploy", "deploy failed")],
     [judgment("lunch.md", query_id="lunch"), judgment("deploy.md", query_id="deploy")],
     "docs",
 )
@@ -162,13 +162,13 @@ def test_a_set_runs_in_its_domain_with_and_without_filters_and_in_all_domains() 
     searcher = WordSearcher(CORPUS)
     result = evaluate(searcher, CHAT_SET)
     assert (result.name, result.domain, result.queries, result.measured, result.judgments) == ("chat", CHAT, 3, 3, 4)
-    assert [run.scope for run in result.scopes] == [Scope.DOMAIN, Scope.UNFILTERED, Scope.EVERYWHERE]
+    assert [run.scope for run in result.scopes] == [ResultScope.DOMAIN, ResultScope.UNFILTERED, ResultScope.EVERYWHERE]
     # With its folder each lunch comes first; without, the second lunch is second (ties as listed); everywhere, the
     # canteen's page names lunch in its path and pushes both down by one, the deploy pages push that one down by one.
     assert means(result)["RR@10"] == pytest.approx(1)
-    assert means(result, Scope.UNFILTERED)["RR@10"] == pytest.approx((1 + 1 / 2 + 1) / 3)
-    assert means(result, Scope.EVERYWHERE)["RR@10"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 2) / 3)
-    assert means(result, Scope.EVERYWHERE)["Recall@10"] == 1
+    assert means(result, ResultScope.UNFILTERED)["RR@10"] == pytest.approx((1 + 1 / 2 + 1) / 3)
+    assert means(result, ResultScope.EVERYWHERE)["RR@10"] == pytest.approx((1 / 2 + 1 / 3 + 1 / 2) / 3)
+    assert means(result, ResultScope.EVERYWHERE)["Recall@10"] == 1
     assert searcher.asked[0] == ("when is lunch", (CHAT,), {CHAT: {"folder": "red/"}}, 10)
     assert searcher.asked[2] == ("deploy failed", (CHAT,), {}, 10)
     assert searcher.asked[3] == ("when is lunch", (CHAT,), {}, 10)
@@ -179,7 +179,7 @@ def test_stages_come_in_the_order_of_the_query_path_each_with_its_own_measures()
     result = evaluate(WordSearcher(CORPUS), DOCS_SET)
     run = result.scopes[0]
     assert [stage.stage for stage in run.stages] == ["sparse", "structured", "fused"]
-    assert [run.scope for run in result.scopes] == [Scope.DOMAIN, Scope.EVERYWHERE], "no query has filters"
+    assert [run.scope for run in result.scopes] == [ResultScope.DOMAIN, ResultScope.EVERYWHERE], "no query has filters"
     assert [stage.answered for stage in run.stages] == [2, 2, 2]
     chat = evaluate(WordSearcher(CORPUS), CHAT_SET)
     structured = chat.scopes[0].stage("structured")
@@ -193,7 +193,7 @@ def test_documents_are_counted_once_and_items_told_apart() -> None:
         *(Passage(DOCS, "long.md", "deploy deploy", lines=(n, n)) for n in range(1, 12)),
         Passage(DOCS, "a.md", "deploy", lines=(1, 2)),
     ]
-    set_ = judged([Query("q", "deploy")], [judgment("a.md")])
+    set_ = judged([JudgedQuery("q", "deploy")], [judgment("a.md")])
     found = means(evaluate(WordSearcher(corpus), set_), stage="sparse")
     assert found["Recall@10"] == 1
     assert found["RR@10"] == pytest.approx(1 / 2)
@@ -207,7 +207,7 @@ def test_a_query_with_a_place_in_a_document_keeps_items_in_their_places() -> Non
         Passage(DOCS, "a.md", "deploy", lines=(1, 2)),
     ]
     set_ = judged(
-        [Query("whole", "deploy"), Query("lines", "deploy")],
+        [JudgedQuery("whole", "deploy"), JudgedQuery("lines", "deploy")],
         [
             judgment("a.md", query_id="whole"),
             judgment("a.md", query_id="lines"),
@@ -221,19 +221,23 @@ def test_a_query_with_a_place_in_a_document_keeps_items_in_their_places() -> Non
 
 def test_queries_that_fail_are_listed_and_count_as_unanswered() -> None:
     set_ = judged(
-        [Query("blank", " "), Query("lunch", "when is lunch"), Query("filter", "lunch", {"speaker": "x"})],
+        [
+            JudgedQuery("blank", " "),
+            JudgedQuery("lunch", "when is lunch"),
+            JudgedQuery("filter", "lunch", {"speaker": "x"}),
+        ],
         [judgment("lunch.md", query_id=query) for query in ("blank", "lunch", "filter")],
     )
     result = evaluate(WordSearcher(CORPUS), set_)
     failures = {run.scope: [(one.query_id, one.reason) for one in run.failures] for run in result.scopes}
     blank = ("blank", "query: blank; ask something")
     assert failures == {
-        Scope.DOMAIN: [blank, ("filter", "filters.documentation.speaker: unknown; allowed: folder")],
-        Scope.UNFILTERED: [blank],
-        Scope.EVERYWHERE: [blank],
+        ResultScope.DOMAIN: [blank, ("filter", "filters.documentation.speaker: unknown; allowed: folder")],
+        ResultScope.UNFILTERED: [blank],
+        ResultScope.EVERYWHERE: [blank],
     }
     assert means(result)["RR@10"] == pytest.approx(1 / 3)
-    assert means(result, Scope.UNFILTERED)["RR@10"] == pytest.approx(2 / 3)
+    assert means(result, ResultScope.UNFILTERED)["RR@10"] == pytest.approx(2 / 3)
     assert result.scopes[0].stages[-1].answered == 1
 
 
@@ -243,7 +247,7 @@ def test_a_damaged_domain_gives_zeros_and_reasons_not_an_end() -> None:
     assert not own.failures
     assert [one.reason for one in everywhere.failures] == ["code: cannot be read"] * 2
     assert [(stage.stage, stage.answered) for stage in everywhere.stages] == [("fused", 0)]
-    assert set(means(result, Scope.EVERYWHERE).values()) == {0}
+    assert set(means(result, ResultScope.EVERYWHERE).values()) == {0}
     assert (everywhere.p50_ms, everywhere.p95_ms) == (None, None)
     assert own.p50_ms is not None
     assert own.p95_ms is not None
@@ -261,7 +265,7 @@ def test_a_defect_of_the_searcher_is_not_hidden() -> None:
 
 def test_unjudged_queries_are_not_run_and_missing_documents_are_misses_on_request() -> None:
     set_ = judged(
-        [Query("lunch", "when is lunch"), Query("nobody judged", "x"), Query("only wrong", "y")],
+        [JudgedQuery("lunch", "when is lunch"), JudgedQuery("nobody judged", "x"), JudgedQuery("only wrong", "y")],
         [
             judgment("lunch.md", query_id="lunch"),
             judgment("gone.md", query_id="lunch"),
@@ -270,14 +274,14 @@ def test_unjudged_queries_are_not_run_and_missing_documents_are_misses_on_reques
         ],
     )
     searcher = WordSearcher(CORPUS)
-    result = evaluate(searcher, set_, domains=(DOCS,), scopes=(Scope.DOMAIN,), count_missing=True)
+    result = evaluate(searcher, set_, domains=(DOCS,), scopes=(ResultScope.DOMAIN,), count_missing=True)
     assert (result.queries, result.measured) == (3, 1)
     assert result.unjudged == ("nobody judged", "only wrong")
     assert result.missing == ("gone.md",)
     assert result.elsewhere == ("red/1.json",)
     assert [text for text, *_ in searcher.asked] == ["when is lunch"]
     assert means(result)["Recall@10"] == pytest.approx(1 / 3)
-    left_out = evaluate(searcher, set_, domains=(DOCS,), scopes=(Scope.DOMAIN,))
+    left_out = evaluate(searcher, set_, domains=(DOCS,), scopes=(ResultScope.DOMAIN,))
     assert (left_out.missing, left_out.measured, left_out.judgments) == (("gone.md",), 1, 2)
     assert means(left_out)["Recall@10"] == pytest.approx(1 / 2)
     assert left_out.digests != result.digests, "values over other judgments cannot be compared"
@@ -286,15 +290,15 @@ def test_unjudged_queries_are_not_run_and_missing_documents_are_misses_on_reques
 def test_questions_without_an_answer_are_run_and_told_by_their_scores() -> None:
     set_ = judged(
         [
-            Query("lunch", "when is lunch", kind="easy"),
-            Query("deploy", "deploy failed", kind="hard"),
-            Query("nothing", "zebra", answerable=False),
-            Query("little", "zebra parade is", answerable=False),
+            JudgedQuery("lunch", "when is lunch", kind="easy"),
+            JudgedQuery("deploy", "deploy failed", kind="hard"),
+            JudgedQuery("nothing", "zebra", answerable=False),
+            JudgedQuery("little", "zebra parade is", answerable=False),
         ],
         [judgment("lunch.md", query_id="lunch"), judgment("deploy.md", query_id="deploy")],
     )
     searcher = WordSearcher(CORPUS)
-    run = evaluate(searcher, set_, scopes=(Scope.DOMAIN,)).scopes[0]
+    run = evaluate(searcher, set_, scopes=(ResultScope.DOMAIN,)).scopes[0]
     assert {text for text, *_ in searcher.asked} == {query.text for query in set_.queries}
     assert run.confidence is not None
     assert (run.confidence.answerable, run.confidence.unanswerable, run.confidence.auc.value) == (2, 2, 1)
@@ -312,8 +316,8 @@ def test_progress_is_told_per_query() -> None:
 
 def test_the_baseline_of_all_domains_is_the_domain_without_filters() -> None:
     chat, docs = (evaluate(WordSearcher(CORPUS), one) for one in (CHAT_SET, DOCS_SET))
-    assert chat.baseline is chat.scope(Scope.UNFILTERED)
-    assert docs.baseline is docs.scope(Scope.DOMAIN)
+    assert chat.baseline is chat.scope(ResultScope.UNFILTERED)
+    assert docs.baseline is docs.scope(ResultScope.DOMAIN)
 
 
 # --- whose set is it ----------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from word_searcher import Passage, WordSearcher
 
 from evals.feedback_set import feedback_sets, sets_of_answers
 from evals.judged_files import read_judgments, write_judgments
-from evals.judgments import JudgedSet, Origin
+from evals.judgments import JudgedSet, JudgmentOrigin
 from evals.runs import evaluate
 from nornweave.ask.feedback.book import FeedbackBook
 from nornweave.ask.feedback.database import FeedbackFile
@@ -68,7 +68,7 @@ def only(*answers: JudgedAnswer) -> JudgedSet:
 def test_useful_is_1_and_not_useful_is_0() -> None:
     found = only(judged("why", {shown("a.py", (3, 8)): True, shown("b.py", None): False, shown("c.pdf", None): True}))
     assert grades(found) == {("why", "a.py#L3-8"): 1, ("why", "b.py#"): 0, ("why", "c.pdf#"): 1}
-    assert (found.name, found.origin) == ("feedback", Origin.FEEDBACK)
+    assert (found.name, found.origin) == ("feedback", JudgmentOrigin.FEEDBACK)
     assert "Only what was shown can be judged" in found.note
     (query,) = found.queries
     assert query.answerable and len(query.id) == 12
@@ -180,7 +180,7 @@ def test_whatever_was_said_the_sets_are_the_same_in_any_order_and_can_be_written
         write_judgments(folder, found)
         read = read_judgments(folder)
         assert (read.queries, set(read.judgments)) == (found.queries, set(found.judgments))
-        assert (read.name, read.origin) == ("feedback", Origin.FEEDBACK)
+        assert (read.name, read.origin) == ("feedback", JudgmentOrigin.FEEDBACK)
 
 
 def test_from_what_users_said_to_a_measure(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evals.gate import MEASURES, SHOWN_QUERIES, Finding, judge, refusals, worse_queries
-from evals.history import Baseline, Subject, kept
-from evals.judgments import Origin
+from evals.gate import MEASURES, SHOWN_QUERIES, GateFinding, judge, refusals, worse_queries
+from evals.history import Baseline, HistorySubject, kept
+from evals.judgments import JudgmentOrigin
 from evals.measures import Metric, metric_of
-from evals.results import Scope, ScopeResult, SetResult, StageResult
+from evals.results import ResultScope, ScopeResult, SetResult, StageResult
 from nornweave.config import EvaluationSettings
 from nornweave.core.types import Domain
 from nornweave.improve.records import Verdict
@@ -32,9 +32,9 @@ def result(
     *,
     fused: Sequence[float],
     others: Mapping[str, Sequence[float]] = NO_OTHERS,
-    origin: Origin = Origin.PEOPLE,
+    origin: JudgmentOrigin = JudgmentOrigin.PEOPLE,
     digest: str = "d",
-    scope: Scope = Scope.DOMAIN,
+    scope: ResultScope = ResultScope.DOMAIN,
 ) -> SetResult:
     """Return results of the queries q00, q01, …: each stage has the same values for every measure."""
     stages = {**others, "fused": fused}
@@ -64,7 +64,7 @@ def result(
 
 def published(was: SetResult) -> Baseline:
     """Return results as history gives them back."""
-    subject = Subject(run_id="r", generation="gen-000001", plan="configured", verdict=Verdict.PUBLISHED, at=NOW)
+    subject = HistorySubject(run_id="r", generation="gen-000001", plan="configured", verdict=Verdict.PUBLISHED, at=NOW)
     evaluation, values = kept(was, was.scopes[0], subject)
     known: dict[tuple[str, str], dict[tuple[str, str], float]] = {}
     for one in values:
@@ -174,8 +174,8 @@ def test_values_that_are_not_kept_any_more_are_nothing_to_compare_with() -> None
     assert refusals(judge(result(fused=[0] * 20), Baseline(before.evaluation, {}), USUAL)) == ()
 
 
-@pytest.mark.parametrize("scope", [Scope.UNFILTERED, Scope.EVERYWHERE])
-def test_only_runs_in_the_own_domain_are_judged(scope: Scope) -> None:
+@pytest.mark.parametrize("scope", [ResultScope.UNFILTERED, ResultScope.EVERYWHERE])
+def test_only_runs_in_the_own_domain_are_judged(scope: ResultScope) -> None:
     after, before = result(fused=[0] * 20, scope=scope), result(fused=[1] * 20, scope=scope)
     assert judge(after, published(before), EvaluationSettings(floors={"RR@10": 1})) == ()
 
@@ -183,7 +183,7 @@ def test_only_runs_in_the_own_domain_are_judged(scope: Scope) -> None:
 @pytest.mark.parametrize(("origin", "bound"), [("people", True), ("public", True), ("generated", False)])
 def test_floors_bind_what_people_have_judged(origin: str, bound: bool) -> None:
     settings = EvaluationSettings(floors={"RR@10": 0.75})
-    low, enough = (result(fused=[value] * 8, origin=Origin(origin)) for value in (0.74, 0.75))
+    low, enough = (result(fused=[value] * 8, origin=JudgmentOrigin(origin)) for value in (0.74, 0.75))
 
     assert refused(low, None, settings) == ({("fused", "RR@10")} if bound else set())
     assert refused(enough, None, settings) == set()
@@ -234,7 +234,7 @@ def test_what_got_worse_in_the_answers_is_listed_worst_first() -> None:
 def test_what_did_not_change_is_never_refused(values: list[float], margin: float, stage: str) -> None:
     same = result(fused=values, others={stage: values})
     settings = EvaluationSettings(margin=margin, source_margin=margin)
-    findings: tuple[Finding, ...] = judge(same, published(same), settings)
+    findings: tuple[GateFinding, ...] = judge(same, published(same), settings)
 
     assert findings
     assert refusals(findings) == ()

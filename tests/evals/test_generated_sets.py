@@ -26,7 +26,7 @@ from evals.generated.query_words import (
     without_number,
 )
 from evals.judged_files import read_judgments, write_judgments
-from evals.judgments import JudgedSet, Judgment, Origin, Query
+from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
 from nornweave.config import Settings, load_settings
 from nornweave.core.types import Domain
 
@@ -57,12 +57,12 @@ def made(settings: Settings, domain: Domain, limit: int = 100) -> JudgedSet:
         return generate(generation, domain, limit=limit)
 
 
-def by_text(judged: JudgedSet) -> dict[str, tuple[Query, Judgment]]:
+def by_text(judged: JudgedSet) -> dict[str, tuple[JudgedQuery, Judgment]]:
     places = {judgment.query_id: judgment for judgment in judged.judgments}
     return {query.text: (query, places[query.id]) for query in judged.queries}
 
 
-def hidden_text(folder: Path, query: Query) -> str:
+def hidden_text(folder: Path, query: JudgedQuery) -> str:
     assert query.hidden
     return (folder / query.hidden.path).read_text(encoding="utf-8")[query.hidden.start : query.hidden.end]
 
@@ -493,7 +493,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 def test_every_query_can_be_asked_and_its_place_is_there(mixed: Settings, domain: Domain, tmp_path: Path) -> None:
     judged = made(mixed, domain)
     assert judged.queries
-    assert (judged.name, judged.origin) == ("generated", Origin.GENERATED)
+    assert (judged.name, judged.origin) == ("generated", JudgmentOrigin.GENERATED)
     assert "hidden" in judged.note
     assert len({query.id for query in judged.queries}) == len(judged.queries) == len(judged.judgments)
     assert len({normalised(query.text) for query in judged.queries}) == len(judged.queries)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from evals.judged_files import read_judgments
-from evals.judgments import JudgedSet, Judgment, Origin, Query
+from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
 from nornweave.ask.search.filters import read_filters
 from nornweave.config import Settings, load_settings
 from nornweave.connect.opening import open_source
@@ -93,19 +93,19 @@ def text_at(judgment: Judgment, document: Document) -> str:
     return "\n".join(said) if judgment.message_id else document.text
 
 
-def queries(names: Iterable[str] = SETS) -> Iterator[Query]:
+def queries(names: Iterable[str] = SETS) -> Iterator[JudgedQuery]:
     for name in names:
         yield from golden()[name].queries
 
 
-def answerable(names: Iterable[str] = SETS) -> list[Query]:
+def answerable(names: Iterable[str] = SETS) -> list[JudgedQuery]:
     return [query for query in queries(names) if query.answerable]
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_each_set_is_made_by_people_and_has_every_kind(name: str) -> None:
     one = golden()[name]
-    assert one.origin is Origin.PEOPLE
+    assert one.origin is JudgmentOrigin.PEOPLE
     assert one.note
     counts = Counter(query.kind for query in answerable((name,)))
     assert set(counts) == kinds_of(name)

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evals.judged_files import read_judgments, write_judgments
-from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Origin, Query, parse_place
+from evals.judgments import HiddenText, JudgedQuery, JudgedSet, Judgment, JudgmentError, JudgmentOrigin, parse_place
 from nornweave.ask.search.records import Citation
 from nornweave.core.types import Domain
 
@@ -115,7 +115,7 @@ def test_a_set_is_read(tmp_path: Path) -> None:
     judged = read_judgments(write(tmp_path / "mine", queries, qrels))
     assert judged == JudgedSet(
         "mine",
-        (Query("q1", "wo ist ö?", {"channel": "#x"}, "semantic"), Query("2", "")),
+        (JudgedQuery("q1", "wo ist ö?", {"channel": "#x"}, "semantic"), JudgedQuery("2", "")),
         (
             Judgment("q1", "a.py", (1, 3), None, 2),
             Judgment("q1", "b.py", None, None, 0),
@@ -230,8 +230,8 @@ def test_a_written_set_is_read_back_the_same(tmp_path: Path) -> None:
     judged = JudgedSet(
         "mine",
         (
-            Query("q1", "wo ist ö?", {"channel": "#x"}, "semantic", True, HiddenText("C#/a.py", 3, 17)),
-            Query("q2", "what nobody wrote", answerable=False),
+            JudgedQuery("q1", "wo ist ö?", {"channel": "#x"}, "semantic", True, HiddenText("C#/a.py", 3, 17)),
+            JudgedQuery("q2", "what nobody wrote", answerable=False),
         ),
         (
             Judgment("q1", "C#/a.py", None, None, 1),
@@ -239,7 +239,7 @@ def test_a_written_set_is_read_back_the_same(tmp_path: Path) -> None:
             Judgment("q1", "b.py", (1, 3), None, 2),
             Judgment("q2", "c.json", None, "7", 0),
         ),
-        Origin.GENERATED,
+        JudgmentOrigin.GENERATED,
         "one line: ö",
     )
     write_judgments(tmp_path / "mine", judged)

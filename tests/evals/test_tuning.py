@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from tuning_workspace import DEAF, GOOD, PAGES, page, path_of, publish, questions, write_workspace
 
-from evals.judgments import HiddenText, JudgedSet, Judgment, JudgmentError, Origin, Query
-from evals.results import Scope
+from evals.judgments import HiddenText, JudgedQuery, JudgedSet, Judgment, JudgmentError, JudgmentOrigin
+from evals.results import ResultScope
 from evals.runs import SetToRun, evaluate, locate
 from evals.tuning import TuningError, TuningResult, as_json, as_markdown, keep, tune, tune_ranking
-from evals.tuning.cases import Case, cases_of
+from evals.tuning.cases import TuningCase, cases_of
 from evals.tuning.objective import MEASURED, AllDomains, domain_ranking, scored
 from evals.tuning.search import Values
 from evals.tuning.space import normalised
@@ -75,7 +75,7 @@ def repaired(folder: Path) -> TuningResult:
 # What is measured.
 
 
-def objective_of(engine: Engine, cases: Sequence[Case], plan: PlanSettings) -> Values:
+def objective_of(engine: Engine, cases: Sequence[TuningCase], plan: PlanSettings) -> Values:
     """Return what a plan of the documentation reaches."""
     agent = engine.agents[DOCS].with_plan(plan)
     with ThreadPoolExecutor(1) as executor:
@@ -93,7 +93,7 @@ def test_the_objective_is_what_evaluations_measure(settings: Settings) -> None:
     with serving(settings) as engine:
         cases = cases_of([locate(engine, judged)])
         values = objective_of(engine, cases, engine.agents[DOCS].settings.plan)
-        stage = evaluate(engine, judged, scopes=[Scope.DOMAIN]).scopes[0].stage("merged")
+        stage = evaluate(engine, judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
     assert stage is not None
     assert 0.05 < values.mean() < 0.95
     assert list(values) == [
@@ -178,7 +178,7 @@ def test_nothing_is_written_before_it_is_kept_and_then_it_answers_with_its_evide
     assert "documentation gen-" in evidence["generation"]
     judged = questions("docs")
     with serving(settings) as engine:
-        answer = evaluate(engine, judged, scopes=[Scope.DOMAIN]).scopes[0].stage("merged")
+        answer = evaluate(engine, judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
     assert answer is not None
     assert answer.metrics["Recall@10"].mean > 0.9
     assert files.back() is None
@@ -227,9 +227,9 @@ def test_tuning_the_same_gives_the_same_whatever_the_order(repaired: TuningResul
 
 def test_what_people_judged_counts_before_what_was_generated(settings: Settings) -> None:
     people = questions("docs", name="people", count=24)
-    generated = questions("docs", name="generated", origin=Origin.GENERATED)
+    generated = questions("docs", name="generated", origin=JudgmentOrigin.GENERATED)
     few = questions("docs", name="people", count=10)
-    feedback = questions("docs", name="feedback", origin=Origin.FEEDBACK, count=12)
+    feedback = questions("docs", name="feedback", origin=JudgmentOrigin.FEEDBACK, count=12)
     with serving(settings) as engine:
         result = tune(engine, settings, DOCS, anywhere(people, generated), rounds=0)
         assert (result.queries, [one.name for one in result.sets]) == (24, ["documentation/people"])
@@ -323,7 +323,7 @@ def test_too_few_queries_are_refused(settings: Settings) -> None:
 
 
 def test_sets_of_other_corpora_and_domains_are_refused(settings: Settings) -> None:
-    elsewhere = JudgedSet("foreign", (Query("q", "what"),), (Judgment("q", "no/such.md", None, None, 1),))
+    elsewhere = JudgedSet("foreign", (JudgedQuery("q", "what"),), (Judgment("q", "no/such.md", None, None, 1),))
     with serving(settings) as engine:
         with pytest.raises(JudgmentError, match="foreign"):
             tune(engine, settings, DOCS, anywhere(questions("docs"), elsewhere))

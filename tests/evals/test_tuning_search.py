@@ -12,28 +12,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from evals.judgments import Judgment, Origin
-from evals.matches import Hits
-from evals.tuning.cases import Case, folds_of, sample
+from evals.judgments import Judgment, JudgmentOrigin
+from evals.matches import JudgedHits
+from evals.tuning.cases import TuningCase, folds_of, sample
 from evals.tuning.results import Change, differing, drop, flattened, refusal
-from evals.tuning.search import Found, OutOfTimeError, search, select
+from evals.tuning.search import OutOfTimeError, SearchResult, search, select
 from evals.tuning.space import Space, normalised, plan_space, ranking_space
 from nornweave.config import FieldWeights, PlanSettings, SourceWeights
 from nornweave.config.fusion import CALIBRATED_WEIGHTS
 from nornweave.core.types import Domain
 
 
-def case(name: str, *documents: str, text: str | None = None) -> Case:
+def case(name: str, *documents: str, text: str | None = None) -> TuningCase:
     judgments = [Judgment(name, document, (1, 2 + at), None, 1) for at, document in enumerate(documents)]
-    return Case(
+    return TuningCase(
         id=f"set/{name}",
         judged="set",
-        origin=Origin.PEOPLE,
+        origin=JudgmentOrigin.PEOPLE,
         domain=Domain.CODE,
         text=text or name,
         filters={},
         hidden={},
-        hits=Hits(judgments, Domain.CODE, {}),
+        hits=JudgedHits(judgments, Domain.CODE, {}),
         grades={one.key: 1 for one in judgments},
         documents=frozenset(documents),
         places=frozenset(f"{name}-{one.key}" for one in judgments),
@@ -172,12 +172,12 @@ FOLDS = [at % 5 for at in range(50)]
 LINE: Space[float] = Space(0.0, {"at": tuple(range(-20, 21))}, lambda at: {"at": at / 100}, lambda _, __, to: to)
 
 
-def searched(values: Sequence[NDArray[np.float64]], folds: Sequence[int] = FOLDS) -> Found[float]:
+def searched(values: Sequence[NDArray[np.float64]], folds: Sequence[int] = FOLDS) -> SearchResult[float]:
     """Search where ``values`` are those of -20, -19, …"""
     return search(LINE, lambda points: {point: values[int(point) + 20] for point in points}, folds)
 
 
-def held_out(found: Found[float], folds: Sequence[int]) -> Change:
+def held_out(found: SearchResult[float], folds: Sequence[int]) -> Change:
     before = {str(at): float(value) for at, value in enumerate(found.values[0.0])}
     after = {str(at): float(found.values[found.of_folds[fold]][at]) for at, fold in enumerate(folds)}
     return Change.of("held out", before, after)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evals.judgments import JudgedSet, Judgment, Origin, Query
+from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
 from nornweave.config import Settings, load_settings
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
@@ -66,12 +66,15 @@ def publish(settings: Settings) -> None:
         assert not report.failed, report
 
 
-def questions(topic: str, *, name: str | None = None, origin: Origin = Origin.PEOPLE, count: int = PAGES) -> JudgedSet:
+def questions(
+    topic: str, *, name: str | None = None, origin: JudgmentOrigin = JudgmentOrigin.PEOPLE, count: int = PAGES
+) -> JudgedSet:
     """Return a question about each page of a topic, judged by its document."""
     return JudgedSet(
         name=name or topic,
         queries=tuple(
-            Query(f"{topic}-{at:02}", f"how does {word(topic, at, 0)} keep {word(topic, at, 2)}") for at in range(count)
+            JudgedQuery(f"{topic}-{at:02}", f"how does {word(topic, at, 0)} keep {word(topic, at, 2)}")
+            for at in range(count)
         ),
         judgments=tuple(Judgment(f"{topic}-{at:02}", path_of(topic, at), None, None, 1) for at in range(count)),
         origin=origin,

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.core.types import ValueKind
-from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.type_names import read_type
 from nornweave.disagree.facts.values import Value, measured_in, show
 
-AGREE, DIFFER, UNDECIDED = Comparison.AGREE, Comparison.DIFFER, Comparison.UNDECIDED
+AGREE, DIFFER, UNDECIDED = FactComparison.AGREE, FactComparison.DIFFER, FactComparison.UNDECIDED
 
 
 def value(text: str) -> Value:
@@ -122,7 +122,7 @@ def test_constants_are_followed() -> None:
         ("10 seconds", "10 MB", UNDECIDED),
     ],
 )
-def test_values_are_compared_by_what_they_mean(left: str, right: str, expected: Comparison) -> None:
+def test_values_are_compared_by_what_they_mean(left: str, right: str, expected: FactComparison) -> None:
     assert compare(value(left), value(right)) is expected
     assert compare(value(right), value(left)) is expected
 
@@ -137,7 +137,7 @@ def test_values_are_compared_by_what_they_mean(left: str, right: str, expected: 
         ("int", "Duration", AGREE),
     ],
 )
-def test_types_are_compared_by_family(left: str, right: str, expected: Comparison) -> None:
+def test_types_are_compared_by_family(left: str, right: str, expected: FactComparison) -> None:
     a, b = read_type(left), read_type(right)
     assert a is not None
     assert b is not None

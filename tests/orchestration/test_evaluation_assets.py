@@ -26,7 +26,7 @@ from nornweave.core.types import Domain
 from nornweave.improve.opening import history_of
 from nornweave.improve.records import Evaluation, Verdict
 from nornweave.index.wiring import domain_folder, store_of
-from nornweave.ingest.confirmations import Subject
+from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
 from nornweave.ingest.run_status import read_status
@@ -304,7 +304,7 @@ def test_a_generation_that_is_materialised_without_what_comes_before_is_refused_
     with WriterLock(domain_folder(settings, DOCS) / "writer.lock", purpose="test"):
         pass  # nobody holds it any more
 
-    confirmations_of(settings).issue(DOCS, Subject.QUALITY, FIRST)
+    confirmations_of(settings).issue(DOCS, ConfirmationSubject.QUALITY, FIRST)
     assert execute(settings, instance, SYNC_JOB, EVALUATION, GENERATION).success
     assert str(check_of(instance).description).startswith("a person has asked for it: golden: ")
     assert current(settings) == SECOND

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from api.pages.chart import HEIGHT, WIDTH, Measured, chart_of
+from api.pages.chart import HEIGHT, WIDTH, ChartPoint, chart_of
 from api.pages.quality_view import compared_of, generations_of, histories_of, last_refusal, published_before
 
 
@@ -25,7 +25,7 @@ def evaluation(at: str, *, generation: str = "gen-000001", verdict: str = "publi
 
 
 def test_a_chart_goes_from_old_to_new_within_its_frame() -> None:
-    series = [Measured(mean, mean - 0.1, mean + 0.1, f"2026-01-0{day}", "gen") for day, mean in ((1, 0.2), (2, 0.9))]
+    series = [ChartPoint(mean, mean - 0.1, mean + 0.1, f"2026-01-0{day}", "gen") for day, mean in ((1, 0.2), (2, 0.9))]
     chart = chart_of(series, "Recall@10")
     first, last = chart.points
     assert first.x < last.x <= WIDTH

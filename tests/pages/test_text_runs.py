@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.pages.text_runs import HIT, UNSEEN, Run, highlighted, hits, plain, query_terms_of, runs_of
+from api.pages.text_runs import HIT, UNSEEN, TextRun, highlighted, hits, plain, query_terms_of, runs_of
 
 
 def marked(text: str, question: str) -> list[str]:
@@ -33,16 +33,21 @@ def test_words_match_as_the_analyzer_stems_them(text: str, question: str, words:
 
 
 def test_what_nobody_sees_is_named() -> None:
-    assert runs_of("a\u202egnp.exe\x00") == (Run("a"), Run("U+202E", UNSEEN), Run("gnp.exe"), Run("U+0000", UNSEEN))
+    assert runs_of("a\u202egnp.exe\x00") == (
+        TextRun("a"),
+        TextRun("U+202E", UNSEEN),
+        TextRun("gnp.exe"),
+        TextRun("U+0000", UNSEEN),
+    )
     assert plain("a\u202eb") == "a⟨U+202E⟩b"
-    assert runs_of("👩\u200d💻\tx\n") == (Run("👩\u200d💻\tx\n"),), "joiners, tabs and line ends stay"
+    assert runs_of("👩\u200d💻\tx\n") == (TextRun("👩\u200d💻\tx\n"),), "joiners, tabs and line ends stay"
 
 
 def test_an_unseen_character_does_not_hide_in_a_word_that_matches() -> None:
     assert highlighted("pay\u200bment", query_terms_of("pay")) == (
-        Run("pay", HIT),
-        Run("U+200B", UNSEEN),
-        Run("ment"),
+        TextRun("pay", HIT),
+        TextRun("U+200B", UNSEEN),
+        TextRun("ment"),
     )
 
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.improve.comparison import EXACT_UP_TO, FLIPS, Comparison, compare
+from nornweave.improve.comparison import EXACT_UP_TO, FLIPS, EvaluationComparison, compare
 
 VALUES = st.sampled_from([0.0, 0.1, 1 / 3, 0.5, 1.0]) | st.floats(0, 1)
 MEASURED = st.dictionaries(st.text("abcdefgh", min_size=1, max_size=2), VALUES, max_size=25)
 
 
-def compared(before: Mapping[str, float], after: Mapping[str, float]) -> Comparison:
+def compared(before: Mapping[str, float], after: Mapping[str, float]) -> EvaluationComparison:
     found = compare(before, after)
     assert found is not None
     return found

@@ -12,7 +12,7 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.ask.search.heuristics import HEURISTICS, Candidate, all_bonuses, dated
+from nornweave.ask.search.heuristics import HEURISTICS, HeuristicCandidate, all_bonuses, dated
 from nornweave.ask.search.query_features import cues_of
 from nornweave.config import HeuristicSettings, RerankingSettings, load_settings
 from nornweave.core.errors import ConfigError
@@ -43,8 +43,8 @@ def candidate(
     title: str | None = None,
     timestamp: datetime | None = None,
     metadata: Mapping[str, JsonValue] | None = None,
-) -> Candidate:
-    return Candidate(
+) -> HeuristicCandidate:
+    return HeuristicCandidate(
         chunk_id=ChunkId("one"),
         score=0.5,
         content="text",
@@ -56,7 +56,7 @@ def candidate(
     )
 
 
-def given_to(one: Candidate, query: str, numbers: HeuristicSettings) -> dict[str, float]:
+def given_to(one: HeuristicCandidate, query: str, numbers: HeuristicSettings) -> dict[str, float]:
     return dict(all_bonuses([one], query, numbers, NOW)[0])
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.ask.search.heuristics import Candidate
+from nornweave.ask.search.heuristics import HeuristicCandidate
 from nornweave.ask.search.rerank import Ranked, final_score, rerank
 from nornweave.config import HeuristicSettings, RerankingSettings, RerankingWeights, load_settings
 from nornweave.core.types import ChunkId, Domain, JsonValue
@@ -37,8 +37,8 @@ def candidate(
     age: float | None = None,
     metadata: Mapping[str, JsonValue] | None = None,
     **more: JsonValue,
-) -> Candidate:
-    return Candidate(
+) -> HeuristicCandidate:
+    return HeuristicCandidate(
         chunk_id=ChunkId(name),
         score=score,
         content=f"content of {name}",

@@ -17,14 +17,14 @@ from support import MemorySource, memory_parts, sync
 
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.retrievers import (
-    Finding,
+    RetrieverFinding,
     search_dense,
     search_fulltext,
     search_sparse,
     search_structured,
     term_weights,
 )
-from nornweave.ask.search.search import Found, search
+from nornweave.ask.search.search import SearchOutcome, search
 from nornweave.config import PlanSettings, Settings, SourceWeights
 from nornweave.core.errors import EncoderError
 from nornweave.core.types import Domain
@@ -71,20 +71,20 @@ def domains(workspace: Settings) -> Iterator[dict[Domain, Generation]]:
         generation.close()
 
 
-def scores_of(finding: Finding) -> list[float]:
+def scores_of(finding: RetrieverFinding) -> list[float]:
     assert finding.scores is not None
     return list(finding.scores.tolist())
 
 
-def found_paths(generation: Generation, finding: Finding) -> list[str]:
+def found_paths(generation: Generation, finding: RetrieverFinding) -> list[str]:
     return paths_of(generation, finding.hits.numbers)
 
 
-def sparse(text: str, generation: Generation, plan: PlanSettings = PLAIN, within: Any = None) -> Finding:
+def sparse(text: str, generation: Generation, plan: PlanSettings = PLAIN, within: Any = None) -> RetrieverFinding:
     return search_sparse(term_weights(read_query(text), generation, plan), generation, plan, 10, within)
 
 
-def fulltext(text: str, generation: Generation, within: Any = None, k: int = 10) -> Finding:
+def fulltext(text: str, generation: Generation, within: Any = None, k: int = 10) -> RetrieverFinding:
     query = read_query(text)
     return search_fulltext(query, term_weights(query, generation, PLAIN), generation, k, within)
 
@@ -253,7 +253,7 @@ def test_the_share_of_word_pairs_by_hand(animals: Generation) -> None:
 # Structured
 
 
-def structured(text: str, generation: Generation, within: Any = None) -> Finding:
+def structured(text: str, generation: Generation, within: Any = None) -> RetrieverFinding:
     return search_structured(read_query(text), generation, 10, within)
 
 
@@ -344,7 +344,7 @@ def search_all(
     plan: PlanSettings = PLAIN,
     within: Any = None,
     depth: int = 50,
-) -> Found:
+) -> SearchOutcome:
     return search(
         read_query(text),
         generation,

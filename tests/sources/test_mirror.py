@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.connect.mirror.feed import LEFT_OUT, Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.connect.mirror.mirror import Mirror
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
@@ -21,10 +21,10 @@ class Letters:
 
     def __init__(self, scope: str = "a") -> None:
         self.scope = scope
-        self.script: list[Page | Exception] = []
+        self.script: list[RecordPage | Exception] = []
         self.passes: list[Pass] = []
 
-    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         self.passes.append(state)
         while self.script:
             step = self.script.pop(0)
@@ -42,9 +42,9 @@ class Letters:
         return
 
 
-def page(position: int, *letters: str, gone: tuple[str, ...] = (), confirmed: tuple[str, ...] = ()) -> Page:
-    records = tuple(Record(key=each, document=each[0], body={"text": each}) for each in letters)
-    return Page(records=records, position=position, since={"at": position}, gone=gone, confirmed=confirmed)
+def page(position: int, *letters: str, gone: tuple[str, ...] = (), confirmed: tuple[str, ...] = ()) -> RecordPage:
+    records = tuple(FeedRecord(key=each, document=each[0], body={"text": each}) for each in letters)
+    return RecordPage(records=records, position=position, since={"at": position}, gone=gone, confirmed=confirmed)
 
 
 class Source(MirroredSource):
@@ -167,7 +167,7 @@ def test_what_vanished_and_what_cannot_be_read_is_tried_again(tmp_path: Path) ->
 
 def test_paths_that_lead_elsewhere_are_left_out(tmp_path: Path) -> None:
     feed = Letters()
-    feed.script = [Page(records=(Record(key="a", document="../a", body={}),), position=1)]
+    feed.script = [RecordPage(records=(FeedRecord(key="a", document="../a", body={}),), position=1)]
     listing = Source(feed, tmp_path).list()
     assert (listing.entries, [skip.path for skip in listing.skipped]) == ((), ["../a"])
 
@@ -210,10 +210,12 @@ def test_what_a_full_pass_has_not_named_yet_does_not_survive_it(tmp_path: Path) 
 def test_what_a_feed_leaves_out_is_listed_with_its_reason(tmp_path: Path) -> None:
     feed = Letters()
     left = [
-        Record(key=f"{LEFT_OUT}{number}", document="", body={"path": f"x{number}", "reason": "binary" * (number > 0)})
+        FeedRecord(
+            key=f"{LEFT_OUT}{number}", document="", body={"path": f"x{number}", "reason": "binary" * (number > 0)}
+        )
         for number in range(3)
     ]
-    feed.script = [Page(records=(*left, Record(key="a1", document="a", body={"text": "A"})), position=1)]
+    feed.script = [RecordPage(records=(*left, FeedRecord(key="a1", document="a", body={"text": "A"})), position=1)]
     listing = Source(feed, tmp_path).list()
     assert [entry.path for entry in listing.entries] == ["a"]
     assert [(skip.path, skip.reason) for skip in listing.skipped] == [("x1", "binary"), ("x2", "binary")]

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lab.campaigns.processes import Child
+from lab.campaigns.processes import CampaignChild
 from nornweave.ask.search.question import Question
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import StoreError
@@ -323,7 +323,7 @@ def killed_sync(folder: Path, version: int, shards: int, place: str, calls: int)
 
 
 def kill(folder: Path, *arguments: object) -> None:
-    ended = Child(folder / "said.txt", killed_sync, folder, *arguments).wait()
+    ended = CampaignChild(folder / "said.txt", killed_sync, folder, *arguments).wait()
     assert ended.code == -signal.SIGKILL, ended.said
 
 

@@ -12,10 +12,10 @@ import pytest
 
 from nornweave.core.errors import ConfirmationError
 from nornweave.core.types import Domain
-from nornweave.ingest.confirmations import VALID_FOR_S, Confirmations, Subject
+from nornweave.ingest.confirmations import VALID_FOR_S, Confirmations, ConfirmationSubject
 
 STATE = "digest of what is held"
-REMOVALS = (Domain.CODE, Subject.REMOVALS)
+REMOVALS = (Domain.CODE, ConfirmationSubject.REMOVALS)
 
 
 @dataclass
@@ -99,7 +99,10 @@ def test_a_confirmation_of_another_data_directory_is_refused(
 
 
 def test_a_confirmation_of_another_domain_or_subject_is_refused(confirmations: Confirmations, file: Path) -> None:
-    for domain, subject in ((Domain.RESEARCH, Subject.REMOVALS), (Domain.CODE, Subject.QUALITY)):
+    for domain, subject in (
+        (Domain.RESEARCH, ConfirmationSubject.REMOVALS),
+        (Domain.CODE, ConfirmationSubject.QUALITY),
+    ):
         confirmations.issue(domain, subject, STATE)
         (confirmations.folder / f"{domain.value}.{subject.value}.json").replace(file)
         assert f"it is about {subject.value} in {domain.value}" in refusal(confirmations)

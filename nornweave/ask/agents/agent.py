@@ -31,7 +31,7 @@ MOST_ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class AgentAddress:
     """One address of an agent: as registered, what allows it, and the token that it is shown."""
 
     registration: Registration
@@ -47,7 +47,7 @@ class Address:
 
 
 @dataclass(slots=True)
-class Counts:
+class AgentCounts:
     """What was sent to an agent since this process knows it: requests, those that failed, those sent as second ones."""
 
     requests: int = 0
@@ -80,8 +80,8 @@ class RemoteAgent:
         """
         self.agent_id = agent_id
         self.domain = domain
-        self.addresses: tuple[Address, ...] = ()
-        self.counts = Counts()
+        self.addresses: tuple[AgentAddress, ...] = ()
+        self.counts = AgentCounts()
         self._filters = filters
         self._transport = transport
         self._has_access = has_access
@@ -89,7 +89,7 @@ class RemoteAgent:
         self._latencies = Latencies()
         self._replicas: Mapping[str, Replica] = {}
 
-    def follow(self, addresses: Sequence[Address]) -> None:
+    def follow(self, addresses: Sequence[AgentAddress]) -> None:
         """Ask at these addresses from now on; those that stay keep their record."""
         self._replicas = {
             address.registration.url: self._replicas.get(address.registration.url) or Replica(address.registration.url)
@@ -138,7 +138,7 @@ class RemoteAgent:
         response = self._transport.run(self._in_time(question, addresses, left_s, late), left_s + 1)
         return replace(response, latency_ms=round((time.monotonic() - started) * 1000, 2))
 
-    def _usable(self, question: Question) -> dict[str, Address]:
+    def _usable(self, question: Question) -> dict[str, AgentAddress]:
         """Return the addresses that may be asked, by URL.
 
         Raises:
@@ -158,7 +158,7 @@ class RemoteAgent:
         return {address.registration.url: address for address in open_ones}
 
     async def _in_time(
-        self, question: Question, addresses: Mapping[str, Address], left_s: float, late: str
+        self, question: Question, addresses: Mapping[str, AgentAddress], left_s: float, late: str
     ) -> RecallResponse:
         try:
             async with asyncio.timeout(left_s):
@@ -166,7 +166,7 @@ class RemoteAgent:
         except TimeoutError:
             raise AgentError(late) from None
 
-    async def _ask(self, question: Question, addresses: Mapping[str, Address]) -> RecallResponse:
+    async def _ask(self, question: Question, addresses: Mapping[str, AgentAddress]) -> RecallResponse:
         """Ask one address; another one too if that takes long or fails."""
         replicas = [self._replicas[url] for url in addresses if url in self._replicas]
         tried: list[Replica] = []
@@ -198,7 +198,7 @@ class RemoteAgent:
                 task.cancel()
 
     async def _attempt(
-        self, replica: Replica, address: Address, question: Question, *, is_first: bool
+        self, replica: Replica, address: AgentAddress, question: Question, *, is_first: bool
     ) -> RecallResponse:
         """Ask one address, and note how that went.
 
@@ -237,7 +237,7 @@ class RemoteAgent:
             self._latencies.add(time.monotonic() - started)
         return response
 
-    async def _exchange(self, url: str, address: Address, question: Question) -> RecallResponse:
+    async def _exchange(self, url: str, address: AgentAddress, question: Question) -> RecallResponse:
         groups = _groups_for(question.viewer, address.allowed)
         capabilities = Capabilities.read(address.registration.capabilities)
         left_ms = max(1, question.deadline.left_ms - WAY_BACK_MS) if question.deadline else None

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from nornweave.ask.agents.agent import Address, RemoteAgent
+from nornweave.ask.agents.agent import AgentAddress, RemoteAgent
 from nornweave.ask.agents.breaker import BreakerState
 from nornweave.ask.agents.records import Registration
 from nornweave.ask.agents.registry import Registry
@@ -27,7 +27,7 @@ THREADS_PER_AGENT = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedAgent:
     """One address as it is listed: what the registry has, and what this process knows of it.
 
     Attributes:
@@ -83,10 +83,10 @@ class RemoteAgents:
         """Return the agents whose items may be shown to a viewer, by domain and name."""
         return tuple(agent for agent in self._current() if agent.is_for(viewer))
 
-    def listed_for(self, viewer: Viewer) -> tuple[Listed, ...]:
+    def listed_for(self, viewer: Viewer) -> tuple[ListedAgent, ...]:
         """Return all addresses of the agents that are asked for a viewer."""
         return tuple(
-            Listed(
+            ListedAgent(
                 address.registration,
                 agent.breaker_state(address.registration.url),
                 None if agent.p95_s is None else round(agent.p95_s * 1000, 1),
@@ -132,11 +132,11 @@ class RemoteAgents:
             return tuple(self._agents.values())
 
     def _follow(self, registrations: tuple[Registration, ...]) -> None:
-        addresses: dict[str, list[Address]] = {}
+        addresses: dict[str, list[AgentAddress]] = {}
         for one in registrations:
             entry = self.allowed(one.url)
             if entry:
-                address = Address(registration=one, allowed=entry, token=self._tokens[entry.url])
+                address = AgentAddress(registration=one, allowed=entry, token=self._tokens[entry.url])
                 addresses.setdefault(one.agent_id, []).append(address)
         agents: dict[str, RemoteAgent] = {}
         for agent_id, found in addresses.items():
@@ -147,7 +147,7 @@ class RemoteAgents:
             agents[agent_id] = agent
         self._agents = agents
 
-    def _agent(self, agent_id: str, address: Address) -> RemoteAgent:
+    def _agent(self, agent_id: str, address: AgentAddress) -> RemoteAgent:
         domain = address.registration.domain
         return RemoteAgent(
             agent_id,

@@ -15,7 +15,7 @@ from nornweave.ask.search.query import Query, read_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Placed, RetrievalSource
 from nornweave.ask.search.retrievers import is_said
-from nornweave.ask.search.search import Found, search
+from nornweave.ask.search.search import SearchOutcome, search
 from nornweave.config import PlanSettings
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
@@ -32,7 +32,7 @@ ACRONYM_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExpandedQuery:
     """The ranking of a query, with the stages that led to it.
 
     Attributes:
@@ -42,7 +42,7 @@ class Asked:
     """
 
     ranking: Ranking
-    found: tuple[Found, ...]
+    found: tuple[SearchOutcome, ...]
     variants: tuple[str, ...]
 
 
@@ -57,7 +57,7 @@ def ask(
     within: Mask | None,
     deadline: float | None,
     category: str | None = None,
-) -> Asked:
+) -> ExpandedQuery:
     """Search for a query and, if the plan or the request asks for it, for its variants.
 
     Args:
@@ -72,7 +72,7 @@ def ask(
         category: the error category that is filtered by.
     """
 
-    def found_by(query: Query) -> Found:
+    def found_by(query: Query) -> SearchOutcome:
         return search(
             query,
             generation,
@@ -93,10 +93,12 @@ def ask(
     ranking = found[0].ranking
     if others:
         ranking = merge(ranking, [one.ranking for one in found[1:]], VARIANT_SHARE if expands else ACRONYM_SHARE)
-    return Asked(ranking, tuple(found), tuple(query.text for query in others))
+    return ExpandedQuery(ranking, tuple(found), tuple(query.text for query in others))
 
 
-def stages_of(question: Question, asked: Asked, generation: Index, domain: Domain) -> dict[str, tuple[Placed, ...]]:
+def stages_of(
+    question: Question, asked: ExpandedQuery, generation: Index, domain: Domain
+) -> dict[str, tuple[Placed, ...]]:
     """Return what each source found of the query, and what came of combining and expanding it; ``top_k`` of each."""
     hits = {name: finding.hits for name, finding in asked.found[0].findings.items()}
     hits["combined"] = _hits(asked.found[0].ranking)
@@ -128,7 +130,7 @@ def _variants(
     return [replace(read_query(variant), is_literal=asked.is_literal) for variant in acronyms]
 
 
-def _expands(question: Question, found: Found, plan: PlanSettings) -> bool:
+def _expands(question: Question, found: SearchOutcome, plan: PlanSettings) -> bool:
     if question.expand == "off" or (question.expand == "auto" and not plan.expand):
         return False
     # Nearest neighbours there always are: how many dense retrieval found says nothing.

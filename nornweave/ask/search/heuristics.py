@@ -27,7 +27,7 @@ _NAME_SEPARATORS = re.compile(r"[.:#]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class HeuristicCandidate:
     """A chunk with everything that reranking needs of it.
 
     Attributes:
@@ -64,7 +64,7 @@ def dated(domain: Domain, metadata: Metadata, updated_at: datetime | None) -> da
         return None
 
 
-def symbol_match(cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _now: datetime) -> float:
+def symbol_match(cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
     """Reward the definition of a symbol that the query names, exactly as it is written."""
     for key in ("function_name", "class_name") if cues.identifiers else ():
         name = candidate.metadata.get(key)
@@ -73,7 +73,7 @@ def symbol_match(cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _
     return 0.0
 
 
-def path_match(cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _now: datetime) -> float:
+def path_match(cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
     """Reward a file that the query names, by whole path components: ``src/pay`` is not in ``src/payments``."""
     if not cues.paths:
         return 0.0
@@ -81,13 +81,13 @@ def path_match(cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _no
     return numbers.path_match_bonus if any(_names(asked, own) for asked in cues.paths) else 0.0
 
 
-def heading_match(cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _now: datetime) -> float:
+def heading_match(cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
     """Reward a section under a heading that has a word of the query."""
     heading = candidate.section or candidate.title
     return numbers.heading_match_bonus if heading and not cues.terms.isdisjoint(heading_terms(heading)) else 0.0
 
 
-def recency(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, now: datetime) -> float:
+def recency(_cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, now: datetime) -> float:
     """Reward recent chunks: linear, ``max · (1 - days / D)``, or exponential, ``max · exp(-days / D)``.
 
     What is dated in the future counts as of today.
@@ -100,7 +100,7 @@ def recency(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, now: 
     return numbers.recency_bonus_max * left
 
 
-def engagement(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _now: datetime) -> float:
+def engagement(_cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
     """Reward reactions with diminishing returns: ``max · min(1, ln(1 + n) / ln(1 + full))``.
 
     The logarithm is chosen as for ``citations``.
@@ -109,12 +109,12 @@ def engagement(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _n
     return numbers.engagement_bonus_max * min(1.0, math.log(1 + count) / math.log(1 + numbers.engagement_full_at))
 
 
-def accepted_answer(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _now: datetime) -> float:
+def accepted_answer(_cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
     """Reward the answer that the asker accepted."""
     return numbers.accepted_answer_bonus if candidate.metadata.get("is_accepted") is True else 0.0
 
 
-def citations(_cues: Cues, candidate: Candidate, numbers: HeuristicSettings, _now: datetime) -> float:
+def citations(_cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
     """Reward citations: ``min(max, step · log10(n + 1))``."""
     count = _count(candidate.metadata.get("citation_count"))
     return min(numbers.citation_bonus_max, numbers.citation_bonus_step * math.log10(count + 1))
@@ -133,7 +133,7 @@ class Heuristic:
     name: str
     weight: str
     setting: str
-    bonus: Callable[[Cues, Candidate, HeuristicSettings, datetime], float]
+    bonus: Callable[[Cues, HeuristicCandidate, HeuristicSettings, datetime], float]
 
 
 HEURISTICS = (
@@ -150,7 +150,7 @@ NO_BONUSES: Bonuses = MappingProxyType({})
 
 
 def all_bonuses(
-    candidates: Sequence[Candidate], query: str, numbers: HeuristicSettings, now: datetime
+    candidates: Sequence[HeuristicCandidate], query: str, numbers: HeuristicSettings, now: datetime
 ) -> list[Bonuses]:
     """Return the bonuses of each candidate by heuristic, before weights.
 

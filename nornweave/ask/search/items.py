@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from nornweave.ask.search.combine import Ranking
-from nornweave.ask.search.heuristics import Candidate, dated
+from nornweave.ask.search.heuristics import HeuristicCandidate, dated
 from nornweave.ask.search.passage_url import passage_url
 from nornweave.ask.search.records import Citation, Explanation, RecallItem, SourceScore
 from nornweave.ask.search.rerank import Ranked
-from nornweave.ask.search.search import Found
+from nornweave.ask.search.search import SearchOutcome
 from nornweave.core.types import Domain
 from nornweave.index.index import StoredChunk
 from nornweave.index.port import Vectors
@@ -37,9 +37,9 @@ def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
     )
 
 
-def candidate_of(domain: Domain, chunk: StoredChunk, score: float) -> Candidate:
+def candidate_of(domain: Domain, chunk: StoredChunk, score: float) -> HeuristicCandidate:
     """Return a chunk as a candidate for reranking."""
-    return Candidate(
+    return HeuristicCandidate(
         chunk_id=chunk.chunk_id,
         score=score,
         content=chunk.content,
@@ -77,7 +77,7 @@ def item_of(
 class Traces:
     """The retrieval sources and wordings that found each chunk of a ranking."""
 
-    def __init__(self, found: Sequence[Found], ranking: Ranking) -> None:
+    def __init__(self, found: Sequence[SearchOutcome], ranking: Ranking) -> None:
         self._found = found
         self._ranking = ranking
         self._hits = [

@@ -24,7 +24,7 @@ from datetime import datetime
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.heuristics import HEURISTICS, NO_BONUSES, Bonuses, Candidate, all_bonuses
+from nornweave.ask.search.heuristics import HEURISTICS, NO_BONUSES, Bonuses, HeuristicCandidate, all_bonuses
 from nornweave.config import RerankingSettings, RerankingWeights
 
 STEP = 1e-9
@@ -45,7 +45,7 @@ class Ranked:
         bonuses: heuristic → bonus before its weight; those that gave something.
     """
 
-    candidate: Candidate
+    candidate: HeuristicCandidate
     score: float
     final_score: float
     model_score: float | None
@@ -53,7 +53,7 @@ class Ranked:
 
 
 def rerank(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[HeuristicCandidate],
     *,
     query: str,
     settings: RerankingSettings,
@@ -114,14 +114,16 @@ def _places(befores: Sequence[float], finals: Sequence[float]) -> list[float]:
     return places if top == 1.0 else [place / top for place in places]
 
 
-def _check(candidates: Sequence[Candidate], model_scores: Sequence[float] | NDArray[np.float32] | None) -> None:
+def _check(
+    candidates: Sequence[HeuristicCandidate], model_scores: Sequence[float] | NDArray[np.float32] | None
+) -> None:
     if model_scores is not None and len(model_scores) != len(candidates):
         raise ValueError(f"{len(model_scores)} model scores for {len(candidates)} candidates; expected one for each")
     if len({candidate.chunk_id for candidate in candidates}) != len(candidates):
         raise ValueError("a chunk stands among the candidates twice; expected each once")
 
 
-def _unit(score: float, candidate: Candidate) -> float:
+def _unit(score: float, candidate: HeuristicCandidate) -> float:
     if not -ROUNDING <= score <= 1.0 + ROUNDING:
         raise ValueError(f"score {score!r} of chunk {candidate.chunk_id!r}; expected a number in [0, 1]")
     return min(1.0, max(0.0, float(score)))

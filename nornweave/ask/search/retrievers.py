@@ -29,7 +29,7 @@ _READ_FOR_PHRASE = 200
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Finding:
+class RetrieverFinding:
     """What a retrieval source found.
 
     Attributes:
@@ -55,20 +55,20 @@ def term_weights(query: Query, generation: Index, plan: PlanSettings) -> dict[st
     }
 
 
-def search_dense(vector: Vectors, generation: Index, k: int, within: Mask | None) -> Finding:
+def search_dense(vector: Vectors, generation: Index, k: int, within: Mask | None) -> RetrieverFinding:
     """Find chunks of similar meaning, by vectors."""
     hits = generation.dense(vector, k, within)
     positive = hits.scores > 0
-    return Finding(Hits(hits.numbers[positive], hits.scores[positive]))
+    return RetrieverFinding(Hits(hits.numbers[positive], hits.scores[positive]))
 
 
 def search_sparse(
     weights: Mapping[str, float], generation: Index, plan: PlanSettings, k: int, within: Mask | None
-) -> Finding:
+) -> RetrieverFinding:
     """Find chunks with the same words, by BM25."""
     bound = plan.bound * math.fsum(weights.values())
     if not bound:
-        return Finding(NO_HITS, np.zeros(generation.size, np.float32))
+        return RetrieverFinding(NO_HITS, np.zeros(generation.size, np.float32))
     shares = {term: weight / bound for term, weight in weights.items()}
     scores = generation.sparse(shares, plan.document_share, plan.bm25)
     return _finding(scores, k, within)
@@ -76,7 +76,7 @@ def search_sparse(
 
 def search_fulltext(
     query: Query, weights: Mapping[str, float], generation: Index, k: int, within: Mask | None
-) -> Finding:
+) -> RetrieverFinding:
     """Find chunks with the same neighbouring words, and quoted phrases."""
     pairs = {
         pair_key(pair): weights.get(pair[0], 0) + weights.get(pair[1], 0)
@@ -90,7 +90,7 @@ def search_fulltext(
     return _finding(scores, k, within)
 
 
-def search_structured(query: Query, generation: Index, k: int, within: Mask | None) -> Finding:
+def search_structured(query: Query, generation: Index, k: int, within: Mask | None) -> RetrieverFinding:
     """Find chunks by the names, paths, people and dates that the query mentions.
 
     ``1 - Π (1 - rarity(name))`` over the names that a chunk has, ``rarity(n) = 1 - ln n / ln (N + 1)``: a symbol that
@@ -112,10 +112,10 @@ def is_said(text: str, generation: Index) -> bool:
     return bool(pairs) and bool((generation.paired(pairs) == len(pairs)).any())
 
 
-def _finding(scores: Scores, k: int, within: Mask | None) -> Finding:
+def _finding(scores: Scores, k: int, within: Mask | None) -> RetrieverFinding:
     if within is not None:
         scores *= within
-    return Finding(found(scores, k), scores)
+    return RetrieverFinding(found(scores, k), scores)
 
 
 def _factor(term: str, plan: PlanSettings) -> float:

@@ -17,7 +17,7 @@ from nornweave.ask.search.combine import Leg, Ranking, convex_combination, on_on
 from nornweave.ask.search.query import Query
 from nornweave.ask.search.records import RetrievalSource, SourceState
 from nornweave.ask.search.retrievers import (
-    Finding,
+    RetrieverFinding,
     search_dense,
     search_fulltext,
     search_sparse,
@@ -39,7 +39,7 @@ ONE_SCALE = PlanSettings()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class SearchOutcome:
     """The combined result of the retrieval sources.
 
     Attributes:
@@ -50,7 +50,7 @@ class Found:
     """
 
     ranking: Ranking
-    findings: Mapping[str, Finding]
+    findings: Mapping[str, RetrieverFinding]
     states: Mapping[str, SourceState]
     reasons: Mapping[str, str]
     weights: Mapping[str, float]
@@ -67,7 +67,7 @@ def search(
     dense_executor: Executor,
     within: Mask | None = None,
     deadline: float | None = None,
-) -> Found:
+) -> SearchOutcome:
     """Run the four retrieval sources concurrently and combine their results.
 
     Args:
@@ -95,7 +95,7 @@ def search(
     # The others take some 0.1 ms each, out of memory: handing them to another thread would cost more than it gains.
     futures |= {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
     wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
-    findings: dict[str, Finding] = {}
+    findings: dict[str, RetrieverFinding] = {}
     states: dict[str, SourceState] = {}
     reasons: dict[str, str] = {}
     for name in tasks:
@@ -109,12 +109,12 @@ def search(
         source_weights(one.literal_weights if query.is_literal else one.weights) for one in (plan, ONE_SCALE)
     )
     ranking = _combine(findings, generation, vectors[0] if vectors else None, plan.combine, weights, common)
-    return Found(ranking, findings, states, reasons, weights)
+    return SearchOutcome(ranking, findings, states, reasons, weights)
 
 
-def _here(task: Callable[[], Finding], deadline: float | None) -> Future[Finding]:
+def _here(task: Callable[[], RetrieverFinding], deadline: float | None) -> Future[RetrieverFinding]:
     """Run a task at once, unless the deadline has passed."""
-    future: Future[Finding] = Future()
+    future: Future[RetrieverFinding] = Future()
     if deadline is not None and time.monotonic() >= deadline:
         return future
     try:
@@ -132,14 +132,14 @@ def _tasks(
     vectors: list[Vectors],
     depth: int,
     within: Mask | None,
-) -> dict[str, Callable[[], Finding]]:
+) -> dict[str, Callable[[], RetrieverFinding]]:
     weights = term_weights(query, generation, plan)
 
-    def dense() -> Finding:
+    def dense() -> RetrieverFinding:
         vectors.append(encode(query.text))
         return search_dense(vectors[0], generation, depth, within)
 
-    tasks: dict[str, Callable[[], Finding]] = {
+    tasks: dict[str, Callable[[], RetrieverFinding]] = {
         RetrievalSource.DENSE.value: dense,
         RetrievalSource.SPARSE.value: partial(search_sparse, weights, generation, plan, depth, within),
         RetrievalSource.FULLTEXT.value: partial(search_fulltext, query, weights, generation, depth, within),
@@ -148,7 +148,7 @@ def _tasks(
     return {name: in_span(f"search {name}", task) for name, task in tasks.items()}
 
 
-def _outcome(name: str, future: Future[Finding]) -> tuple[SourceState, str, Finding | None]:
+def _outcome(name: str, future: Future[RetrieverFinding]) -> tuple[SourceState, str, RetrieverFinding | None]:
     if not future.done():
         future.cancel()
         return "timeout", f"{name}: no answer before the deadline", None
@@ -162,7 +162,7 @@ def _outcome(name: str, future: Future[Finding]) -> tuple[SourceState, str, Find
 
 
 def _combine(
-    findings: Mapping[str, Finding],
+    findings: Mapping[str, RetrieverFinding],
     generation: Index,
     vector: Vectors | None,
     combine: Literal["convex", "rrf"],
@@ -195,7 +195,7 @@ def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
     return np.flatnonzero(named).astype(np.int32)
 
 
-def _scores(finding: Finding, candidates: Numbers, generation: Index, vector: Vectors | None) -> Scores:
+def _scores(finding: RetrieverFinding, candidates: Numbers, generation: Index, vector: Vectors | None) -> Scores:
     """Score every candidate, not only the source's own hits: what it ranks 101st counts for nearly as much."""
     if finding.scores is not None:
         return finding.scores[candidates]

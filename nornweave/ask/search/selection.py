@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nornweave.ask.search.expanded_search import Asked
+from nornweave.ask.search.expanded_search import ExpandedQuery
 from nornweave.ask.search.items import Traces, candidate_of, item_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallItem
@@ -18,7 +18,7 @@ from nornweave.models.rerankers import Reranker
 
 def choose(
     question: Question,
-    asked: Asked,
+    asked: ExpandedQuery,
     generation: Index,
     domain: Domain,
     settings: DomainSettings,

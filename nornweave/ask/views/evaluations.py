@@ -10,7 +10,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from nornweave.core.types import Domain
-from nornweave.improve.comparison import Comparison, compare
+from nornweave.improve.comparison import EvaluationComparison, compare
 from nornweave.improve.history import DEFAULT_LIMIT, EvaluationHistory
 from nornweave.improve.records import Evaluation, Verdict
 
@@ -186,7 +186,7 @@ def _compared(history: EvaluationHistory, before: Evaluation, after: Evaluation)
 
 
 def _measure_document(
-    evaluation: Evaluation, stage: str, measure: str, compared: Comparison
+    evaluation: Evaluation, stage: str, measure: str, compared: EvaluationComparison
 ) -> MeasureComparisonDocument:
     return {
         "set": evaluation.set_name,

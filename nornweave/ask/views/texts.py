@@ -13,7 +13,7 @@ from nornweave.ask.views.items import CitationDocument, _utc, citation_document
 from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
 from nornweave.index.former_chunks import FormerPlace
-from nornweave.index.inbox_life_cycle import DocumentState, Page
+from nornweave.index.inbox_life_cycle import DepositPage, DocumentState
 from nornweave.index.index import StoredChunk, StoredText
 
 
@@ -98,7 +98,7 @@ class WithdrawnDocument(TypedDict):
     status: Literal["DELETED"]
 
 
-def documents_document(page: Page) -> DocumentsDocument:
+def documents_document(page: DepositPage) -> DocumentsDocument:
     """Return a page of documents."""
     return {"documents": [_state_document(state) for state in page.documents], "next": page.next}
 

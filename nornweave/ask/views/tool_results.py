@@ -114,7 +114,7 @@ class DomainStatusDocument(TypedDict):
     notices: list[str]
 
 
-class StatusDocument(TypedDict):
+class ToolStatusDocument(TypedDict):
     """What can be searched."""
 
     version: str

@@ -9,7 +9,7 @@ Level: TypeAlias = Literal["ok", "warning", "error"]
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckFinding:
     """One thing that was looked at.
 
     Attributes:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nornweave.cli.checks.findings import Finding
+from nornweave.cli.checks.findings import CheckFinding
 
 # A sync builds each generation beside the one that answers, and stops below this.
 LEAST_FREE_BYTES = 500 * 1024 * 1024
@@ -21,7 +21,7 @@ _PORT_TIMEOUT_S = 5.0
 _GIB = 1024**3
 
 
-def look_at_disk(data_dir: Path) -> Iterator[Finding]:
+def look_at_disk(data_dir: Path) -> Iterator[CheckFinding]:
     """Say whether ``data_dir`` can be written, and how much space there is."""
     subject = str(data_dir)
     try:
@@ -31,24 +31,24 @@ def look_at_disk(data_dir: Path) -> Iterator[Finding]:
         free = shutil.disk_usage(data_dir).free
     except OSError as error:
         remedy = "give this user the right to write there, or name another folder by 'data_dir' in nornweave.yaml"
-        yield Finding("disk", subject, "error", f"cannot be written: {error.strerror}", remedy)
+        yield CheckFinding("disk", subject, "error", f"cannot be written: {error.strerror}", remedy)
         return
     yield space_finding(subject, free, _size_of(data_dir / "domains"))
 
 
-def space_finding(subject: str, free: int, used: int) -> Finding:
+def space_finding(subject: str, free: int, used: int) -> CheckFinding:
     """Judge the free space, in bytes, by what the index takes."""
     text = f"{free / _GIB:.1f} GiB are free, the index takes {used / _GIB:.1f} GiB"
     if free < LEAST_FREE_BYTES:
         remedy = "free space, or move 'data_dir' to a larger disk; `domains.<name>.storage.keep_generations: 1` helps"
-        return Finding("disk", subject, "error", text, remedy)
+        return CheckFinding("disk", subject, "error", text, remedy)
     if free < used:
         remedy = "a full rebuild needs about as much again: free space before `nornweave sync --full`"
-        return Finding("disk", subject, "warning", text, remedy)
-    return Finding("disk", subject, "ok", text)
+        return CheckFinding("disk", subject, "warning", text, remedy)
+    return CheckFinding("disk", subject, "ok", text)
 
 
-def look_at_clock(built_at: Mapping[str, str], now: datetime) -> Iterator[Finding]:
+def look_at_clock(built_at: Mapping[str, str], now: datetime) -> Iterator[CheckFinding]:
     """Compare the clock with the times at which the published generations were built.
 
     Args:
@@ -62,12 +62,14 @@ def look_at_clock(built_at: Mapping[str, str], now: datetime) -> Iterator[Findin
     }
     for domain, moment in ahead.items():
         text = f"it is {_shown(now)}, but {domain} was published at {_shown(moment)}"
-        yield Finding("clock", domain, "warning", text, "set the clock (`timedatectl set-ntp true`), then sync again")
+        yield CheckFinding(
+            "clock", domain, "warning", text, "set the clock (`timedatectl set-ntp true`), then sync again"
+        )
     if not ahead:
-        yield Finding("clock", "", "ok", _shown(now))
+        yield CheckFinding("clock", "", "ok", _shown(now))
 
 
-def look_at_port(what: str, port: int, remedy: str) -> Finding:
+def look_at_port(what: str, port: int, remedy: str) -> CheckFinding:
     """Say whether a port of the loopback address is free, or NornWeave's already."""
     subject = f"127.0.0.1:{port}"
     with socket.socket() as probe:
@@ -75,12 +77,12 @@ def look_at_port(what: str, port: int, remedy: str) -> Finding:
         try:
             probe.bind(("127.0.0.1", port))
         except PermissionError:
-            return Finding("port", subject, "error", f"{what}: this user may not use it", remedy)
+            return CheckFinding("port", subject, "error", f"{what}: this user may not use it", remedy)
         except OSError:
             if _answers(port):
-                return Finding("port", subject, "ok", f"{what}: answers there")
-            return Finding("port", subject, "warning", f"{what}: another program uses it", remedy)
-    return Finding("port", subject, "ok", f"{what}: free")
+                return CheckFinding("port", subject, "ok", f"{what}: answers there")
+            return CheckFinding("port", subject, "warning", f"{what}: another program uses it", remedy)
+    return CheckFinding("port", subject, "ok", f"{what}: free")
 
 
 def _shown(moment: datetime) -> str:

@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from typing import Any
 
 from nornweave.ask.views.status import status_document
-from nornweave.cli.checks.findings import Finding
+from nornweave.cli.checks.findings import CheckFinding
 from nornweave.config import Settings, SourceSettings
 from nornweave.connect.opening import open_source
 from nornweave.connect.protocol import Checked
@@ -18,32 +18,34 @@ from nornweave.index.wiring import encoder_of, store_of
 _SYNC = "run `nornweave sync`"
 
 
-def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> Finding:
+def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:
     """Open a source and list it; of one behind a network, ask for its first page only."""
     for key in ("token_env", "credentials_env"):
         name = getattr(source, key)
         if name and not environment.get(name, "").strip():
             text = f"{key} names {name}, which is not set"
             remedy = f"set {name} where NornWeave runs (`export {name}=…`), Dagster included"
-            return Finding("source", source.id, "error", text, remedy)
+            return CheckFinding("source", source.id, "error", text, remedy)
     try:
         opened: Any = open_source(source, settings.data_dir)
         with closing(opened) if hasattr(opened, "close") else nullcontext():
             if isinstance(opened, Checked):
                 opened.check()
-                return Finding("source", source.id, "ok", "answers")
+                return CheckFinding("source", source.id, "ok", "answers")
             count = len(opened.list().entries)
     except ConfigError as error:
-        return Finding("source", source.id, "error", str(error), "correct nornweave.yaml")
+        return CheckFinding("source", source.id, "error", str(error), "correct nornweave.yaml")
     except NornWeaveError as error:
-        return Finding("source", source.id, "error", str(error), "its documents stay as they are until it can be read")
+        return CheckFinding(
+            "source", source.id, "error", str(error), "its documents stay as they are until it can be read"
+        )
     if not count:
         remedy = "check 'path', 'include' and 'exclude'; `nornweave status` shows what is left out, and why"
-        return Finding("source", source.id, "warning", "lists no documents", remedy)
-    return Finding("source", source.id, "ok", f"lists {count:,} documents")
+        return CheckFinding("source", source.id, "warning", "lists no documents", remedy)
+    return CheckFinding("source", source.id, "ok", f"lists {count:,} documents")
 
 
-def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[Finding]:
+def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[CheckFinding]:
     """Load each encoder that the domains name, and encode a word."""
     by_model = {settings.domains[domain].embedding.model: domain for domain in domains}
     for model, domain in by_model.items():
@@ -51,33 +53,35 @@ def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[
             vectors = encoder_of(settings, settings.domains[domain]).encode(["doctor"])
         except EncoderError as error:
             remedy = "correct domains.<name>.embedding.model in nornweave.yaml, or install what the message names"
-            yield Finding("model", model, "error", str(error), remedy)
+            yield CheckFinding("model", model, "error", str(error), remedy)
         else:
-            yield Finding("model", model, "ok", f"encodes, {vectors.shape[1]} dimensions")
+            yield CheckFinding("model", model, "ok", f"encodes, {vectors.shape[1]} dimensions")
 
 
-def look_at_index(settings: Settings, domain: Domain) -> Iterator[Finding]:
+def look_at_index(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
     """Say whether something is published, and how the last sync ended."""
     try:
         status = status_document(settings, domain)
     except StoreError as error:
-        yield Finding("index", domain.value, "error", str(error), f"`nornweave rollback {domain.value}` or {_SYNC}")
+        yield CheckFinding(
+            "index", domain.value, "error", str(error), f"`nornweave rollback {domain.value}` or {_SYNC}"
+        )
         return
     if status["generation"] is None:
-        yield Finding("index", domain.value, "warning", "nothing is published yet", _SYNC)
+        yield CheckFinding("index", domain.value, "warning", "nothing is published yet", _SYNC)
     elif status["runs"] and "error" in status["runs"][0]:
         text = f"the last sync failed: {status['runs'][0]['error']}"
-        yield Finding("index", domain.value, "error", text, f"mend that, then {_SYNC}")
+        yield CheckFinding("index", domain.value, "error", text, f"mend that, then {_SYNC}")
     else:
         text = f"{status['documents']:,} documents, {status['generation']}, checked at {status['checked_at']}"
-        yield Finding("index", domain.value, "ok", text)
+        yield CheckFinding("index", domain.value, "ok", text)
     if status["failed"]:
         text = f"{len(status['failed']):,} documents failed"
-        yield Finding("documents", domain.value, "warning", text, "`nornweave status` names each with its reason")
+        yield CheckFinding("documents", domain.value, "warning", text, "`nornweave status` names each with its reason")
     if status["held"]:
         text = f"{sum(len(each['paths']) for each in status['held']):,} removals are held"
         remedy = "if they are meant: `nornweave sync --confirm-deletes`"
-        yield Finding("documents", domain.value, "warning", text, remedy)
+        yield CheckFinding("documents", domain.value, "warning", text, remedy)
 
 
 def published_at(settings: Settings, domains: tuple[Domain, ...]) -> dict[str, str]:

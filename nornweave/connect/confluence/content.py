@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from nornweave.connect.mirror.feed import Body, Known, Record
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known
 from nornweave.core.types import JsonValue
 from nornweave.read.conversation import as_is, parse_time
 from nornweave.read.products.confluence_storage import mentioned_accounts
@@ -22,7 +22,7 @@ class Content:
     """A page or a blog post of a list."""
 
     id: str
-    meta: Record
+    meta: FeedRecord
     storage: str | None
 
     @classmethod
@@ -49,9 +49,9 @@ class Content:
             "url": f"{base}{place}" if place else f"{base}/pages/viewpage.action?pageId={identity}",
         }
         value = as_is(storage.get("value"), str) if storage else None
-        return cls(identity, Record(key=f"meta/{identity}/", document=path, body=body), value)
+        return cls(identity, FeedRecord(key=f"meta/{identity}/", document=path, body=body), value)
 
-    def body(self) -> Record:
+    def body(self) -> FeedRecord:
         """Return its body.
 
         Raises:
@@ -59,7 +59,7 @@ class Content:
         """
         if self.storage is None:
             raise ValueError(f"no body of {self.id}")
-        return Record(key=f"body/{self.id}/", document=self.meta.document, body={"value": self.storage})
+        return FeedRecord(key=f"body/{self.id}/", document=self.meta.document, body={"value": self.storage})
 
     def accounts(self) -> Iterator[str]:
         """Yield the accounts of those who wrote it or are mentioned in it."""
@@ -142,7 +142,7 @@ def _number(value: object) -> int:
     return value
 
 
-def changed_trails(known: Known) -> Iterator[Record]:
+def changed_trails(known: Known) -> Iterator[FeedRecord]:
     """Yield a record of the titles above each page, of those pages where they changed."""
     names = {identity: str(space["name"]) for identity, space in spaces_of(known).items()}
     places = {key.split("/")[1]: _Place.of(page) for key, page in known.surviving("meta/")}
@@ -150,4 +150,4 @@ def changed_trails(known: Known) -> Iterator[Record]:
         space = names.get(place.space)
         body = {"titles": [*([space] if space else ()), *_above(identity, places)]}
         if known.body(f"trail/{identity}/") != body:
-            yield Record(key=f"trail/{identity}/", document=place.path, body=body)
+            yield FeedRecord(key=f"trail/{identity}/", document=place.path, body=body)

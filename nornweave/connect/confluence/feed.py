@@ -26,8 +26,8 @@ from nornweave.connect.confluence.content import (
     spaces_of,
 )
 from nornweave.connect.mirror.api_client import Limits
-from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, Site, listed
-from nornweave.connect.mirror.feed import Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, AtlassianSite, listed
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.conversation import as_is, mappings, parse_time
@@ -54,7 +54,7 @@ _ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 class _Step:
     """A part of a stage; ``cursor`` is the page of the list to go on with, ``None`` for the first one."""
 
-    records: tuple[Record, ...] = ()
+    records: tuple[FeedRecord, ...] = ()
     confirmed: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     cursor: str | None = None
@@ -98,7 +98,9 @@ class ConfluenceFeed:
         if len(spaces) > _MAX_SPACES:
             raise ConfigError(f"spaces: {len(spaces)}; expected at most {_MAX_SPACES}, or none for every space")
         self._spaces = tuple(dict.fromkeys(spaces))
-        self._site = Site(url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits)
+        self._site = AtlassianSite(
+            url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits
+        )
         self._asks_for_names = True
 
     @property
@@ -110,7 +112,7 @@ class ConfluenceFeed:
         """Close the connections."""
         self._site.close()
 
-    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the spaces; see ``Feed.pages``."""
         self._asks_for_names = True
         position = state.position or {
@@ -132,7 +134,7 @@ class ConfluenceFeed:
                     "since": {**position["since"], **step.since},
                     "changed": position["changed"] or step.is_change,
                 }
-                yield Page(
+                yield RecordPage(
                     records=step.records,
                     confirmed=step.confirmed,
                     gone=step.gone,
@@ -181,7 +183,7 @@ class ConfluenceFeed:
         for content in self._list("spaces", parameters):
             key, name = str(content["key"]), as_is(content.get("name"), str)
             body = {"key": key if _KEY.fullmatch(key) else id_of(content["id"]), "name": name or key}
-            records.append(Record(key=f"space/{id_of(content['id'])}/", document="", body=body))
+            records.append(FeedRecord(key=f"space/{id_of(content['id'])}/", document="", body=body))
         found = {str(record.body["key"]).casefold() for record in records}
         missing = [key for key in self._spaces if key.casefold() not in found]
         if missing:
@@ -265,7 +267,7 @@ class ConfluenceFeed:
 
     def _trails(self, known: Known) -> Iterator[_Step]:
         """Store the titles above each page where they changed, some pages at a time."""
-        changed: list[Record] = []
+        changed: list[FeedRecord] = []
         for record in changed_trails(known):
             changed.append(record)
             if len(changed) == _TRAILS_AT_ONCE:
@@ -315,7 +317,7 @@ class ConfluenceFeed:
             is_change=changed,
         )
 
-    def _people(self, contents: Sequence[Content], known: Known) -> Iterator[Record]:
+    def _people(self, contents: Sequence[Content], known: Known) -> Iterator[FeedRecord]:
         """Yield the names of accounts that are not known yet; an account that may not ask for names does without."""
         accounts = dict.fromkeys(account for each in contents for account in each.accounts())
         unknown = [each for each in accounts if _ACCOUNT.fullmatch(each) and known.body(f"user/{each}/") is None]
@@ -331,7 +333,7 @@ class ConfluenceFeed:
             for each in people:
                 account, name = str(each.get("accountId")), as_is(each.get("displayName"), str)
                 if name and _ACCOUNT.fullmatch(account):
-                    yield Record(key=f"user/{account}/", document="", body={"name": name})
+                    yield FeedRecord(key=f"user/{account}/", document="", body={"name": name})
 
     def _base(self, content: Mapping[str, Any]) -> str:
         """Return the address that links of an answer are relative to."""

@@ -38,7 +38,7 @@ _TEXTS = frozenset({"title", "url", "revision"})
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SidecarRecord:
     """What a sidecar says about one file; ``mark`` changes with it and is empty when it says nothing."""
 
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
@@ -55,7 +55,7 @@ class Sidecar:
         # An ignore file matches what its globs name, in linear time whatever the pattern.
         self._globs = tuple((IgnoreFile(key), record) for key, record in records.items() if _is_glob(key))
 
-    def record(self, path: str) -> Record:
+    def record(self, path: str) -> SidecarRecord:
         """Return everything that is said about a path."""
         merged: dict[str, JsonValue] = {}
         for glob, record in self._globs:
@@ -63,9 +63,9 @@ class Sidecar:
                 merged.update(record)
         merged.update(self._exact.get(path, NO_METADATA))
         if not merged:
-            return Record()
+            return SidecarRecord()
         stated, revision = merged.get("updated_at"), merged.get("revision")
-        return Record(
+        return SidecarRecord(
             metadata=freeze(merged),
             updated_at=datetime.fromisoformat(stated) if isinstance(stated, str) else None,
             revision=revision if isinstance(revision, str) else None,

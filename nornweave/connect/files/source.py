@@ -11,7 +11,7 @@ from pathlib import Path
 
 from nornweave.connect.files.sidecar import NO_SIDECAR, Sidecar, load_sidecar
 from nornweave.connect.files.skip import Rules
-from nornweave.connect.files.walk import Found, walk
+from nornweave.connect.files.walk import FoundFile, walk
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, is_inside
 from nornweave.core.text.decode import MAX_BYTES, check_size
@@ -56,7 +56,7 @@ class FilesSource:
         root, status = self._resolved_root()
         sidecar = load_sidecar(self.metadata) if self.metadata else NO_SIDECAR
         if stat.S_ISREG(status.st_mode):
-            found = Found(self.root.name, status.st_size, status.st_mtime_ns)
+            found = FoundFile(self.root.name, status.st_size, status.st_mtime_ns)
             return Listing((_entry(found, sidecar),))
         rules = Rules(self.domain, PathFilter(self.include, self.exclude))
         walked = walk(root, rules, gitignore=self.domain is Domain.CODE)
@@ -144,7 +144,7 @@ def stackexchange_document(source_id: SourceId, entry: Entry, raw: bytes, *, dom
     return assemble(source_id, domain, entry, raw, parse_stackexchange(raw), "stackexchange", is_dated=is_dated)
 
 
-def _entry(found: Found, sidecar: Sidecar) -> Entry:
+def _entry(found: FoundFile, sidecar: Sidecar) -> Entry:
     record = sidecar.record(found.path)
     gate = f"{found.size}-{found.mtime_ns}"
     return Entry(

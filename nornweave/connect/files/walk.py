@@ -19,7 +19,7 @@ _MAX_LINKS_ON_PATH = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundFile:
     """A regular file below the root of a walk."""
 
     path: str
@@ -31,7 +31,7 @@ class Found:
 class Walked:
     """What a walk found, by path, and what it left out."""
 
-    files: tuple[Found, ...]
+    files: tuple[FoundFile, ...]
     skipped: tuple[Skip, ...]
 
 
@@ -70,7 +70,7 @@ class _Folder:
 
 class _Walker:
     def __init__(self, root: str, rules: Rules, *, gitignore: bool) -> None:
-        self.files: list[Found] = []
+        self.files: list[FoundFile] = []
         self.skipped: list[Skip] = []
         self._root = root
         self._rules = rules
@@ -188,7 +188,7 @@ class _Walker:
         elif reason := self._rules.skip_file(path, status.st_size):
             self.skipped.append(Skip(path, reason))
         else:
-            self.files.append(Found(path, status.st_size, status.st_mtime_ns))
+            self.files.append(FoundFile(path, status.st_size, status.st_mtime_ns))
 
 
 def _ignored_by(folder: _Folder, path: str, name: str, *, is_directory: bool) -> str | None:

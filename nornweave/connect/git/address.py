@@ -24,7 +24,7 @@ _FORMS = "https://HOST/PATH, ssh://USER@HOST/PATH, USER@HOST:PATH or file:///PAT
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class GitAddress:
     """Where a repository lives.
 
     Attributes:
@@ -55,7 +55,7 @@ class Address:
         return digest(self.protocol, self.host, str(self.port or ""), self.path.strip("/").removesuffix(".git"))
 
 
-def parse_address(url: str) -> Address:
+def parse_address(url: str) -> GitAddress:
     """Read the address of a repository.
 
     Raises:
@@ -78,20 +78,20 @@ def parse_address(url: str) -> Address:
         raise ConfigError(f"url: it has a part that begins with '?' or '#'; expected {_FORMS}")
     if not parts.path.strip("/"):
         raise ConfigError(f"url: the path of the repository is missing; expected {_FORMS}")
-    address = Address(url, cast(Protocol, parts.scheme), host.lower(), port, parts.username or "", parts.path)
+    address = GitAddress(url, cast(Protocol, parts.scheme), host.lower(), port, parts.username or "", parts.path)
     _check(address)
     return address
 
 
-def _short_form(url: str) -> Address:
+def _short_form(url: str) -> GitAddress:
     match = _SCP.fullmatch(url)
     if match is None:
         raise ConfigError(f"url: expected {_FORMS}; a repository on this machine may also be named by 'path'")
     user, host, path = match[1] or "", match[2], match[3]
-    return Address(url, "ssh", host.lower(), None, user, path)
+    return GitAddress(url, "ssh", host.lower(), None, user, path)
 
 
-def _check(address: Address) -> None:
+def _check(address: GitAddress) -> None:
     if address.protocol == "file":
         if address.host not in {"", "localhost"}:
             raise ConfigError("url: a file of another host; expected file:///PATH")

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nornweave.connect.git.address import Address, parse_address
+from nornweave.connect.git.address import GitAddress, parse_address
 from nornweave.connect.git.network import Network
 from nornweave.connect.git.open_clone import OpenClone
 from nornweave.core.errors import SourceUnavailableError
@@ -99,7 +99,7 @@ def remove_unused(data_dir: Path, urls: Iterable[str]) -> None:
                 os.close(descriptor)
 
 
-def _hold(file: Path, address: Address) -> int:
+def _hold(file: Path, address: GitAddress) -> int:
     """Lock a clone; return the descriptor that holds it."""
     deadline = time.monotonic() + LOCK_WAIT_S
     while True:

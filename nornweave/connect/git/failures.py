@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from nornweave.connect.git.address import Address
+from nornweave.connect.git.address import GitAddress
 
 _SHOWN = 300
 _PROGRESS = re.compile(r"^remote: +(Enumerating|Counting|Compressing|Total|Finding).*$", re.M)
@@ -57,7 +57,7 @@ _DAMAGED = re.compile(
 )
 
 
-def reason_of(said: str, address: Address, credentials_env: str | None) -> str:
+def reason_of(said: str, address: GitAddress, credentials_env: str | None) -> str:
     """Return why a repository could not be read, what to do, and git's own words."""
     lines = _LINE.findall(_PROGRESS.sub("", said))
     words = "; ".join(dict.fromkeys(_CONTROL.sub(" ", line).strip() for line in lines))[:_SHOWN]
@@ -77,7 +77,7 @@ def is_redirect(said: str) -> bool:
     return re.search(r"returned error: 30\d|unable to update url base", said) is not None
 
 
-def _login(address: Address, credentials_env: str | None) -> str:
+def _login(address: GitAddress, credentials_env: str | None) -> str:
     if address.protocol == "file":
         return "give the user who runs this the right to read it"
     if address.protocol == "ssh":

@@ -14,12 +14,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from nornweave.connect.git.address import Address
+from nornweave.connect.git.address import GitAddress
 from nornweave.connect.git.failures import is_damaged, is_redirect, reason_of
 from nornweave.connect.git.program import git_environment
 from nornweave.connect.git.redirects import is_same_host, redirected
 from nornweave.connect.git.user_settings import user_settings
-from nornweave.connect.git.watched import Bounds, Ended, run_watched
+from nornweave.connect.git.watched import Bounds, GitEnded, run_watched
 from nornweave.core.errors import SourceUnavailableError
 
 REMOTE = "origin"
@@ -78,7 +78,7 @@ class Network:
         credentials_env: the variable that holds a password or token.
     """
 
-    address: Address
+    address: GitAddress
     hosts: tuple[str, ...] = field(default=(), kw_only=True)
     credentials_env: str | None = field(default=None, kw_only=True)
 
@@ -150,11 +150,11 @@ class Network:
 
     def _run_fetch(
         self, repository: Path, arguments: Sequence[str], bounds: Bounds, *settings: tuple[str, str]
-    ) -> Ended:
+    ) -> GitEnded:
         options = ("--no-tags", "--no-write-fetch-head", "--filter=blob:none", "--progress")
         return self._run(repository, ("fetch", *options, *arguments), bounds, settings)
 
-    def _check(self, ended: Ended, repository: Path) -> None:
+    def _check(self, ended: GitEnded, repository: Path) -> None:
         if ended.code:
             if is_damaged(ended.complaint) or str(repository) in ended.complaint:
                 raise DamagedCloneError(self._reason(ended))
@@ -168,7 +168,7 @@ class Network:
         settings: Sequence[tuple[str, str]] = (),
         *,
         is_local: bool = False,
-    ) -> Ended:
+    ) -> GitEnded:
         place = ("--git-dir", str(repository)) if repository else ()
         environment = git_environment() | self._environment(settings, is_local=is_local)
         return run_watched(["git", "--no-pager", *place, *arguments], environment, bounds, str(self.address.shown))
@@ -229,7 +229,7 @@ class Network:
             )
         return secret
 
-    def _reason(self, ended: Ended) -> str:
+    def _reason(self, ended: GitEnded) -> str:
         reason = reason_of(ended.complaint, self.address, self.credentials_env)
         secret = os.environ.get(self.credentials_env or "", "").strip()
         for hidden, shown in ((secret, "…"), (self.address.user and f"{self.address.user}@", "")):

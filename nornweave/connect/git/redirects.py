@@ -6,7 +6,7 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx
 
-from nornweave.connect.git.address import Address, parse_address
+from nornweave.connect.git.address import GitAddress, parse_address
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 
 TIMEOUT_S = 20.0
@@ -14,7 +14,7 @@ _ASKED = "/info/refs?service=git-upload-pack"
 _REASON = "the server leads to another address that cannot be followed; correct 'url'"
 
 
-def redirected(address: Address, login: tuple[str, str] | None, hosts: tuple[str, ...]) -> Address:
+def redirected(address: GitAddress, login: tuple[str, str] | None, hosts: tuple[str, ...]) -> GitAddress:
     """Return the address that a server names instead of the one that it was asked for.
 
     Args:
@@ -44,17 +44,17 @@ def redirected(address: Address, login: tuple[str, str] | None, hosts: tuple[str
     return _with_user(named, "")
 
 
-def is_same_host(one: Address, other: Address) -> bool:
+def is_same_host(one: GitAddress, other: GitAddress) -> bool:
     """Tell whether two addresses are of one server, so that a password for one may be sent to the other."""
     return (one.host, one.port) == (other.host, other.port)
 
 
-def _is_among(address: Address, hosts: tuple[str, ...]) -> bool:
+def _is_among(address: GitAddress, hosts: tuple[str, ...]) -> bool:
     name = f"{address.host}:{address.port}" if address.port else address.host
     return name in {host.lower() for host in hosts}
 
 
-def _with_user(address: Address, user: str) -> Address:
+def _with_user(address: GitAddress, user: str) -> GitAddress:
     """Return an address with this user, whomever the server named."""
     parts = urlsplit(address.url)
     place = parts.netloc.rpartition("@")[2]

@@ -50,7 +50,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class GitEnded:
     """How a program ended: its code, what it printed, and the end of what it complained about."""
 
     code: int
@@ -58,7 +58,7 @@ class Ended:
     complaint: str
 
 
-def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str) -> Ended:
+def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: Bounds, name: str) -> GitEnded:
     """Run a program to its end.
 
     It has no terminal, so that nothing in it can ask. If this process is killed, its next word to the pipe ends it.
@@ -88,7 +88,7 @@ def run_watched(command: Sequence[str], environment: Mapping[str, str], bounds: 
         _end(process)
     if bounds.folder:
         _check_size(bounds, name)
-    return Ended(code, said, complaint.decode("utf-8", "replace").replace("\r", "\n"))
+    return GitEnded(code, said, complaint.decode("utf-8", "replace").replace("\r", "\n"))
 
 
 def size_of(folder: Path) -> int:

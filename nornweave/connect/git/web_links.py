@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from urllib.parse import quote, urlsplit
 
-from nornweave.connect.git.address import Address, parse_address
+from nornweave.connect.git.address import GitAddress, parse_address
 from nornweave.core.errors import ConfigError
 
 COMMIT, PATH = "{commit}", "{path}"
@@ -59,6 +59,6 @@ def file_url(template: str, commit: str, path: str) -> str:
     return template.replace(COMMIT, commit).replace(PATH, quote(path, safe="/", errors="surrogateescape"))
 
 
-def _port(address: Address) -> str:
+def _port(address: GitAddress) -> str:
     """Return the port where it is the browser's; that of ssh says nothing."""
     return f":{address.port}" if address.port and address.protocol == "https" else ""

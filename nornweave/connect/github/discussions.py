@@ -9,9 +9,9 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nornweave.connect.github.steps import MAX_PAGES, Step, moment_of, too_many
-from nornweave.connect.mirror.api_client import Answer, ApiClient
-from nornweave.connect.mirror.feed import Pass, Record
+from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
+from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient
+from nornweave.connect.mirror.feed import FeedRecord, Pass
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import JsonValue
 from nornweave.read.conversation import as_is, mappings
@@ -59,7 +59,7 @@ class Discussions:
         self._repository = repository
         self._address = f"{api_url.removesuffix('/v3')}/graphql"
 
-    def steps(self, state: Pass, cursor: str | None, since: dict[str, Any]) -> Iterator[Step]:
+    def steps(self, state: Pass, cursor: str | None, since: dict[str, Any]) -> Iterator[GithubStep]:
         """Read discussions: in a full pass all of them, else back to those that were read already.
 
         Args:
@@ -73,31 +73,31 @@ class Discussions:
             answer, repository = self._query(_DISCUSSIONS, {"after": cursor, **order})
             connection = repository.get("discussions") if repository else None
             if not isinstance(connection, dict):
-                yield Step(confirmed=("discussions/",), is_end=True)
+                yield GithubStep(confirmed=("discussions/",), is_end=True)
                 return
             nodes = mappings(connection.get("nodes"))
             if cursor is None:
                 newest = nodes[0].get("updatedAt") if nodes and not state.is_full else None
                 since["discussions"] = {"at": newest or before.get("at") or moment_of(answer)}
             fresh = [each for each in nodes if str(each.get("updatedAt") or "") >= (before.get("at") or "")]
-            records: list[Record] = []
+            records: list[FeedRecord] = []
             gone: list[str] = []
             for each in fresh:
                 gone.append(f"discussions/{each['number']}/")
                 records += self._discussion(each)
             following = _next(connection) if len(fresh) == len(nodes) else None
-            yield Step(records=tuple(records), gone=tuple(gone), url=following, is_end=following is None)
+            yield GithubStep(records=tuple(records), gone=tuple(gone), url=following, is_end=following is None)
             if following is None:
                 return
             cursor = following
         raise too_many("discussions")
 
-    def _discussion(self, content: Mapping[str, Any]) -> Iterator[Record]:
+    def _discussion(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
         document = f"discussions/{content['number']}"
         state = "answered" if content.get("isAnswered") else "open"
         kept = {key: content.get(key) for key in ("id", "number", "title", "body", "createdAt", "updatedAt", "author")}
         labels = [each.get("name") for each in mappings((content.get("labels") or {}).get("nodes"))]
-        yield Record(
+        yield FeedRecord(
             key=f"{document}/0",
             document=document,
             body={**kept, "html_url": content.get("url"), "state": state, "labels": labels},
@@ -108,7 +108,7 @@ class Discussions:
                 replies = mappings((each.get("replies") or {}).get("nodes"))
                 for said in (each, *replies):
                     body = {key: said.get(key) for key in ("id", "body", "createdAt", "author")}
-                    yield Record(key=f"{document}/comment/{said['id']}", document=document, body=body)
+                    yield FeedRecord(key=f"{document}/comment/{said['id']}", document=document, body=body)
             cursor = _next(comments)
             if cursor is None:
                 return
@@ -116,7 +116,7 @@ class Discussions:
             comments = ((repository or {}).get("discussion") or {}).get("comments") or {}
         raise too_many(document)
 
-    def _query(self, query: str, variables: Mapping[str, JsonValue]) -> tuple[Answer, Mapping[str, Any] | None]:
+    def _query(self, query: str, variables: Mapping[str, JsonValue]) -> tuple[ApiAnswer, Mapping[str, Any] | None]:
         """Ask GraphQL about the repository; ``None`` where the token may not read what is asked for.
 
         Raises:

@@ -17,9 +17,9 @@ from typing import Any
 
 from nornweave.connect.github.discussions import Discussions
 from nornweave.connect.github.export import read_issue, write_issues
-from nornweave.connect.github.steps import MAX_PAGES, Step, moment_of, too_many
-from nornweave.connect.mirror.api_client import Answer, ApiClient, Limits
-from nornweave.connect.mirror.feed import Body, Known, Page, Pass, Record
+from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
+from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.conversation import as_is, mappings
@@ -89,7 +89,7 @@ class GithubFeed:
         """Close the connections."""
         self._client.close()
 
-    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the repository; see ``Feed.pages``."""
         position = state.position or {"stage": STAGES[0], "url": None, "since": state.since or {}}
         since: dict[str, Any] = dict(position["since"])
@@ -98,7 +98,7 @@ class GithubFeed:
             url = position["url"] if number == first else None
             for step in self._read(stage, state, url, since, known):
                 is_last = step.is_end and number + 1 < len(STAGES)
-                yield Page(
+                yield RecordPage(
                     records=step.records,
                     confirmed=step.confirmed,
                     gone=step.gone,
@@ -127,18 +127,20 @@ class GithubFeed:
         """Build the document."""
         return parse_apart("github", source_id, entry, raw)
 
-    def _read(self, stage: str, state: Pass, url: str | None, since: dict[str, Any], known: Known) -> Iterator[Step]:
+    def _read(
+        self, stage: str, state: Pass, url: str | None, since: dict[str, Any], known: Known
+    ) -> Iterator[GithubStep]:
         """Read one list; bring ``since`` up to date for the next pass."""
         if stage == "discussions":
             # Without a token nothing is known about them, so those that were read stay.
-            unread = (Step(confirmed=("discussions/",), is_end=True),)
+            unread = (GithubStep(confirmed=("discussions/",), is_end=True),)
             yield from self._discussions.steps(state, url, since) if self._discussions else unread
             return
         before = {} if state.is_full else (state.since or {}).get(stage) or {}
         for _ in range(MAX_PAGES):
             answer = self._page_of(stage, url, before)
             if answer.status == 304:
-                yield Step(is_end=True)
+                yield GithubStep(is_end=True)
                 return
             listed = _list(answer)
             if url is None:
@@ -148,14 +150,14 @@ class GithubFeed:
             if stage == "issues":
                 yield from self._issues(listed, known, here=url)
             else:
-                yield Step(records=tuple(record for each in listed for record in _comment(stage, each)), url=url)
+                yield GithubStep(records=tuple(record for each in listed for record in _comment(stage, each)), url=url)
             url = answer.following
-            yield Step(url=url, is_end=url is None)
+            yield GithubStep(url=url, is_end=url is None)
             if url is None:
                 return
         raise too_many(stage)
 
-    def _page_of(self, stage: str, url: str | None, before: Mapping[str, Any]) -> Answer:
+    def _page_of(self, stage: str, url: str | None, before: Mapping[str, Any]) -> ApiAnswer:
         if url is not None:
             return self._client.get(url)
         headers = {"If-None-Match": before["etag"]} if before.get("etag") else {}
@@ -168,12 +170,12 @@ class GithubFeed:
         address = f"repos/{self._repository}/{_PATHS[stage]}"
         return self._client.get(address, parameters, headers=headers, allowed=frozenset({304}))
 
-    def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[Step]:
+    def _issues(self, listed: Sequence[Mapping[str, Any]], known: Known, *, here: str | None) -> Iterator[GithubStep]:
         """Store issues, and what the lists do not tell: the reviews of pull requests, and lost comments.
 
         A pull request is stored together with its reviews, so that an interrupted pass asks only for those it lacks.
         """
-        plain: list[Record] = []
+        plain: list[FeedRecord] = []
         confirmed: list[str] = []
         for each in listed:
             record = _issue(each)
@@ -185,9 +187,9 @@ class GithubFeed:
             else:
                 plain.append(record)
                 confirmed.append(f"{record.document}/review/")
-        yield Step(records=tuple(plain), confirmed=tuple(confirmed), url=here)
+        yield GithubStep(records=tuple(plain), confirmed=tuple(confirmed), url=here)
 
-    def _with_parts(self, record: Record, *, is_pull: bool, has_lost: bool, here: str | None) -> Step:
+    def _with_parts(self, record: FeedRecord, *, is_pull: bool, has_lost: bool, here: str | None) -> GithubStep:
         document, number = record.document, record.document.rpartition("/")[2]
         records, gone = [record], []
         if is_pull:
@@ -198,7 +200,7 @@ class GithubFeed:
             gone.append(f"{document}/comment/")
             comments = self._all(f"repos/{self._repository}/issues/{number}/comments")
             records += [_said(document, "comment", each) for each in comments]
-        return Step(records=tuple(records), gone=tuple(gone), url=here)
+        return GithubStep(records=tuple(records), gone=tuple(gone), url=here)
 
     def _all(self, address: str) -> Iterator[Mapping[str, Any]]:
         parameters: dict[str, str | int] = {"per_page": PER_PAGE}
@@ -211,21 +213,21 @@ class GithubFeed:
         raise too_many(address)
 
 
-def _issue(content: Mapping[str, Any]) -> Record:
+def _issue(content: Mapping[str, Any]) -> FeedRecord:
     document = f"issues/{int(content['number'])}"
     body = {**_kept(content), "labels": [each.get("name") for each in mappings(content.get("labels"))]}
-    return Record(key=f"{document}/0", document=document, body=body)
+    return FeedRecord(key=f"{document}/0", document=document, body=body)
 
 
-def _comment(stage: str, content: Mapping[str, Any]) -> Iterator[Record]:
+def _comment(stage: str, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
     """Yield a comment of a list, if it says which issue it is about."""
     about = _NUMBER.search(str(content.get("issue_url") or content.get("pull_request_url") or ""))
     if about is not None:
         yield _said(f"issues/{about[1]}", stage.removesuffix("s"), content)
 
 
-def _said(document: str, kind: str, content: Mapping[str, Any]) -> Record:
-    return Record(key=f"{document}/{kind}/{content['id']}", document=document, body=_kept(content))
+def _said(document: str, kind: str, content: Mapping[str, Any]) -> FeedRecord:
+    return FeedRecord(key=f"{document}/{kind}/{content['id']}", document=document, body=_kept(content))
 
 
 def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -235,7 +237,7 @@ def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
     return {**kept, "user": {"login": login}, "reactions": {"total_count": count or 0}}
 
 
-def _list(answer: Answer) -> list[dict[str, Any]]:
+def _list(answer: ApiAnswer) -> list[dict[str, Any]]:
     content = answer.json()
     if not isinstance(content, list):
         raise SourceUnavailableError(f"{answer.url}: a JSON {type(content).__name__}; expected a list; check api_url")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from nornweave.connect.mirror.api_client import Answer
-from nornweave.connect.mirror.feed import Record
+from nornweave.connect.mirror.api_client import ApiAnswer
+from nornweave.connect.mirror.feed import FeedRecord
 from nornweave.core.errors import SourceUnavailableError
 
 # 200,000 issues; a server that sends more pages than this sends the same ones for ever.
@@ -16,17 +16,17 @@ _OVERLAP = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class GithubStep:
     """A part of a list; ``url`` is the page to go on with, ``None`` for the first one."""
 
-    records: tuple[Record, ...] = ()
+    records: tuple[FeedRecord, ...] = ()
     confirmed: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     url: str | None = None
     is_end: bool = False
 
 
-def moment_of(answer: Answer) -> str:
+def moment_of(answer: ApiAnswer) -> str:
     """Return when an answer was made, by its server's clock, less some overlap; as GitHub writes moments."""
     return (datetime.fromtimestamp(answer.moment, UTC) - _OVERLAP).strftime("%Y-%m-%dT%H:%M:%SZ")
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from nornweave.connect.jira.content import comment_body, id_of, is_as_stored, issue_body, key_of, loaded
 from nornweave.connect.mirror.api_client import Limits
-from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, Site, listed
-from nornweave.connect.mirror.feed import Body, Known, Page, Pass, PositionLostError, Record
+from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, AtlassianSite, listed
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.conversation import as_is, mappings
@@ -50,7 +50,7 @@ _MISSING = frozenset({404})
 class _Step:
     """A part of the list; ``token`` names the page to go on with, ``None`` the first one."""
 
-    records: tuple[Record, ...] = ()
+    records: tuple[FeedRecord, ...] = ()
     confirmed: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     token: str | None = field(default=None)
@@ -91,7 +91,9 @@ class JiraFeed:
             if not _PROJECT.fullmatch(key):
                 raise ConfigError(f"projects: {key!r}; expected the key of a project, such as 'PAY'")
         self._projects = tuple(dict.fromkeys(projects))
-        self._site = Site(url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits)
+        self._site = AtlassianSite(
+            url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits
+        )
         self._has_token = bool(token)
         self._now = now
 
@@ -104,7 +106,7 @@ class JiraFeed:
         """Close the connections."""
         self._site.close()
 
-    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the projects; see ``Feed.pages``.
 
         Raises:
@@ -114,11 +116,11 @@ class JiraFeed:
         if not state.is_full and self._now() - position["begun"] > _RESUMABLE_MIN * 60:
             raise PositionLostError("the pass was interrupted too long ago; it has to be read from its start")
         if state.is_full and state.position is None:
-            yield Page(records=(self._read_site(),), position=position)
+            yield RecordPage(records=(self._read_site(),), position=position)
         is_brief = state.is_full and not position["whole"]
         for step in self._search(position, is_brief, known):
             position = {**position, "token": step.token}
-            yield Page(
+            yield RecordPage(
                 records=step.records,
                 confirmed=step.confirmed,
                 gone=step.gone,
@@ -170,7 +172,7 @@ class JiraFeed:
             conditions.append(f'updated >= "-{minutes}m"')
         return f"{' and '.join(conditions) or _EVERYTHING} {_ORDER}"
 
-    def _read_site(self) -> Record:
+    def _read_site(self) -> FeedRecord:
         """Ask what the site is called, and whether the account is one.
 
         Jira answers searches of nobody with nothing, which must not be taken for a site where all is deleted.
@@ -182,7 +184,7 @@ class JiraFeed:
             self._site.get(f"{_API}/myself")
         url = as_is(content.get("baseUrl"), str) or ""
         is_address = re.fullmatch(r"https?://[^\s<>\"']{1,300}", url)
-        return Record(key=_SITE, document="", body={"url": url.rstrip("/") if is_address else self._site.address})
+        return FeedRecord(key=_SITE, document="", body={"url": url.rstrip("/") if is_address else self._site.address})
 
     def _search(self, position: Mapping[str, Any], is_brief: bool, known: Known) -> Iterator[_Step]:
         token: str | None = position["token"]
@@ -225,18 +227,18 @@ class JiraFeed:
             gone = tuple(f"issue/{id_of(each)}/" for each in some)
             yield _Step(records=records, confirmed=kept, gone=gone, token=token)
 
-    def _issue(self, content: Mapping[str, Any]) -> Iterator[Record]:
+    def _issue(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
         """Yield an issue and its comments; nothing of one that only some may see."""
         fields = as_is(content.get("fields"), dict) or {}
         if fields.get("security"):
             return
         identity, key = id_of(content), key_of(content)
         path = f"{key.rpartition('-')[0]}/{key}"
-        yield Record(key=f"issue/{identity}/0", document=path, body=issue_body(identity, key, fields))
+        yield FeedRecord(key=f"issue/{identity}/0", document=path, body=issue_body(identity, key, fields))
         for each in self._comments(identity, as_is(fields.get("comment"), dict) or {}):
             if not each.get("visibility"):
                 body = comment_body(each)
-                yield Record(key=f"issue/{identity}/comment/{id_of(each)}", document=path, body=body)
+                yield FeedRecord(key=f"issue/{identity}/comment/{id_of(each)}", document=path, body=body)
 
     def _comments(self, identity: str, embedded: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         """Yield the comments of an issue; the search embeds only some of many."""

@@ -71,7 +71,7 @@ def identity(address: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class AddressScope:
     """Which addresses belong to a source.
 
     Attributes:
@@ -132,7 +132,7 @@ class Scope:
         return path
 
 
-def scope_of(url: str, prefix: str | None, hosts: tuple[str, ...]) -> Scope:
+def scope_of(url: str, prefix: str | None, hosts: tuple[str, ...]) -> AddressScope:
     """Return what a source reads.
 
     Raises:
@@ -146,7 +146,7 @@ def scope_of(url: str, prefix: str | None, hosts: tuple[str, ...]) -> Scope:
         raise ConfigError(f"prefix: {prefix!r}; expected an address such as 'https://docs.example.org/guide/'")
     further = frozenset(map(_further_host, hosts))
     keeps_queries = "?" in start or "?" in beginning
-    scope = Scope(start, without_query(beginning), further, keeps_queries)
+    scope = AddressScope(start, without_query(beginning), further, keeps_queries)
     if not scope.is_ours(start):
         raise ConfigError(f"prefix: {beginning!r} is on another host than url; name the url's host in hosts")
     return scope

@@ -69,7 +69,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ApiAnswer:
     """An answer: its status, its headers and its whole content."""
 
     url: str
@@ -179,8 +179,8 @@ class ApiClient:
         headers: Mapping[str, str] | None = None,
         allowed: frozenset[int] = frozenset(),
         follow: bool = True,
-        wanted: Callable[[Answer], bool] | None = None,
-    ) -> Answer:
+        wanted: Callable[[ApiAnswer], bool] | None = None,
+    ) -> ApiAnswer:
         """Ask for an address.
 
         Args:
@@ -198,7 +198,7 @@ class ApiClient:
         """
         return self._ask("GET", address, parameters, headers, allowed, follow=follow, wanted=wanted)
 
-    def post(self, address: str, body: Mapping[str, Any], *, allowed: frozenset[int] = frozenset()) -> Answer:
+    def post(self, address: str, body: Mapping[str, Any], *, allowed: frozenset[int] = frozenset()) -> ApiAnswer:
         """Send JSON that changes nothing (a query); see ``get``."""
         return self._ask("POST", address, None, None, allowed, body=body)
 
@@ -232,8 +232,8 @@ class ApiClient:
         *,
         body: Mapping[str, Any] | None = None,
         follow: bool = True,
-        wanted: Callable[[Answer], bool] | None = None,
-    ) -> Answer:
+        wanted: Callable[[ApiAnswer], bool] | None = None,
+    ) -> ApiAnswer:
         url = urljoin(self._base, address)
         self._require_host(url)
         problem, status = "", None
@@ -265,8 +265,8 @@ class ApiClient:
         body: Mapping[str, Any] | None,
         *,
         follow: bool,
-        wanted: Callable[[Answer], bool] | None,
-    ) -> Answer:
+        wanted: Callable[[ApiAnswer], bool] | None,
+    ) -> ApiAnswer:
         """Send one request and follow its redirects on the hosts that may be asked."""
         for _ in range(_MAX_REDIRECTS + 1):
             query = {**(parameters or {}), **self._secrets} or None
@@ -279,11 +279,11 @@ class ApiClient:
             self._require_host(url)
         raise SourceUnavailableError(f"{url}: redirected more than {_MAX_REDIRECTS} times; check the address")
 
-    def _receive(self, request: httpx.Request, wanted: Callable[[Answer], bool] | None) -> Answer:
+    def _receive(self, request: httpx.Request, wanted: Callable[[ApiAnswer], bool] | None) -> ApiAnswer:
         deadline = time.monotonic() + self.limits.request_s
         response = self._client.send(request, stream=True)
         try:
-            answer = Answer(self._shown(response.url), response.status_code, response.headers, b"")
+            answer = ApiAnswer(self._shown(response.url), response.status_code, response.headers, b"")
             if wanted is not None and not wanted(answer):
                 return answer
             content = bytearray()
@@ -294,7 +294,7 @@ class ApiClient:
                     raise AnswerError(f"{url}: an answer of more than {limit} bytes; expected a page")
                 if time.monotonic() > deadline:
                     raise httpx.ReadTimeout("the answer did not end in time", request=request)
-            return Answer(answer.url, answer.status, answer.headers, bytes(content))
+            return ApiAnswer(answer.url, answer.status, answer.headers, bytes(content))
         finally:
             response.close()
 
@@ -321,7 +321,7 @@ class ApiClient:
         return f"status {status}: {self._advice.get(status) or known.get(status) or 'unexpected; check the address'}"
 
 
-def limited_for(answer: Answer) -> float | None:
+def limited_for(answer: ApiAnswer) -> float | None:
     """Return the seconds until a rate limit ends; ``None`` when the answer is about something else."""
     if answer.status not in (403, 429, 503):
         return None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from nornweave.connect.mirror.api_client import Answer, ApiClient, Limits, Parameters
+from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits, Parameters
 from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.read.conversation import as_is, clean_name, mappings
@@ -18,7 +18,7 @@ _BAD_REQUEST = frozenset({400})
 _MESSAGE_CHARACTERS = 300
 
 
-class Site:
+class AtlassianSite:
     """One site of Atlassian Cloud, asked with the rights of one account.
 
     Attributes:
@@ -93,7 +93,7 @@ class Site:
         """Send a query as JSON; see ``get``."""
         return self._content(self._client.post(address, body, allowed=_BAD_REQUEST), resumed=resumed)
 
-    def _content(self, answer: Answer, *, resumed: bool) -> Mapping[str, Any]:
+    def _content(self, answer: ApiAnswer, *, resumed: bool) -> Mapping[str, Any]:
         place = answer.url.partition("?")[0]
         # Jira answers a token that it refuses like nobody's: with what everybody may read, which is nothing.
         if answer.headers.get("x-seraph-loginreason", "").upper() in {"AUTHENTICATED_FAILED", "AUTHENTICATION_DENIED"}:
@@ -104,7 +104,7 @@ class Site:
             raise PositionLostError(f"{place}: the list has to be read from its start: {self._said(answer)}")
         raise SourceUnavailableError(f"{place}: status 400: {self._said(answer)}")
 
-    def _said(self, answer: Answer) -> str:
+    def _said(self, answer: ApiAnswer) -> str:
         """Return the messages of ``{"errorMessages": […]}`` or ``{"errors": [{"title": …}]}``."""
         try:
             content = answer.mapping()

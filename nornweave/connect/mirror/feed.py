@@ -22,7 +22,7 @@ class PositionLostError(SourceUnavailableError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class FeedRecord:
     """One thing that an API has: an issue, a comment, a message, a page.
 
     Attributes:
@@ -35,13 +35,13 @@ class Record:
     body: Body
 
 
-def left_out(path: str, reason: str) -> Record:
+def left_out(path: str, reason: str) -> FeedRecord:
     """Return the record of what is left out, such as one channel of many that refuses."""
-    return Record(key=f"{LEFT_OUT}{path}", document="", body={"path": path, "reason": reason})
+    return FeedRecord(key=f"{LEFT_OUT}{path}", document="", body={"path": path, "reason": reason})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class RecordPage:
     """What one step of a pass brought; it is stored as a whole or not at all.
 
     Attributes:
@@ -53,7 +53,7 @@ class Page:
         expected: how many documents the pass will bring, if the API says so.
     """
 
-    records: tuple[Record, ...] = ()
+    records: tuple[FeedRecord, ...] = ()
     confirmed: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     position: JsonValue
@@ -128,7 +128,7 @@ class Feed(Protocol):
     def scope(self) -> str:
         """What is read: changes when the records would be others."""
 
-    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Ask the API, a page at a time; the page is stored before the next one is asked for.
 
         Raises:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from nornweave.connect.mirror.feed import Body, Page, Pass, Record
+from nornweave.connect.mirror.feed import Body, FeedRecord, Pass, RecordPage
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import digest
 
@@ -87,7 +87,7 @@ _REMOVE = "delete from records where key >= :first and key < :last"
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MirrorReading:
     """How far the reading came.
 
     Attributes:
@@ -154,7 +154,7 @@ class Mirror:
         except sqlite3.Error as error:
             raise SourceUnavailableError(f"{self._file} cannot be read: {error}; sync again") from error
 
-    def begin(self, *, full: bool) -> Reading:
+    def begin(self, *, full: bool) -> MirrorReading:
         """Go on with the pass that was interrupted, or start a new one."""
         before = self.state()
         if not before.is_complete:
@@ -165,22 +165,22 @@ class Mirror:
             )
         return self.state()
 
-    def restart(self) -> Reading:
+    def restart(self) -> MirrorReading:
         """Begin the pass again from its start; what it has stored stays."""
         with self._transaction():
             self._connection.execute("update reading set position = 'null'")
         return self.state()
 
-    def state(self) -> Reading:
+    def state(self) -> MirrorReading:
         """Return how far the reading came."""
         row = self._connection.execute(
             "select pass, is_full, is_complete, position, since, full_at from reading"
         ).fetchone()
         number, is_full, is_complete, position, since, full_at = row
         state = Pass(is_full=bool(is_full), position=json.loads(position), since=json.loads(since))
-        return Reading(number, bool(is_complete), full_at, state)
+        return MirrorReading(number, bool(is_complete), full_at, state)
 
-    def store(self, page: Page, number: int) -> None:
+    def store(self, page: RecordPage, number: int) -> None:
         """Store a page of a pass, and where to go on, in one transaction."""
         with self._transaction():
             touched = self._remove(page.gone)
@@ -280,7 +280,7 @@ class Mirror:
             raise
         self._connection.execute("commit")
 
-    def _store(self, record: Record, number: int) -> set[str]:
+    def _store(self, record: FeedRecord, number: int) -> set[str]:
         """Store a record; return the documents that it changes."""
         text = json.dumps(record.body, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
         mark = digest(record.document, text)

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from nornweave.connect.mirror.feed import LEFT_OUT, NOTHING_KNOWN, Feed, Pass, PositionLostError
-from nornweave.connect.mirror.mirror import Mirror, Reading
+from nornweave.connect.mirror.mirror import Mirror, MirrorReading
 from nornweave.connect.protocol import Watcher
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
@@ -141,7 +141,7 @@ class MirroredSource:
                 self._read(mirror, mirror.restart())
         mirror.complete(reading.number, full=reading.state.is_full, now=now)
 
-    def _read(self, mirror: Mirror, reading: Reading) -> None:
+    def _read(self, mirror: Mirror, reading: MirrorReading) -> None:
         expected: int | None = None
         for page in self._feed.pages(reading.state, mirror):
             mirror.store(page, reading.number)
@@ -152,7 +152,7 @@ class MirroredSource:
         if self._problem:
             raise SourceUnavailableError(self._problem)
 
-    def _is_due(self, before: Reading, now: float) -> bool:
+    def _is_due(self, before: MirrorReading, now: float) -> bool:
         return not before.full_at or now - before.full_at >= self._relist_s
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nornweave.connect.mirror.api_client import Answer, ApiClient, Limits
+from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits
 from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.read.conversation import as_is, mappings
@@ -67,7 +67,7 @@ class SlackApi:
         """Close the connections."""
         self._client.close()
 
-    def ask(self, method: str, **parameters: str | int) -> tuple[Answer, Mapping[str, Any]]:
+    def ask(self, method: str, **parameters: str | int) -> tuple[ApiAnswer, Mapping[str, Any]]:
         """Call a method; return the answer and its content.
 
         Raises:
@@ -118,7 +118,7 @@ class SlackApi:
                 return
         raise SourceUnavailableError(f"{method}: more than {MAX_PAGES:,} pages; expected an end")
 
-    def _pause(self, answer: Answer, code: str, attempt: int) -> float:
+    def _pause(self, answer: ApiAnswer, code: str, attempt: int) -> float:
         if code in _PASSING:
             return min(self._client.limits.backoff_s * 2.0**attempt, self._client.limits.max_wait_s)
         wait = answer.headers.get("retry-after", "")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Any
 
-from nornweave.connect.mirror.feed import Known, Record
+from nornweave.connect.mirror.feed import FeedRecord, Known
 from nornweave.connect.slack.api import MAX_PAGES, PER_PAGE, SlackApi, SlackError, items, next_cursor
 from nornweave.connect.slack.people import People
 from nornweave.connect.slack.records import (
@@ -47,11 +47,11 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class ChannelStep:
     """A part of a channel; ``latest`` is the message that was read last: everything from it on is settled."""
 
     latest: str
-    records: tuple[Record, ...] = ()
+    records: tuple[FeedRecord, ...] = ()
     gone: tuple[str, ...] = ()
 
 
@@ -75,7 +75,7 @@ class ChannelReader:
     began_at: float
     channels: Mapping[str, str]
 
-    def read(self, channel: Channel, latest: str) -> Iterator[Step]:
+    def read(self, channel: Channel, latest: str) -> Iterator[ChannelStep]:
         """Read a channel down from the message ``latest``, which is left out; from the newest one if it is empty.
 
         A channel that was not read to its end before under its name is read to its end now.
@@ -86,14 +86,16 @@ class ChannelReader:
         is_complete = before.get("is_complete") is True and before.get("folder") == channel.folder
         if is_complete and not self.is_full and channel.is_archived and before.get("is_archived"):
             return  # nobody can say anything in it
-        record = Record(key=key, document="", body={**body, "is_complete": is_complete})
-        yield Step(records=(record,), latest=latest)
+        record = FeedRecord(key=key, document="", body={**body, "is_complete": is_complete})
+        yield ChannelStep(records=(record,), latest=latest)
         for step in self._history(channel, latest, is_whole=self.is_full or not is_complete):
             yield step
             latest = step.latest
-        yield Step(records=(Record(key=key, document="", body={**body, "is_complete": True}),), latest=latest)
+        yield ChannelStep(
+            records=(FeedRecord(key=key, document="", body={**body, "is_complete": True}),), latest=latest
+        )
 
-    def _history(self, channel: Channel, latest: str, *, is_whole: bool) -> Iterator[Step]:
+    def _history(self, channel: Channel, latest: str, *, is_whole: bool) -> Iterator[ChannelStep]:
         cursor = None
         for _ in range(MAX_PAGES):
             place: dict[str, str | int] = {"cursor": cursor} if cursor else {}
@@ -120,9 +122,9 @@ class ChannelReader:
 
     def _page(
         self, channel: Channel, events: Iterable[Mapping[str, Any]], upper: str, lower: str, *, is_whole: bool
-    ) -> Iterator[Step]:
+    ) -> Iterator[ChannelStep]:
         """Settle a page of history; each thread whose replies are asked for ends a step."""
-        records: list[Record] = []
+        records: list[FeedRecord] = []
         for event in events:
             root = root_of(event)
             if root != event["ts"]:
@@ -137,13 +139,15 @@ class ChannelReader:
                 records += self._again(channel, event)
         yield self._settled(channel, records, upper, lower)
 
-    def _old_thread(self, channel: Channel, root: str, *, latest: str) -> Step:
+    def _old_thread(self, channel: Channel, root: str, *, latest: str) -> ChannelStep:
         records = self._thread(channel, root)
         read = {record.key for record in records}
         known = self.known.under(thread_prefix(channel.id, root))
-        return Step(records=self._taken(records), gone=tuple(key for key, _ in known if key not in read), latest=latest)
+        return ChannelStep(
+            records=self._taken(records), gone=tuple(key for key, _ in known if key not in read), latest=latest
+        )
 
-    def _settled(self, channel: Channel, records: Sequence[Record], upper: str, lower: str) -> Step:
+    def _settled(self, channel: Channel, records: Sequence[FeedRecord], upper: str, lower: str) -> ChannelStep:
         """Return what was read from ``lower`` up to ``upper``, which is left out; what else is known there is gone.
 
         A full pass finds what is gone at its end.
@@ -151,7 +155,7 @@ class ChannelReader:
         read = {record.key for record in records}
         between = () if self.is_full else self._between(channel, lower, upper)
         gone = tuple(key for key in between if key not in read)
-        return Step(records=self._taken(records), gone=gone, latest=lower)
+        return ChannelStep(records=self._taken(records), gone=gone, latest=lower)
 
     def _between(self, channel: Channel, lower: str, upper: str) -> Iterator[str]:
         """Yield the keys of the known messages in threads that began from ``lower`` on and before ``upper``."""
@@ -176,7 +180,7 @@ class ChannelReader:
     def _is_news(self, channel: Channel, event: Mapping[str, Any]) -> bool:
         return self.known.body(f"{thread_prefix(channel.id, root_of(event))}{event['ts']}") is None
 
-    def _thread(self, channel: Channel, root: str, opening: Mapping[str, Any] | None = None) -> list[Record]:
+    def _thread(self, channel: Channel, root: str, opening: Mapping[str, Any] | None = None) -> list[FeedRecord]:
         """Ask for a thread; ``opening`` is its root as the history has it."""
         listed = self.api.listed("conversations.replies", "messages", channel=channel.id, ts=root)
         try:
@@ -191,7 +195,7 @@ class ChannelReader:
             events[root] = opening
         return [self._record(channel, each) for each in events.values()]
 
-    def _again(self, channel: Channel, event: Mapping[str, Any]) -> Iterator[Record]:
+    def _again(self, channel: Channel, event: Mapping[str, Any]) -> Iterator[FeedRecord]:
         """Yield a message, and the replies that are known of it, with the names of today."""
         own = self._record(channel, event)
         yield own
@@ -200,11 +204,11 @@ class ChannelReader:
                 if key != own.key:
                     yield self._record(channel, event_in(body))
 
-    def _record(self, channel: Channel, event: Mapping[str, Any]) -> Record:
+    def _record(self, channel: Channel, event: Mapping[str, Any]) -> FeedRecord:
         self.people.require(ids_in(event))
         return to_record(event, channel.id, channel.folder, self.people.names, self.channels)
 
-    def _taken(self, records: Iterable[Record]) -> tuple[Record, ...]:
+    def _taken(self, records: Iterable[FeedRecord]) -> tuple[FeedRecord, ...]:
         """Return records with those of the people who were asked for meanwhile."""
         return (*records, *self.people.taken())
 

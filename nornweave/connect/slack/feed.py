@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nornweave.connect.mirror.api_client import Limits
-from nornweave.connect.mirror.feed import LEFT_OUT, Body, Known, Page, Pass, Record, left_out
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, RecordPage, left_out
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
 from nornweave.connect.slack.export import read_message
@@ -79,7 +79,7 @@ class SlackFeed:
         """Close the connections."""
         self._api.close()
 
-    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the workspace; see ``Feed.pages``."""
         answer, workspace = self._api.ask("auth.test")
         before = state.since or {"at": answer.moment, "turn": 0}
@@ -88,7 +88,7 @@ class SlackFeed:
         turn = before["turn"] + state.is_full
         since = {"at": began_at, "turn": turn}
         record = _workspace_record(workspace)
-        yield Page(gone=_of_another(record, known), records=(record,), position=position, since=since)
+        yield RecordPage(gone=_of_another(record, known), records=(record,), position=position, since=since)
         if position["stage"] == "people":
             yield from self._people(position)
             position = {"at": began_at, "stage": "channels"}
@@ -108,7 +108,7 @@ class SlackFeed:
         gone, confirmed = _not_chosen(known, chosen, keep_private=unseen is not None)
         if "channel" not in position:  # a pass that goes on keeps what it has left out
             gone = (*gone, LEFT_OUT)
-        yield Page(gone=gone, confirmed=confirmed, records=unread, position=position)
+        yield RecordPage(gone=gone, confirmed=confirmed, records=unread, position=position)
         yield from self._channels(reader, chosen, position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
@@ -127,12 +127,12 @@ class SlackFeed:
         """Build the document."""
         return parse_apart("slack", source_id, entry, raw)
 
-    def _people(self, position: Mapping[str, Any]) -> Iterator[Page]:
+    def _people(self, position: Mapping[str, Any]) -> Iterator[RecordPage]:
         """Read the list of users; the names of people who are not in it any more stay."""
         for found, cursor in self._api.pages("users.list", "members", cursor=position.get("cursor")):
             stage = "people" if cursor else "channels"
             at = {"at": position["at"], "stage": stage, "cursor": cursor}
-            yield Page(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
+            yield RecordPage(records=tuple(people_in(found)), confirmed=(PREFIX,), position=at)
 
     def _joined(self) -> tuple[list[dict[str, Any]], SlackError | None]:
         """List the channels that were joined, by id; and why private ones are not among them, if so."""
@@ -152,7 +152,7 @@ class SlackFeed:
 
     def _channels(
         self, reader: ChannelReader, chosen: Sequence[Channel], position: Mapping[str, Any]
-    ) -> Iterator[Page]:
+    ) -> Iterator[RecordPage]:
         """Read the channels, by id; one that refuses is left out, and what is known of it stays."""
         has_worked, refusal = bool(position.get("has_worked")), None
         for channel in chosen:
@@ -162,7 +162,7 @@ class SlackFeed:
             latest = position.get("latest", "") if channel.id == position.get("channel") else ""
             try:
                 for step in reader.read(channel, latest):
-                    yield Page(records=step.records, gone=step.gone, position={**at, "latest": step.latest})
+                    yield RecordPage(records=step.records, gone=step.gone, position={**at, "latest": step.latest})
                 has_worked = True
             except SlackError as error:
                 if not error.is_of_a_channel:
@@ -170,7 +170,7 @@ class SlackFeed:
                 refusal = error
                 yield _refused(reader.known, channel, error, at)
         if refusal is not None and not has_worked:
-            yield Page(position=None)  # the next pass tries every channel again
+            yield RecordPage(position=None)  # the next pass tries every channel again
             raise SourceUnavailableError(f"no channel can be read: {refusal}")
 
     def _chosen(self, joined: Sequence[Mapping[str, Any]]) -> list[Channel]:
@@ -192,32 +192,32 @@ class SlackFeed:
             raise SourceUnavailableError(f"channels: {named}: {_NOT_JOINED}")
         raise SourceUnavailableError("the token's owner has joined no channel; invite the app to those to be read")
 
-    def _missing(self, joined: Sequence[Mapping[str, Any]]) -> Iterator[Record]:
+    def _missing(self, joined: Sequence[Mapping[str, Any]]) -> Iterator[FeedRecord]:
         """Yield the channels that the configuration names though they were not joined."""
         for name in sorted(self._wanted - {each[key] for each in joined for key in ("id", "name")}):
             yield left_out(f"#{name}", _NOT_JOINED)
 
 
-def _refused(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> Page:
+def _refused(known: Known, channel: Channel, error: SlackError, position: Mapping[str, Any]) -> RecordPage:
     """Name a channel that refuses; what is known of it stays, and it is read whole as soon as it can be."""
     log.warning("#%s is left out: %s", channel.name, error)
     key = f"channel/{channel.id}/"
-    record = Record(key=key, document="", body={**(known.body(key) or {}), "is_complete": False})
-    return Page(
+    record = FeedRecord(key=key, document="", body={**(known.body(key) or {}), "is_complete": False})
+    return RecordPage(
         records=(record, left_out(f"#{channel.name}", str(error))),
         confirmed=(f"message/{channel.id}/",),
         position=dict(position),
     )
 
 
-def _workspace_record(workspace: Mapping[str, Any]) -> Record:
+def _workspace_record(workspace: Mapping[str, Any]) -> FeedRecord:
     body = {key: as_is(workspace.get(key), str) for key in ("team_id", "url")}
     if not body["team_id"]:
         raise SourceUnavailableError("auth.test: no team_id in the answer; check api_url")
-    return Record(key="workspace/", document="", body=body)
+    return FeedRecord(key="workspace/", document="", body=body)
 
 
-def _of_another(workspace: Record, known: Known) -> tuple[str, ...]:
+def _of_another(workspace: FeedRecord, known: Known) -> tuple[str, ...]:
     """Return what is known of the workspace that the token belonged to before, if it is of another one now."""
     before = known.body(workspace.key)
     is_same = before is None or before.get("team_id") == workspace.body["team_id"]

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from nornweave.connect.mirror.feed import Known, Record
+from nornweave.connect.mirror.feed import FeedRecord, Known
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.read.conversation import as_is
 from nornweave.read.products.slack_text import user_name
@@ -33,7 +33,7 @@ class People:
         self.names = {identifier: name for identifier, name in stored.items() if name or not ask_again}
         self._api = api
         self._lookups = 0
-        self._found: list[Record] = []
+        self._found: list[FeedRecord] = []
 
     def require(self, identifiers: Iterable[str]) -> None:
         """Ask for the names of people and bots who are not known."""
@@ -43,7 +43,7 @@ class People:
                 self.names[identifier] = self._name(identifier)
                 self._found.append(person_record(identifier, self.names[identifier]))
 
-    def taken(self) -> list[Record]:
+    def taken(self) -> list[FeedRecord]:
         """Return the records of those who were asked for since the last call."""
         found, self._found = self._found, []
         return found
@@ -58,11 +58,11 @@ class People:
         return user_name(as_is(content.get(kind), dict) or {})
 
 
-def people_in(users: Iterable[Mapping[str, Any]]) -> list[Record]:
+def people_in(users: Iterable[Mapping[str, Any]]) -> list[FeedRecord]:
     """Return the records of listed users: deleted ones, guests and bots too, who have said something once."""
     return [person_record(each["id"], user_name(each)) for each in users if isinstance(each.get("id"), str)]
 
 
-def person_record(identifier: str, name: str) -> Record:
+def person_record(identifier: str, name: str) -> FeedRecord:
     """Return the record of a person or a bot."""
-    return Record(key=f"{PREFIX}{identifier}/", document="", body={"name": name})
+    return FeedRecord(key=f"{PREFIX}{identifier}/", document="", body={"name": name})

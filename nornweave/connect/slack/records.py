@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nornweave.connect.mirror.feed import Body, Record
+from nornweave.connect.mirror.feed import Body, FeedRecord
 from nornweave.connect.slack.export import NOTICES, count_reactions
 from nornweave.read.conversation import as_is, clean_name, mappings
 from nornweave.read.products.slack_text import user_name
@@ -75,7 +75,7 @@ def turn_of(root: str) -> int:
 
 def to_record(
     event: Mapping[str, Any], channel: str, folder: str, people: Mapping[str, str], channels: Mapping[str, str]
-) -> Record:
+) -> FeedRecord:
     """Return the record of a message.
 
     Args:
@@ -93,7 +93,7 @@ def to_record(
         "channels": {each: channels[each] for each in sorted(mentioned) if each in channels},
     }
     key = f"{thread_prefix(channel, root)}{event['ts']}"
-    return Record(key=key, document=f"{folder}/{day_of(root)}", body=body)
+    return FeedRecord(key=key, document=f"{folder}/{day_of(root)}", body=body)
 
 
 def event_in(body: Body) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from nornweave.connect.mirror.api_client import Answer, ApiClient, Limits, Parameters
+from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits, Parameters
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.read.conversation import as_is
 
@@ -45,7 +45,7 @@ class StackExchangeApi:
         """Forget that the quota was used up."""
         self._is_used_up = False
 
-    def ask(self, method: str, address: str, parameters: Parameters) -> tuple[Answer, Mapping[str, Any]]:
+    def ask(self, method: str, address: str, parameters: Parameters) -> tuple[ApiAnswer, Mapping[str, Any]]:
         """Call a method.
 
         Args:
@@ -84,7 +84,7 @@ class StackExchangeApi:
             self._ready_at[method] = time.monotonic() + min(backoff, 10**9) + _GRACE_S
         self._is_used_up = content.get("quota_remaining") == 0
 
-    def _pause(self, answer: Answer, content: Mapping[str, Any], attempt: int) -> float | None:
+    def _pause(self, answer: ApiAnswer, content: Mapping[str, Any], attempt: int) -> float | None:
         """Return how long to wait before the next attempt; ``None`` where another attempt is of no use."""
         error = content.get("error_id")
         if error == _THROTTLE_VIOLATION:
@@ -94,7 +94,7 @@ class StackExchangeApi:
             return min(self._client.limits.backoff_s * 2.0**attempt, self._client.limits.max_wait_s)
         return None
 
-    def _refusal(self, answer: Answer, content: Mapping[str, Any]) -> str:
+    def _refusal(self, answer: ApiAnswer, content: Mapping[str, Any]) -> str:
         name = self._client.hide(str(content.get("error_name") or f"status {answer.status}"))
         name = re.sub(r"\W+", " ", name)[:100]
         if name == "bad_parameter":
@@ -111,7 +111,7 @@ class StackExchangeApi:
         )
 
 
-def _as_mapping(answer: Answer) -> Mapping[str, Any]:
+def _as_mapping(answer: ApiAnswer) -> Mapping[str, Any]:
     """Read an error, which a proxy may have sent in place of the API."""
     try:
         return answer.mapping()

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nornweave.connect.mirror.api_client import Limits
-from nornweave.connect.mirror.feed import Body, Known, Page, Pass, Record
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
@@ -86,7 +86,7 @@ class StackExchangeFeed:
         """Close the connections."""
         self._api.close()
 
-    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the site; see ``Feed.pages``."""
         self._api.begin()
         before = (state.since or {}).get("tags") or {}
@@ -103,7 +103,7 @@ class StackExchangeFeed:
                 position = {"done": dict(done)}
                 if step.following is not None:
                     position |= {"tag": tag, "place": asdict(step.following)}
-                yield Page(
+                yield RecordPage(
                     records=step.records,
                     gone=step.gone,
                     confirmed=step.confirmed,
@@ -160,7 +160,7 @@ class StackExchangeFeed:
                 # The answers may be older or newer than the question: it is asked for again where they are not all.
                 body["answer_count"] = len(answers.get(number, ()))
                 records += [_answer(number, each) for each in answers.get(number, ())]
-            records.append(Record(key=_key(number), document=_path(number), body=body))
+            records.append(FeedRecord(key=_key(number), document=_path(number), body=body))
         return _Step(
             records=tuple(records),
             gone=tuple(f"{_path(number)}/answer/" for number in sorted(changed)),
@@ -222,7 +222,7 @@ class _Listed:
 class _Step:
     """A page of questions with their answers; ``following`` is ``None`` at the end of a tag."""
 
-    records: tuple[Record, ...]
+    records: tuple[FeedRecord, ...]
     gone: tuple[str, ...]
     confirmed: tuple[str, ...]
     following: _Place | None = None
@@ -233,10 +233,10 @@ def _has_changed(question: Mapping[str, Any], before: Body | None) -> bool:
     return before is None or any(question.get(mark) != before.get(mark) for mark in _MARKS)
 
 
-def _answer(question: int, content: Mapping[str, Any]) -> Record:
+def _answer(question: int, content: Mapping[str, Any]) -> FeedRecord:
     # Padded, so that the order of the keys is that of the answers.
     key = f"{_path(question)}/answer/{_number(content, 'answer_id'):015}"
-    return Record(key=key, document=_path(question), body=_kept(content))
+    return FeedRecord(key=key, document=_path(question), body=_kept(content))
 
 
 def _kept(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
-from nornweave.connect.mirror.addresses import Scope, identity, normalized
+from nornweave.connect.mirror.addresses import AddressScope, identity, normalized
 from nornweave.connect.mirror.api_client import AnswerError, ApiClient, OtherHostError
-from nornweave.connect.mirror.feed import LEFT_OUT, Body, Known, Page, Pass, PositionLostError, Record
-from nornweave.connect.web.page import Outcome, PageReader, is_page
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
+from nornweave.connect.web.page import PageOutcome, PageReader, is_page
 from nornweave.connect.web.robots import Robots
-from nornweave.connect.web.sitemaps import Listed, NoSitemapError, read_sitemap
+from nornweave.connect.web.sitemaps import ListedPage, NoSitemapError, read_sitemap
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.files.paths import PathFilter
 from nornweave.core.types import JsonValue
@@ -49,7 +49,7 @@ class Reach:
         ConfigError: a glob has the wrong form.
     """
 
-    scope: Scope
+    scope: AddressScope
     max_pages: int
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class Crawl:
         self._progress = _Progress(**state.position) if state.position else _Progress()
         self._failures = 0
 
-    def pages(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[RecordPage]:
         """Go on with the pass; see ``Feed.pages``."""
         progress = self._progress
         if self._state.position is None:
@@ -136,14 +136,14 @@ class Crawl:
 
     def _page(
         self,
-        records: Iterable[Record] = (),
+        records: Iterable[FeedRecord] = (),
         *,
         confirmed: tuple[str, ...] = (),
         gone: tuple[str, ...] = (),
         since: dict[str, Any] | None = None,
-    ) -> Page:
+    ) -> RecordPage:
         progress, records = self._progress, tuple(records)
-        return Page(
+        return RecordPage(
             records=records,
             confirmed=confirmed,
             gone=gone,
@@ -162,7 +162,7 @@ class Crawl:
 
     # Addresses: sitemaps, or the start page.
 
-    def _find(self) -> Iterator[Page]:
+    def _find(self) -> Iterator[RecordPage]:
         """Queue the pages that the sitemaps name; the start page if they name none."""
         progress = self._progress
         if progress.pending is None:
@@ -176,7 +176,7 @@ class Crawl:
         progress.by_links = not progress.queued if self._state.is_full else bool(self._before.get("by_links"))
         progress.stage = "pages"
         again = [] if self._state.is_full else list(self._failed_before())
-        start = [Listed(self._scope.start)] if progress.by_links else []
+        start = [ListedPage(self._scope.start)] if progress.by_links else []
         since = {"by_links": progress.by_links, "roots": progress.roots, "sitemaps": progress.read}
         progress.roots, progress.read = [], {}  # they need not be written with every page
         yield self._page(self._queue([*start, *again], always=True), since=since)
@@ -190,7 +190,7 @@ class Crawl:
         read = self._before.get("sitemaps", {})
         return [address for address in ours if self._state.is_full or address in read][:MAX_SITEMAPS]
 
-    def _read_sitemap(self, address: str, changed_at: str) -> Iterator[Page]:
+    def _read_sitemap(self, address: str, changed_at: str) -> Iterator[RecordPage]:
         """Queue the pages that a sitemap names, and remember the sitemaps that it names."""
         before = {} if self._state.is_full else self._before.get("sitemaps", {}).get(address, {})
         if changed_at and changed_at == before.get("lastmod"):
@@ -203,7 +203,7 @@ class Crawl:
             self._remember(address, {**before, "lastmod": changed_at})
             return
         sitemaps: list[list[str]] = []
-        pages: list[Listed] = []
+        pages: list[ListedPage] = []
         try:
             for listed in read_sitemap(answer.content):
                 if listed.is_sitemap:
@@ -251,22 +251,22 @@ class Crawl:
                 pending.append([whole, changed_at])
                 waiting.add(whole)
 
-    def _failed_before(self) -> Iterator[Listed]:
+    def _failed_before(self) -> Iterator[ListedPage]:
         """Yield the pages that could not be read when they were asked for last."""
         for _, body in self._known.under(LEFT_OUT):
             if body.get("again"):
-                yield Listed(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
+                yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
 
     # The queue.
 
-    def _queue(self, listed: Sequence[Listed], *, always: bool = False, **marks: Any) -> list[Record]:
+    def _queue(self, listed: Sequence[ListedPage], *, always: bool = False, **marks: Any) -> list[FeedRecord]:
         """Return the records that queue addresses: those of the source, each once in a pass, and only if they are due.
 
         Args:
             always: ask for them even if nothing says that they changed.
             marks: joins what is stored of each address.
         """
-        records: list[Record] = []
+        records: list[FeedRecord] = []
         here: set[str] = set()
         for each in listed:
             address = self._scope.address(each.address) or (each.address if always else None)
@@ -290,14 +290,14 @@ class Crawl:
         is_wanted = self._reach.asks_for(address)
         return is_wanted and (self._progress.stage == "pages" or self._reach.is_included(address))
 
-    def _is_due(self, key: str, listed: Listed) -> bool:
+    def _is_due(self, key: str, listed: ListedPage) -> bool:
         """Say whether a page has to be asked for in this pass."""
         if self._state.is_full:
             return True
         before = self._known.body(f"page/{key}") or self._known.body(f"{LEFT_OUT}{key}")
         return before is None or bool(listed.changed_at and listed.changed_at != before.get("lastmod"))
 
-    def _read_queue(self) -> Iterator[Page]:
+    def _read_queue(self) -> Iterator[RecordPage]:
         """Ask for the pages in the queue, one at a time."""
         progress = self._progress
         while (queued := self._known.body(f"queue/{progress.next:08d}")) is not None:
@@ -315,7 +315,7 @@ class Crawl:
 
     # Pages.
 
-    def _read(self, queued: Body) -> Page:
+    def _read(self, queued: Body) -> RecordPage:
         """Ask for the next page of the queue."""
         address = str(queued["url"])
         key = identity(address)
@@ -333,11 +333,11 @@ class Crawl:
             return self._page(records, confirmed=(f"page/{key}",), gone=(f"{LEFT_OUT}{key}",))
         if outcome.kind == "stored" and outcome.body is not None and not self._is_alias(outcome, queued):
             if not self._scope.holds(address) or not self._reach.is_included(address):
-                return self._left(queued, key, Outcome(kind="left", links=outcome.links))
+                return self._left(queued, key, PageOutcome(kind="left", links=outcome.links))
             return self._store(queued, key, before, outcome)
         return self._left(queued, key, outcome)
 
-    def _count_failures(self, outcome: Outcome) -> None:
+    def _count_failures(self, outcome: PageOutcome) -> None:
         self._failures = self._failures + 1 if outcome.kind == "failed" else 0
         if self._failures >= _FAILURES:
             raise SourceUnavailableError(f"{_FAILURES} pages one after another cannot be read: {outcome.reason}")
@@ -345,7 +345,7 @@ class Crawl:
     def _count(self, before: Body | None) -> None:
         self._progress.stored += self._state.is_full or before is None
 
-    def _failed(self, queued: Body, key: str, before: Body | None, outcome: Outcome) -> Page:
+    def _failed(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
         """Keep what is stored of a page that cannot be read now; the next pass asks again."""
         left = self._known.body(f"{LEFT_OUT}{key}") or {}
         links = _links(before) or _links(left)
@@ -355,7 +355,7 @@ class Crawl:
             self._count(before)
         return self._page(records, confirmed=(f"page/{key}",))
 
-    def _store(self, queued: Body, key: str, before: Body | None, outcome: Outcome) -> Page:
+    def _store(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
         self._count(before)
         links = outcome.links if self._progress.by_links else None
         body = {**(outcome.body or {}), "lastmod": queued["lastmod"], "links": links}
@@ -363,23 +363,25 @@ class Crawl:
         records += self._queue_links(outcome.links or ())
         return self._page(records, gone=(f"{LEFT_OUT}{key}",))
 
-    def _left(self, queued: Body, key: str, outcome: Outcome) -> Page:
+    def _left(self, queued: Body, key: str, outcome: PageOutcome) -> RecordPage:
         """Remember an address that is no document, so that it is not asked for before it changes."""
         records = [self._left_record(queued, key, outcome.reason, outcome.links or ())]
         records += self._queue_links(outcome.links or ())
         if outcome.canonical is not None:
             records += self._queue_canonical(outcome.canonical, queued)
         elif outcome.target is not None:
-            records += self._queue([Listed(outcome.target, changed_at=str(queued["lastmod"]))])
+            records += self._queue([ListedPage(outcome.target, changed_at=str(queued["lastmod"]))])
         # Pages that called this one their own address count themselves now.
-        records += self._queue([Listed(str(each)) for each in queued.get("instead", ())], always=True, as_it_is=True)
+        records += self._queue(
+            [ListedPage(str(each)) for each in queued.get("instead", ())], always=True, as_it_is=True
+        )
         return self._page(records, gone=(f"page/{key}",))
 
-    def _queue_canonical(self, canonical: str, queued: Body) -> list[Record]:
+    def _queue_canonical(self, canonical: str, queued: Body) -> list[FeedRecord]:
         """Queue the page that another one calls its own address, and remember that one in case it is none."""
         seen = self._known.body(f"seen/{identity(canonical)}")
         if seen is None:
-            return self._queue([Listed(canonical, changed_at=str(queued["lastmod"]))], instead=[queued["url"]])
+            return self._queue([ListedPage(canonical, changed_at=str(queued["lastmod"]))], instead=[queued["url"]])
         number = int(seen["number"])
         waiting = self._known.body(f"queue/{number:08d}")
         if waiting is None or number < self._progress.next:
@@ -387,7 +389,7 @@ class Crawl:
         instead = [*waiting.get("instead", ()), queued["url"]][:_MAX_ALIASES]
         return [_record(f"queue/{number:08d}", {**waiting, "instead": instead})]
 
-    def _is_alias(self, outcome: Outcome, queued: Body) -> bool:
+    def _is_alias(self, outcome: PageOutcome, queued: Body) -> bool:
         """Say whether a page is another spelling of one that is a document itself, or will be asked for."""
         if outcome.canonical is None or queued.get("as_it_is"):
             return False
@@ -400,20 +402,22 @@ class Crawl:
         seen = self._known.body(f"seen/{key}")
         return seen is None or int(seen["number"]) >= self._progress.next
 
-    def _queue_links(self, links: Iterable[str]) -> list[Record]:
+    def _queue_links(self, links: Iterable[str]) -> list[FeedRecord]:
         """Queue the pages that a page leads to, where pages are found by their links."""
         if not self._progress.by_links:
             return []
-        return self._queue([Listed(link) for link in links])
+        return self._queue([ListedPage(link) for link in links])
 
-    def _left_record(self, queued: Body, key: str, reason: str, links: Iterable[str], *, again: bool = False) -> Record:
+    def _left_record(
+        self, queued: Body, key: str, reason: str, links: Iterable[str], *, again: bool = False
+    ) -> FeedRecord:
         url = str(queued["url"])
         body = {"url": url, "path": self._scope.path(url), "reason": reason, "lastmod": queued["lastmod"]}
         if self._progress.by_links:
             body["links"] = list(links)
         return _record(f"{LEFT_OUT}{key}", {**body, "again": again})
 
-    def _too_many(self) -> list[Record]:
+    def _too_many(self) -> list[FeedRecord]:
         """Return the record that tells what ``max_pages`` left out."""
         missed = self._progress.missed
         if not missed:
@@ -425,8 +429,8 @@ class Crawl:
         return [_record(_TOO_MANY, {"path": "…", "reason": reason})]
 
 
-def _record(key: str, body: Body, document: str = "") -> Record:
-    return Record(key=key, document=document, body=body)
+def _record(key: str, body: Body, document: str = "") -> FeedRecord:
+    return FeedRecord(key=key, document=document, body=body)
 
 
 def _links(body: Body | None) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from nornweave.connect.mirror.addresses import scope_of
 from nornweave.connect.mirror.api_client import ApiClient, Limits
-from nornweave.connect.mirror.feed import Body, Known, Page, Pass
+from nornweave.connect.mirror.feed import Body, Known, Pass, RecordPage
 from nornweave.connect.web.crawl import Crawl, Reach
 from nornweave.connect.web.page import PageReader, changed_at
 from nornweave.connect.web.robots import Robots
@@ -84,7 +84,7 @@ class WebFeed:
         """Close the connections."""
         self._client.close()
 
-    def pages(self, state: Pass, known: Known) -> Iterator[Page]:
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the site; see ``Feed.pages``."""
         robots = Robots(self._client)
         reader = PageReader(self._client, robots, self._reach.scope, self._sleep)

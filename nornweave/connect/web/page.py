@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from nornweave.connect.mirror.addresses import Scope, identity, normalized
-from nornweave.connect.mirror.api_client import Answer, AnswerError, ApiClient, OtherHostError
+from nornweave.connect.mirror.addresses import AddressScope, identity, normalized
+from nornweave.connect.mirror.api_client import AnswerError, ApiAnswer, ApiClient, OtherHostError
 from nornweave.connect.mirror.feed import Body
 from nornweave.connect.web.robots import AGENT, Robots
 from nornweave.connect.web.sitemaps import moment
@@ -57,7 +57,7 @@ Kind: TypeAlias = Literal["stored", "same", "moved", "left", "gone", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class PageOutcome:
     """What came of asking for a page.
 
     Attributes:
@@ -85,14 +85,16 @@ def is_page(address: str) -> bool:
 class PageReader:
     """Asks for pages, one at a time, as robots.txt allows."""
 
-    def __init__(self, client: ApiClient, robots: Robots, scope: Scope, sleep: Callable[[float], None] = time.sleep):
+    def __init__(
+        self, client: ApiClient, robots: Robots, scope: AddressScope, sleep: Callable[[float], None] = time.sleep
+    ):
         """Store the parameters; nothing is asked yet."""
         self._client = client
         self._robots = robots
         self._scope = scope
         self._sleep = sleep
 
-    def read(self, address: str, before: Body | None, *, needs_links: bool) -> Outcome:
+    def read(self, address: str, before: Body | None, *, needs_links: bool) -> PageOutcome:
         """Ask for a page.
 
         Args:
@@ -104,25 +106,25 @@ class PageReader:
             SourceUnavailableError: nothing may be asked for now.
         """
         if not self._robots.allows(address):
-            return Outcome(kind="left", reason=f"robots.txt does not allow {AGENT!r} to read it")
+            return PageOutcome(kind="left", reason=f"robots.txt does not allow {AGENT!r} to read it")
         self._sleep(self._robots.delay_s(address))
         try:
             answer = self._ask(address, _conditions(before, needs_links=needs_links))
         except OtherHostError:
-            return Outcome(kind="left", reason="it leads to a host that is not in hosts")
+            return PageOutcome(kind="left", reason="it leads to a host that is not in hosts")
         except AnswerError as error:
             if error.status == 429:
                 raise
-            return Outcome(kind="failed", reason=str(error))
+            return PageOutcome(kind="failed", reason=str(error))
         if answer.status == 304:
-            return Outcome(kind="same", links=_strings(before or {}, "links"))
+            return PageOutcome(kind="same", links=_strings(before or {}, "links"))
         if answer.status in _GONE:
-            return Outcome(kind="gone")
+            return PageOutcome(kind="gone")
         if answer.status in _REDIRECTS:
             return self._moved(answer.headers.get("location", ""), answer.url)
         return self._content(answer, before)
 
-    def _ask(self, address: str, conditions: Mapping[str, str]) -> Answer:
+    def _ask(self, address: str, conditions: Mapping[str, str]) -> ApiAnswer:
         """Ask for a page, and again where a redirect only changes how its address is spelt."""
         for _ in range(_HOPS):
             answer = self._client.get(
@@ -138,22 +140,26 @@ class PageReader:
             address = target
         return answer
 
-    def _moved(self, location: str, address: str) -> Outcome:
+    def _moved(self, location: str, address: str) -> PageOutcome:
         target = self._scope.address(location, address)
         if target is None:
-            return Outcome(kind="left", reason=f"redirected to {location[:200]!r}, which is outside prefix and hosts")
+            return PageOutcome(
+                kind="left", reason=f"redirected to {location[:200]!r}, which is outside prefix and hosts"
+            )
         if identity(target) == identity(_spelled(address)):
-            return Outcome(kind="left", reason="redirected to itself")
-        return Outcome(kind="moved", target=target)
+            return PageOutcome(kind="left", reason="redirected to itself")
+        return PageOutcome(kind="moved", target=target)
 
-    def _content(self, answer: Answer, before: Body | None) -> Outcome:
+    def _content(self, answer: ApiAnswer, before: Body | None) -> PageOutcome:
         address = _spelled(answer.url)
         kind = format_of(answer)
         rules = _header_rules(answer.headers)
         if kind is None:
-            return Outcome(kind="left", reason=f"content of type {_type(answer.headers)!r}; no reader for it")
+            return PageOutcome(kind="left", reason=f"content of type {_type(answer.headers)!r}; no reader for it")
         if len(answer.content) > MAX_BYTES.get(kind, _MAX_TEXT_BYTES) or not _is_wanted(answer):
-            return Outcome(kind="left", reason=f"more than {MAX_BYTES.get(kind, _MAX_TEXT_BYTES):,} bytes; exclude it")
+            return PageOutcome(
+                kind="left", reason=f"more than {MAX_BYTES.get(kind, _MAX_TEXT_BYTES):,} bytes; exclude it"
+            )
         stored = {
             "url": address,
             "format": kind,
@@ -164,11 +170,13 @@ class PageReader:
         if kind != "html":
             content = base64.b64encode(answer.content).decode()
             if "noindex" in rules:
-                return Outcome(kind="left", reason="it asks not to be indexed")
-            return Outcome(kind="stored", body=_dated({**stored, "raw": content, "links": []}, before), links=())
+                return PageOutcome(kind="left", reason="it asks not to be indexed")
+            return PageOutcome(kind="stored", body=_dated({**stored, "raw": content, "links": []}, before), links=())
         return self._html(answer, stored, rules, before)
 
-    def _html(self, answer: Answer, stored: dict[str, Any], rules: frozenset[str], before: Body | None) -> Outcome:
+    def _html(
+        self, answer: ApiAnswer, stored: dict[str, Any], rules: frozenset[str], before: Body | None
+    ) -> PageOutcome:
         try:
             values = {"charset": _charset(answer.headers)}
             page = cast(
@@ -176,9 +184,9 @@ class PageReader:
                 run_apart("web_page", values, answer.content, cpu_s=seconds_for(len(answer.content))),
             )
         except TransientDocumentError as error:
-            return Outcome(kind="failed", reason=str(error))
+            return PageOutcome(kind="failed", reason=str(error))
         except DocumentError as error:
-            return Outcome(kind="left", reason=str(error))
+            return PageOutcome(kind="left", reason=str(error))
         address = str(stored["url"])
         base = normalized(page["base"], address) if page["base"] else address
         if page["refresh"]:
@@ -188,19 +196,19 @@ class PageReader:
         found = (self._scope.link(link, base or address) for link in page["links"])
         links = () if "nofollow" in rules else tuple(dict.fromkeys(each for each in found if each and is_page(each)))
         if page["no_index"] or "noindex" in rules:
-            return Outcome(kind="left", links=links, reason="it asks not to be indexed")
+            return PageOutcome(kind="left", links=links, reason="it asks not to be indexed")
         if not page["has_text"]:
             reason = "no text in its HTML; a site that is put together in the browser cannot be read"
-            return Outcome(kind="left", links=links, reason=reason)
+            return PageOutcome(kind="left", links=links, reason=reason)
         canonical = self._scope.address(page["canonical"], base) if page["canonical"] else None
         if canonical and identity(canonical) == identity(address):
             stored["url"], canonical = canonical, None
         facts = {key: page[key] for key in ("title", "updated_at", "metadata", "content")}
         body = _dated({**stored, **facts, "links": links}, before)
-        return Outcome(kind="stored", body=body, links=links, canonical=canonical)
+        return PageOutcome(kind="stored", body=body, links=links, canonical=canonical)
 
 
-def format_of(answer: Answer) -> str | None:
+def format_of(answer: ApiAnswer) -> str | None:
     """Return the format of an answer by its type, and by its suffix where the type says little."""
     suffix = PurePosixPath(urlsplit(answer.url).path.lower()).suffix
     kind = _type(answer.headers)
@@ -209,7 +217,7 @@ def format_of(answer: Answer) -> str | None:
     return FORMAT_OF_TYPE.get(kind)
 
 
-def _is_wanted(answer: Answer) -> bool:
+def _is_wanted(answer: ApiAnswer) -> bool:
     kind = format_of(answer)
     length = answer.headers.get("content-length", "0")
     limit = MAX_BYTES.get(kind or "", _MAX_TEXT_BYTES)

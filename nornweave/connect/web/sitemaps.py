@@ -31,7 +31,7 @@ class NoSitemapError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPage:
     """An address that a sitemap names.
 
     Attributes:
@@ -44,7 +44,7 @@ class Listed:
     changed_at: str = ""
 
 
-def read_sitemap(content: bytes) -> Iterator[Listed]:
+def read_sitemap(content: bytes) -> Iterator[ListedPage]:
     """Yield what a sitemap lists, in its order.
 
     Raises:
@@ -80,16 +80,16 @@ def _unpacked(content: bytes) -> bytes:
     return unpacked
 
 
-def _in_lines(content: bytes) -> Iterator[Listed]:
+def _in_lines(content: bytes) -> Iterator[ListedPage]:
     for number, line in enumerate(_LINES.finditer(content)):
         if number >= MAX_ENTRIES:
             return
         address = line[0].decode("utf-8", "replace").strip()
         if address.startswith(("http://", "https://")):
-            yield Listed(address)
+            yield ListedPage(address)
 
 
-def _in_xml(content: bytes) -> Iterator[Listed]:
+def _in_xml(content: bytes) -> Iterator[ListedPage]:
     number = 0
     path: list[str] = []
     fields: dict[str, str] = {}
@@ -105,7 +105,7 @@ def _in_xml(content: bytes) -> Iterator[Listed]:
                 fields[name] = (element.text or "").strip()
             elif len(path) == 1:
                 if fields.get("loc") and name in ("url", "sitemap"):
-                    yield Listed(fields["loc"], name == "sitemap", fields.get("lastmod", "")[:40])
+                    yield ListedPage(fields["loc"], name == "sitemap", fields.get("lastmod", "")[:40])
                     number += 1
                 fields = {}
                 element.clear()

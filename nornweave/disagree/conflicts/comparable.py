@@ -6,7 +6,7 @@ from enum import Enum
 
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.conflicts.records import LocatedFact
-from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.names import is_generic
 from nornweave.disagree.facts.values import Value
 
@@ -77,14 +77,14 @@ def value_of(fact: Fact) -> Value:
     return Value(fact.kind, fact.value, fact.unit)
 
 
-def outcome(a: Fact, b: Fact) -> Comparison:
+def outcome(a: Fact, b: Fact) -> FactComparison:
     """Compare the values of two comparable facts; a denied value differs only from itself."""
     if a.attribute == b.attribute == "minimum" and "0" in {a.value, b.value}:  # checked besides, for sanity
-        return Comparison.UNDECIDED
+        return FactComparison.UNDECIDED
     found = compare(value_of(a), value_of(b))
     if a.negated == b.negated:
-        return Comparison.UNDECIDED if a.negated else found
-    return Comparison.DIFFER if found is Comparison.AGREE else Comparison.UNDECIDED
+        return FactComparison.UNDECIDED if a.negated else found
+    return FactComparison.DIFFER if found is FactComparison.AGREE else FactComparison.UNDECIDED
 
 
 def ordered(a: LocatedFact, b: LocatedFact) -> tuple[LocatedFact, LocatedFact]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts.comparable import comparable, ordered, outcome
-from nornweave.disagree.conflicts.features import Corpus, corpus_of, features
+from nornweave.disagree.conflicts.features import FactCorpus, corpus_of, features
 from nornweave.disagree.conflicts.join import pairs
 from nornweave.disagree.conflicts.model import Model, shipped
 from nornweave.disagree.conflicts.records import FactConflict, LocatedFact
-from nornweave.disagree.facts.comparison import Comparison
+from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.values import show
 
 MIN_CONFIDENCE = 0.7
@@ -30,12 +30,12 @@ NEARBY_LINES = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidatePair:
     """A pair of comparable facts, the better informed one first."""
 
     code: LocatedFact
     other: LocatedFact
-    outcome: Comparison
+    outcome: FactComparison
     strength: float
 
 
@@ -43,7 +43,7 @@ class Candidate:
 class Described:
     """A candidate with different values, and its features."""
 
-    candidate: Candidate
+    candidate: CandidatePair
     features: Mapping[str, float]
 
 
@@ -79,14 +79,14 @@ def candidates(
 ) -> list[Described]:
     """Return each fact's best rival of each better informed side that differs, unless one of that side agrees."""
     model, corpus = model or shipped(), corpus_of(facts)
-    by_fact: dict[tuple[int, str, str], list[Candidate]] = defaultdict(list)
+    by_fact: dict[tuple[int, str, str], list[CandidatePair]] = defaultdict(list)
     for first, second in pairs(facts) if joined is None else _comparable(facts, joined):
         code, other = ordered(facts[first], facts[second])
         found = outcome(code.fact, other.fact)
-        if found is not Comparison.UNDECIDED:
+        if found is not FactComparison.UNDECIDED:
             strength = model.probability(features(code, other, corpus))
             place = first if facts[first] is other else second
-            by_fact[place, code.domain, code.fact.side].append(Candidate(code, other, found, strength))
+            by_fact[place, code.domain, code.fact.side].append(CandidatePair(code, other, found, strength))
     agreeing = _agreeing_lines(by_fact)
     chosen = (_chosen(rivals, agreeing, corpus) for _, rivals in sorted(by_fact.items(), key=lambda one: one[0]))
     return [one for one in chosen if one]
@@ -96,12 +96,14 @@ def _comparable(facts: Sequence[LocatedFact], joined: Iterable[tuple[int, int]])
     return ((first, second) for first, second in joined if comparable(facts[first], facts[second]))
 
 
-def _agreeing_lines(by_fact: Mapping[tuple[int, str, str], Sequence[Candidate]]) -> dict[tuple[object, ...], list[int]]:
+def _agreeing_lines(
+    by_fact: Mapping[tuple[int, str, str], Sequence[CandidatePair]],
+) -> dict[tuple[object, ...], list[int]]:
     """Return a well informed fact and a document → the lines of it that say the same."""
     lines: dict[tuple[object, ...], list[int]] = defaultdict(list)
     for rivals in by_fact.values():
         for one in rivals:
-            if one.outcome is Comparison.AGREE:
+            if one.outcome is FactComparison.AGREE:
                 lines[_identity(one.code), one.other.place].append(one.other.fact.line)
     return lines
 
@@ -111,13 +113,13 @@ def _identity(one: LocatedFact) -> tuple[object, ...]:
 
 
 def _chosen(
-    rivals: Sequence[Candidate], agreeing: Mapping[tuple[object, ...], Sequence[int]], corpus: Corpus
+    rivals: Sequence[CandidatePair], agreeing: Mapping[tuple[object, ...], Sequence[int]], corpus: FactCorpus
 ) -> Described | None:
-    differing = [one for one in rivals if one.outcome is Comparison.DIFFER]
+    differing = [one for one in rivals if one.outcome is FactComparison.DIFFER]
     if not differing:
         return None
     best = max(differing, key=lambda one: (one.strength, one.code.place, -one.code.fact.span.start))
-    settled = max((one.strength for one in rivals if one.outcome is Comparison.AGREE), default=0.0)
+    settled = max((one.strength for one in rivals if one.outcome is FactComparison.AGREE), default=0.0)
     if settled >= SETTLED_SHARE * best.strength:
         return None
     nearby = agreeing.get((_identity(best.code), best.other.place), ())
@@ -131,7 +133,7 @@ def _value(fact: Fact) -> tuple[str, str, str | None]:
     return fact.kind, fact.value, fact.unit
 
 
-def _conflict(one: Candidate, confidence: float) -> FactConflict:
+def _conflict(one: CandidatePair, confidence: float) -> FactConflict:
     names = sorted((one.code.fact.name, one.other.fact.name), key=lambda name: (-len(name), name))
     attribute = one.other.fact.attribute
     return FactConflict(

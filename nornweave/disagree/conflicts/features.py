@@ -26,7 +26,7 @@ MANY_DOCUMENTS = 500
 
 
 @dataclass(frozen=True)
-class Corpus:
+class FactCorpus:
     """Frequencies of words and names among the facts that are compared.
 
     Attributes:
@@ -54,11 +54,11 @@ class Corpus:
         return math.log(size / max(1, fewest)) / math.log(size)
 
 
-def corpus_of(facts: Collection[LocatedFact]) -> Corpus:
+def corpus_of(facts: Collection[LocatedFact]) -> FactCorpus:
     """Count the words and names of facts."""
     contexts = {(one.place, word) for one in facts for word in one.context}
     definitions = {(one.place, one.name_words) for one in facts if one.fact.side == "code"}
-    return Corpus(
+    return FactCorpus(
         documents=len({one.place for one in facts}),
         holders=Counter(word for _, word in contexts),
         definitions=Counter(" ".join(words) for _, words in definitions),
@@ -67,7 +67,7 @@ def corpus_of(facts: Collection[LocatedFact]) -> Corpus:
     )
 
 
-NO_CORPUS = Corpus()
+NO_CORPUS = FactCorpus()
 
 
 def are_siblings(code: LocatedFact, other: LocatedFact) -> bool:
@@ -77,7 +77,9 @@ def are_siblings(code: LocatedFact, other: LocatedFact) -> bool:
     return len(mine) == len(theirs) == 1 and apart and bool(code.near & other.near)
 
 
-def features(code: LocatedFact, other: LocatedFact, corpus: Corpus = NO_CORPUS, rivals: int = 1) -> dict[str, float]:
+def features(
+    code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORPUS, rivals: int = 1
+) -> dict[str, float]:
     """Describe a pair of comparable facts with different values.
 
     Args:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nornweave.core.types import Fact
 from nornweave.disagree.drift.files import SourceFile
-from nornweave.disagree.drift.records import Failed
+from nornweave.disagree.drift.records import UnreadFile
 
 PROCESSES = 2
 FILE_S = 10.0
@@ -62,7 +62,7 @@ class _Pool:
     read: Callable[[SourceFile], bytes | str]
     file_s: float
     found: list[FileFacts] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
+    failed: list[UnreadFile] = field(default_factory=list)
     readers: list[_Reader] = field(default_factory=list)
 
     def start(self) -> None:
@@ -96,7 +96,7 @@ class _Pool:
             self._lose(reader, "ended the process that read it")
             return
         if isinstance(answer, str) and reader.file is not None:
-            self.failed.append(Failed(reader.file.path, answer))
+            self.failed.append(UnreadFile(reader.file.path, answer))
         elif reader.file is not None:
             self.found.append(FileFacts(reader.file, answer))
         reader.is_ready = True
@@ -107,7 +107,7 @@ class _Pool:
         for file in self.files:
             raw = self.read(file)
             if isinstance(raw, str):
-                self.failed.append(Failed(file.path, raw))
+                self.failed.append(UnreadFile(file.path, raw))
                 continue
             reader.file, reader.due = file, time.monotonic() + self.file_s
             with suppress(OSError):  # it died just now: ``_take`` sees that
@@ -120,11 +120,11 @@ class _Pool:
         self.readers.remove(reader)
         reader.end()
         if reader.file is not None:
-            self.failed.append(Failed(reader.file.path, reason))
+            self.failed.append(UnreadFile(reader.file.path, reason))
         if reader.is_ready:
             self.start()
         elif not self.readers:
-            self.failed.extend(Failed(file.path, "no process to read it could be started") for file in self.files)
+            self.failed.extend(UnreadFile(file.path, "no process to read it could be started") for file in self.files)
 
 
 def read_facts(
@@ -133,7 +133,7 @@ def read_facts(
     *,
     processes: int = PROCESSES,
     file_s: float = FILE_S,
-) -> tuple[list[FileFacts], list[Failed]]:
+) -> tuple[list[FileFacts], list[UnreadFile]]:
     """Read the facts of files.
 
     Args:

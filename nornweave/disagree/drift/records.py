@@ -14,7 +14,7 @@ Verdict = Literal["yes", "no", "unsure"]
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class UnreadFile:
     """A file that could not be read, and why."""
 
     path: str
@@ -103,7 +103,7 @@ class Report:
     ignored: int = 0
     files: int = 0
     facts: Mapping[str, int] = field(default_factory=dict)
-    failed: tuple[Failed, ...] = ()
+    failed: tuple[UnreadFile, ...] = ()
     notices: tuple[str, ...] = ()
     seconds: float = 0.0
     compared: tuple[str, str] | None = None

@@ -8,7 +8,7 @@ from nornweave.core.types import Attribute
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class DriftRule:
     """A kind of disagreement; ``id`` never changes, as baselines and dashboards know it."""
 
     id: str
@@ -27,7 +27,7 @@ _KINDS = (
     ("status", "StatusDiffers", "Documentation and code name another HTTP status.", "status"),
 )  # fmt: skip
 RULES = {
-    attribute: Rule(f"nornweave/{kind}", name, description)
+    attribute: DriftRule(f"nornweave/{kind}", name, description)
     for kind, name, description, attributes in _KINDS
     for attribute in attributes.split()
 }
@@ -42,6 +42,6 @@ WORDS: dict[Attribute, str] = {
 """Attribute → what people call it."""
 
 
-def rule_of(attribute: str) -> Rule:
+def rule_of(attribute: str) -> DriftRule:
     """Return the rule of an attribute; of one that is not known the most general."""
     return RULES.get(attribute, RULES["value"])

@@ -23,7 +23,7 @@ from nornweave.disagree.drift.findings import (
     with_origins,
 )
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
-from nornweave.disagree.drift.records import Failed, Finding, Report
+from nornweave.disagree.drift.records import Finding, Report, UnreadFile
 
 MAX_FINDINGS = 500
 """Findings that are looked into; of more the most confident."""
@@ -127,7 +127,7 @@ class _Read:
 
     files: Sequence[SourceFile]
     facts: Sequence[LocatedFact]
-    failed: Sequence[Failed]
+    failed: Sequence[UnreadFile]
 
 
 def _located(found: Sequence[FileFacts]) -> list[LocatedFact]:

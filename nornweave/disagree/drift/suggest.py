@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from nornweave.core.types import Fact, ValueKind
-from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.units import UNITS
 from nornweave.disagree.facts.values import Value, show
@@ -88,7 +88,10 @@ def _reads_as(text: str, stated: Fact) -> bool:
     value = read_value(text)
     fact = Value(stated.kind, stated.value, stated.unit)
     return (
-        value is not None and value.is_literal and value.kind == fact.kind and compare(value, fact) is Comparison.AGREE
+        value is not None
+        and value.is_literal
+        and value.kind == fact.kind
+        and compare(value, fact) is FactComparison.AGREE
     )
 
 

@@ -16,7 +16,7 @@ from nornweave.disagree.facts.type_names import LOOSE_TYPES
 from nornweave.disagree.facts.values import NONE, Value
 
 
-class Comparison(Enum):
+class FactComparison(Enum):
     """Whether two values can both be true of one thing."""
 
     AGREE = "agree"
@@ -37,7 +37,7 @@ _VERSION = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){0,3}$")
 _DECIMAL_SIZE = Fraction(1024, 1000)
 
 
-def compare(a: Value, b: Value) -> Comparison:
+def compare(a: Value, b: Value) -> FactComparison:
     """Compare two values of one thing.
 
     A unit that one side leaves out is taken to be one with which both agree, if there is one.
@@ -52,19 +52,19 @@ def compare(a: Value, b: Value) -> Comparison:
         number, switch = (a, b) if a.kind == "number" else (b, a)
         return _agree_if(number.text == ("1" if switch.text == "true" else "0"))
     if kinds <= {"none", "unlimited"}:
-        return Comparison.AGREE
+        return FactComparison.AGREE
     if kinds & {"none", "unlimited"}:
         other = b if a.kind in {"none", "unlimited"} else a
         empty = other.text in {"", "[]", "0", "-1", "false"}
-        return Comparison.UNDECIDED if empty else Comparison.DIFFER
+        return FactComparison.UNDECIDED if empty else FactComparison.DIFFER
     if kinds == {"status", "number"}:
         return _agree_if(a.text == b.text)
     if kinds == {"list", "string"}:
         listed, single = (a, b) if a.kind == "list" else (b, a)
         return _compare_lists(listed, Value("list", json.dumps(re.split(r"[,\s]+", single.text.strip()))))
     if "list" in kinds or "type" in kinds or "version" in kinds:
-        return Comparison.UNDECIDED
-    return Comparison.DIFFER if kinds in ({"boolean", "string"}, {"number", "string"}) else Comparison.UNDECIDED
+        return FactComparison.UNDECIDED
+    return FactComparison.DIFFER if kinds in ({"boolean", "string"}, {"number", "string"}) else FactComparison.UNDECIDED
 
 
 def compared_kinds(a: Value, b: Value) -> set[ValueKind]:
@@ -83,23 +83,23 @@ def _plain(value: Value, other: Value) -> Value:
     return value
 
 
-def _agree_if(same: bool) -> Comparison:
-    return Comparison.AGREE if same else Comparison.DIFFER
+def _agree_if(same: bool) -> FactComparison:
+    return FactComparison.AGREE if same else FactComparison.DIFFER
 
 
-def _compare_symbol(a: Value, b: Value) -> Comparison:
+def _compare_symbol(a: Value, b: Value) -> FactComparison:
     """Compare with a name whose value is unknown: it may be the other side's, spelt as an identifier."""
     if a.text and b.text and words_of(a.text)[-1:] == words_of(b.text)[-1:]:
-        return Comparison.AGREE
-    return Comparison.UNDECIDED
+        return FactComparison.AGREE
+    return FactComparison.UNDECIDED
 
 
-def _compare_numbers(a: Value, b: Value) -> Comparison:
+def _compare_numbers(a: Value, b: Value) -> FactComparison:
     left, right = Fraction(a.text), Fraction(b.text)
     if left == right and (a.unit == b.unit or not (a.unit and b.unit)):
-        return Comparison.AGREE
+        return FactComparison.AGREE
     if a.unit and b.unit and a.unit != b.unit:
-        return Comparison.UNDECIDED
+        return FactComparison.UNDECIDED
     units = {a.unit, b.unit} - {None}
     unit = next(iter(units), None)
     if len(units) == 1 and a.unit != b.unit:
@@ -114,20 +114,20 @@ def _compare_numbers(a: Value, b: Value) -> Comparison:
     return _agree_if(not whole and close)
 
 
-def _compare_strings(a: Value, b: Value) -> Comparison:
+def _compare_strings(a: Value, b: Value) -> FactComparison:
     if a.text == b.text:
-        return Comparison.AGREE
+        return FactComparison.AGREE
     if _spelling(a.text) == _spelling(b.text):
-        return Comparison.AGREE
+        return FactComparison.AGREE
     if any(_MEMBER.match(one) and _spelling(one.rpartition(".")[2]) == _spelling(other)
            for one, other in ((a.text, b.text), (b.text, a.text))):  # fmt: skip  # Level.INFO beside INFO
-        return Comparison.AGREE
+        return FactComparison.AGREE
     first, second = (read_value(one.text) if one.text.strip() else None for one in (a, b))
     if first and second and first.is_literal and second.is_literal and first.kind == second.kind != "string":
         return compare(first, second)
     if "..." in a.text + b.text or "{" in a.text + b.text or "<" in a.text + b.text:
-        return Comparison.UNDECIDED
-    return Comparison.DIFFER
+        return FactComparison.UNDECIDED
+    return FactComparison.DIFFER
 
 
 def _spelling(text: str) -> str:
@@ -135,32 +135,32 @@ def _spelling(text: str) -> str:
     return "localhost" if plain in _LOOPBACK else plain
 
 
-def _compare_lists(a: Value, b: Value) -> Comparison:
+def _compare_lists(a: Value, b: Value) -> FactComparison:
     left, right = ({_spelling(str(one)) for one in json.loads(value.text)} for value in (a, b))
     return _agree_if(left == right)
 
 
-def _compare_versions(a: Value, b: Value) -> Comparison:
+def _compare_versions(a: Value, b: Value) -> FactComparison:
     """Compare version requirements: ``>=3.8`` beside ``3.8`` is the same."""
     same = versions.agree(a.text, b.text)
-    return Comparison.UNDECIDED if same is None else _agree_if(same)
+    return FactComparison.UNDECIDED if same is None else _agree_if(same)
 
 
-def _compare_statuses(a: Value, b: Value) -> Comparison:
+def _compare_statuses(a: Value, b: Value) -> FactComparison:
     """Compare status codes: a 422 and a 503 are answers to two occasions."""
-    return _agree_if(a.text == b.text) if a.text[:1] == b.text[:1] else Comparison.UNDECIDED
+    return _agree_if(a.text == b.text) if a.text[:1] == b.text[:1] else FactComparison.UNDECIDED
 
 
-def _compare_types(a: Value, b: Value) -> Comparison:
+def _compare_types(a: Value, b: Value) -> FactComparison:
     left, right = (set(value.text.split("|")) - {"none"} for value in (a, b))
     if not left or not right:
-        return Comparison.UNDECIDED
+        return FactComparison.UNDECIDED
     if left & right or any(frozenset((x, y)) in LOOSE_TYPES for x in left for y in right):
-        return Comparison.AGREE
-    return Comparison.DIFFER
+        return FactComparison.AGREE
+    return FactComparison.DIFFER
 
 
-_COMPARED: dict[str, Callable[[Value, Value], Comparison]] = {
+_COMPARED: dict[str, Callable[[Value, Value], FactComparison]] = {
     "number": _compare_numbers,
     "string": _compare_strings,
     "list": _compare_lists,
@@ -168,6 +168,6 @@ _COMPARED: dict[str, Callable[[Value, Value], Comparison]] = {
     "type": _compare_types,
     "boolean": lambda a, b: _agree_if(a.text == b.text),
     "status": _compare_statuses,
-    "none": lambda _a, _b: Comparison.AGREE,
-    "unlimited": lambda _a, _b: Comparison.AGREE,
+    "none": lambda _a, _b: FactComparison.AGREE,
+    "unlimited": lambda _a, _b: FactComparison.AGREE,
 }

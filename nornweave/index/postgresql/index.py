@@ -35,7 +35,7 @@ from nornweave.index.postgresql.conditions import select_chunks
 from nornweave.index.postgresql.dense import CodedVectors, FetchedRows, PostgresVectors
 from nornweave.index.postgresql.names import prefix_of
 from nornweave.index.postgresql.server import Server, Values
-from nornweave.index.postgresql.terms import RemoteLists, SeenTerms, visible
+from nornweave.index.postgresql.terms import RemoteLists, SeenPostgresTerms, visible
 from nornweave.index.served_documents import ServedDocument
 from nornweave.index.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 from nornweave.index.vectors import VectorIndex
@@ -168,7 +168,7 @@ class PostgresIndex(Generation):
         return self._weighted_terms(DEFAULT_BM25)
 
     def _weighted_terms(self, bm25: Bm25Settings) -> WeightedLists:
-        return SeenTerms(self._remote_terms, self._half(bm25), bm25, self._seen_mask)
+        return SeenPostgresTerms(self._remote_terms, self._half(bm25), bm25, self._seen_mask)
 
     def _half(self, bm25: Bm25Settings) -> Scores:
         """Return the occurrences at which a term counts for half, of every chunk, among those that are seen."""

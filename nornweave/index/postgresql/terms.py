@@ -88,7 +88,7 @@ class RemoteLists(Generic[K]):
                 self._bytes -= self._lists.popitem(last=False)[1].size_bytes
 
 
-class SeenTerms:
+class SeenPostgresTerms:
     """The lists of terms as one viewer may see them; implements ``inverted.WeightedLists``."""
 
     def __init__(self, lists: RemoteLists[str], half: Scores, bm25: Bm25Settings, seen: Mask | None) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, FastPathRefusedError, Manifest
+from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest, FastPathRefusedError
 from nornweave.models.encoders.bert import TOKENIZER_FILE, WEIGHTS_FILE, BertFolder, bert_graph, read_bert
 from nornweave.models.encoders.openvino import OpenVinoEncoder
 from nornweave.models.encoders.port import Vectors
@@ -39,11 +39,11 @@ def main(source: Path, target: Path) -> None:
     try:
         manifest = convert(source, target)
     except FastPathRefusedError as error:
-        manifest = Manifest(refused=str(error))
+        manifest = ConversionManifest(refused=str(error))
     manifest.write(target)
 
 
-def convert(source: Path, target: Path) -> Manifest:
+def convert(source: Path, target: Path) -> ConversionManifest:
     """Convert the model, compare it with the original, and describe the result.
 
     Raises:
@@ -54,7 +54,7 @@ def convert(source: Path, target: Path) -> Manifest:
     return _convert_bert(bert, target) if bert else _convert_with_torch(source, target)
 
 
-def _convert_bert(bert: BertFolder, target: Path) -> Manifest:
+def _convert_bert(bert: BertFolder, target: Path) -> ConversionManifest:
     from safetensors import SafetensorError
     from tokenizers import Tokenizer
 
@@ -66,7 +66,7 @@ def _convert_bert(bert: BertFolder, target: Path) -> Manifest:
     openvino.save_model(graph, target / MODEL, compress_to_fp16=False)
     tokenizer = Tokenizer.from_file(str(bert.path / TOKENIZER_FILE))
     (target / TOKENIZER).write_text(tokenizer.to_str(), encoding="utf-8")
-    manifest = Manifest(
+    manifest = ConversionManifest(
         dimensions=int(bert.config["hidden_size"]),
         max_length=bert.max_length,
         special_tokens=tokenizer.num_special_tokens_to_add(False),
@@ -87,7 +87,7 @@ def _float32_vectors(graph: Any, tokenizer: str, max_length: int) -> Vectors:
     return np.concatenate([compiled([ids, np.ones_like(ids)])[0] for ids in rows])
 
 
-def _convert_with_torch(source: Path, target: Path) -> Manifest:
+def _convert_with_torch(source: Path, target: Path) -> ConversionManifest:
     if reason := lacks_torch():
         raise FastPathRefusedError(reason)
     import torch
@@ -102,7 +102,7 @@ def _convert_with_torch(source: Path, target: Path) -> Manifest:
 
     export(model, normalised, example_inputs(model), target)
     dimensions = int(model.encode(["probe"], show_progress_bar=False).shape[1])
-    manifest = Manifest(
+    manifest = ConversionManifest(
         dimensions=dimensions,
         max_length=max_length,
         special_tokens=backend.num_special_tokens_to_add(False),
@@ -121,7 +121,7 @@ def _max_length(model: Any) -> int:
     return known[0]
 
 
-def _verified(wanted: Vectors, target: Path, manifest: Manifest) -> Manifest:
+def _verified(wanted: Vectors, target: Path, manifest: ConversionManifest) -> ConversionManifest:
     """Compare with the vectors that the probes should have."""
     texts = probes()
     try:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, Manifest
+from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.precision import Precision
 from nornweave.models.encoders.tokenizer import ModelTokenizer, rust_tokenizer
@@ -58,7 +58,7 @@ class OpenVinoEncoder:
     def __init__(
         self,
         folder: Path,
-        manifest: Manifest,
+        manifest: ConversionManifest,
         *,
         version: str,
         batch_size: int = 32,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nornweave.core.errors import RerankerError
-from nornweave.models.conversion import FastPathRefusedError, Manifest
+from nornweave.models.conversion import ConversionManifest, FastPathRefusedError
 from nornweave.models.encoders.convert import probes
 from nornweave.models.folders import ModelFolder
 from nornweave.models.rerankers.openvino import OpenVinoReranker
@@ -35,11 +35,11 @@ def main(source: Path, target: Path) -> None:
     try:
         manifest = convert(source, target)
     except (FastPathRefusedError, RerankerError) as error:
-        manifest = Manifest(refused=str(error))
+        manifest = ConversionManifest(refused=str(error))
     manifest.write(target)
 
 
-def convert(source: Path, target: Path) -> Manifest:
+def convert(source: Path, target: Path) -> ConversionManifest:
     """Convert the model, compare it with the original, and describe the result.
 
     Raises:
@@ -63,10 +63,10 @@ def convert(source: Path, target: Path) -> Manifest:
         "special_tokens": backend.num_special_tokens_to_add(True),
         "pad_id": int(model.tokenizer.pad_token_id),
     }
-    return Manifest(**facts, agreement=_agreement(model, target, Manifest(**facts)))
+    return ConversionManifest(**facts, agreement=_agreement(model, target, ConversionManifest(**facts)))
 
 
-def _agreement(model: Any, target: Path, manifest: Manifest) -> float:
+def _agreement(model: Any, target: Path, manifest: ConversionManifest) -> float:
     texts = probes()
     # One pair a batch: the padding of the original must not enter the comparison.
     wanted = Batches("original", 1).score(

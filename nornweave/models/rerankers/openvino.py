@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.core.errors import RerankerError
-from nornweave.models.conversion import MODEL, TOKENIZER, Manifest
+from nornweave.models.conversion import MODEL, TOKENIZER, ConversionManifest
 from nornweave.models.encoders.port import encodable
 from nornweave.models.encoders.tokenizer import rust_tokenizer
 from nornweave.models.folders import ModelFolder
@@ -32,7 +32,7 @@ CHARACTERS_PER_TOKEN = 64
 class OpenVinoReranker:
     """A cross-encoder as OpenVINO runs it."""
 
-    def __init__(self, folder: Path, manifest: Manifest, *, model: ModelFolder, batch_size: int = 32) -> None:
+    def __init__(self, folder: Path, manifest: ConversionManifest, *, model: ModelFolder, batch_size: int = 32) -> None:
         """Load and compile a converted model.
 
         Raises:

@@ -14,7 +14,7 @@ from nornweave.core.types import Span
 from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import Grammar, node_types
 from nornweave.read.chunking.regions import Region, begins_line, indented, inside_word
-from nornweave.read.chunking.symbols import Scope, Symbol, describe, scope_of
+from nornweave.read.chunking.symbols import Symbol, SymbolScope, describe, scope_of
 
 TEXT_CUTS = (PARAGRAPH, LINE, WORD)
 """Where code is cut when its syntax does not help."""
@@ -56,7 +56,7 @@ class _Task:
 
     span: Span
     nodes: list[tuple[Node, bool]]
-    scope: Scope
+    scope: SymbolScope
     opens: bool = False
 
 
@@ -126,7 +126,7 @@ class Division:
             else:
                 yield from ((span, False) for span in split(task.span, self.index, self.limit, TEXT_CUTS))
 
-    def _scope_inside(self, task: _Task, own: syntax.Definition | None) -> Scope:
+    def _scope_inside(self, task: _Task, own: syntax.Definition | None) -> SymbolScope:
         """Note the definitions among a task's nodes; return the scope of what the last one holds."""
         scope = task.scope
         for node, _ in task.nodes:

@@ -12,7 +12,7 @@ from tree_sitter import Node
 from nornweave.core.types import Span
 from nornweave.read.chunking import syntax
 from nornweave.read.chunking.languages import Grammar
-from nornweave.read.chunking.symbols import NO_SCOPE, Scope, Symbol, describe, scope_of
+from nornweave.read.chunking.symbols import NO_SCOPE, Symbol, SymbolScope, describe, scope_of
 
 SMALL_CLASS = 60
 """Tokens up to which a class stays in one piece with its methods."""
@@ -45,7 +45,7 @@ class Region:
     start: int
     kind: Kind
     nodes: list[Node]
-    scope: Scope
+    scope: SymbolScope
     symbol: Symbol | None = None
     bare: bool = False
 
@@ -65,7 +65,7 @@ class _Frame:
     """A container that is being walked through."""
 
     members: Iterator[Node]
-    scope: Scope
+    scope: SymbolScope
     end: int
 
 
@@ -118,10 +118,10 @@ class Regions:
         self._flush(NO_SCOPE)
         return self.found
 
-    def _enter(self, node: Node, scope: Scope) -> None:
+    def _enter(self, node: Node, scope: SymbolScope) -> None:
         self._frames.append(_Frame(syntax.members(node, self.grammar), scope, node.end_byte))
 
-    def _visit(self, node: Node, scope: Scope) -> None:
+    def _visit(self, node: Node, scope: SymbolScope) -> None:
         grammar = self.grammar
         kind = node.type
         if kind in grammar.bodies:
@@ -142,7 +142,7 @@ class Regions:
         else:
             self._add(Kind.GLUE if self._is_glue(node) else self._rest(scope), node, scope)
 
-    def _define(self, node: Node, found: syntax.Definition, scope: Scope) -> None:
+    def _define(self, node: Node, found: syntax.Definition, scope: SymbolScope) -> None:
         symbol = describe(found, scope, self.grammar, self.text)
         if not found.is_class:
             self._add(Kind.WHOLE, node, scope, symbol)
@@ -160,20 +160,20 @@ class Regions:
             self._add(Kind.HEADER, node, inner, symbol, bare=bare, opens=found.node)
             self._enter(found.node, inner)
 
-    def _is_class(self, scope: Scope) -> bool:
+    def _is_class(self, scope: SymbolScope) -> bool:
         return scope.symbol is not None and scope.symbol.node_type not in self.grammar.bare
 
-    def _namespace(self, node: Node, scope: Scope) -> None:
+    def _namespace(self, node: Node, scope: SymbolScope) -> None:
         if node.child_by_field_name("body") is None:
             self._add(Kind.GLUE, node, scope)
             return
         self._add(Kind.GLUE, node, scope, opens=node)
         name = node.child_by_field_name("name") if node.type in self.grammar.modules else None
         if name is not None:
-            scope = Scope((*scope.names, self.text[name.start_byte : name.end_byte]), scope.symbol)
+            scope = SymbolScope((*scope.names, self.text[name.start_byte : name.end_byte]), scope.symbol)
         self._enter(node, scope)
 
-    def _branch(self, node: Node, scope: Scope) -> None:
+    def _branch(self, node: Node, scope: SymbolScope) -> None:
         held = self._holds(node)
         if not held.defines and held.imports and not (node.type.startswith("preproc") and held.others):
             self._add(Kind.IMPORT, node, scope)
@@ -217,7 +217,7 @@ class Regions:
             elif kind not in grammar.comments:
                 held.others = True
 
-    def _rest(self, scope: Scope) -> Kind:
+    def _rest(self, scope: SymbolScope) -> Kind:
         return Kind.PREAMBLE if scope.symbol is None else Kind.HEADER
 
     def _is_glue(self, node: Node) -> bool:
@@ -225,7 +225,7 @@ class Regions:
             return True
         return node.type == "expression_statement" and bool(_STRICT.match(self.text, node.start_byte))
 
-    def _wait(self, node: Node, scope: Scope) -> None:
+    def _wait(self, node: Node, scope: SymbolScope) -> None:
         """Keep a comment until what follows it shows whether it belongs there."""
         attribute = node.type in self.grammar.attributes
         pending = self._pending
@@ -242,7 +242,7 @@ class Regions:
             self._flush(scope)
         self._pending = _Pending(node.start_byte, node.end_byte, [node], attribute)
 
-    def _flush(self, scope: Scope) -> None:
+    def _flush(self, scope: SymbolScope) -> None:
         """Give comments that belong to nothing a region of their own; short ones join what follows."""
         pending, self._pending = self._pending, None
         if pending is not None:
@@ -260,7 +260,7 @@ class Regions:
         self,
         kind: Kind,
         node: Node,
-        scope: Scope,
+        scope: SymbolScope,
         symbol: Symbol | None = None,
         *,
         bare: bool = False,
@@ -281,7 +281,7 @@ class Regions:
         nodes = [*pending.nodes, node] if pending is not None else [node]
         self.found.append(Region(indented(self.text, start), kind, nodes, scope, symbol, bare=bare))
 
-    def _continues(self, last: Region, kind: Kind, symbol: Symbol | None, scope: Scope, start: int) -> bool:
+    def _continues(self, last: Region, kind: Kind, symbol: Symbol | None, scope: SymbolScope, start: int) -> bool:
         """Tell whether a statement goes on on the line of one that it would be grouped with anyway."""
         if symbol is not None or last.kind is not kind or last.scope is not scope:
             return False

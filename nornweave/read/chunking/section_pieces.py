@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nornweave.core.text.spans import LINE, SENTENCE, WORD, TokenIndex, split, strip_lines
 from nornweave.core.types import Span
 from nornweave.read.chunking.outlines.blocks import Block, Kind
-from nornweave.read.chunking.outlines.sections import Section
+from nornweave.read.chunking.outlines.sections import OutlineSection
 
 # How far code and tables may exceed the limit before they are cut after all, in multiples of it.
 _WHOLE = 4
@@ -39,15 +39,15 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SectionPart:
     """A chunk to be: a span of the outlined text, its section, and the pieces in it."""
 
     span: Span
-    section: Section
+    section: OutlineSection
     pieces: Sequence[Piece]
 
 
-def cut_section(section: Section, index: TokenIndex, limit: int) -> Iterator[Part]:
+def cut_section(section: OutlineSection, index: TokenIndex, limit: int) -> Iterator[SectionPart]:
     """Cut a section into parts of at most ``limit`` tokens, between groups of pieces that belong together."""
     if index.count(section.span) <= limit:
         groups = [[Piece(block.span, block.kind) for block in section.blocks]]
@@ -57,7 +57,7 @@ def cut_section(section: Section, index: TokenIndex, limit: int) -> Iterator[Par
         inner = strip_lines(index.text, Span(group[0].span.start, group[-1].span.end))
         if len(inner):
             alone = all(piece.kind == "front" for piece in group)
-            yield Part(inner, Section((), 0) if alone else section, group)
+            yield SectionPart(inner, OutlineSection((), 0) if alone else section, group)
 
 
 def _packed(groups: Iterator[list[Piece]], index: TokenIndex, limit: int) -> list[list[Piece]]:

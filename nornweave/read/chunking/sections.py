@@ -19,7 +19,7 @@ from nornweave.read.chunking.outlines.markdown import outline_markdown
 from nornweave.read.chunking.outlines.rst import outline_rst
 from nornweave.read.chunking.outlines.sections import joined, limit_of, sections_of, top_level
 from nornweave.read.chunking.places import named_place, page_of
-from nornweave.read.chunking.section_pieces import Part, cut_section
+from nornweave.read.chunking.section_pieces import SectionPart, cut_section
 
 VERSION = "sections-4"
 
@@ -65,7 +65,7 @@ def chunk_sections(document: Document, index: TokenIndex, *, h1_limit: int = 102
         yield _chunk(document, part, span, index, anchor)
 
 
-def _anchors(blocks: Sequence[Block], parts: Sequence[Part]) -> list[str]:
+def _anchors(blocks: Sequence[Block], parts: Sequence[SectionPart]) -> list[str]:
     """Return for each part the anchor of the heading or definition that it stands below; empty if there is none."""
     named = [block for block in blocks if block.anchor]
     anchors = []
@@ -102,7 +102,9 @@ def _source_spans(text: str, readable: Readable, spans: Sequence[Span]) -> list[
     return [strip(text, Span(start, end)) for start, end in zip(starts, [*starts[1:], len(text)], strict=True)]
 
 
-def _parts(document: Document, blocks: Sequence[Block], index: TokenIndex, h1_limit: int, limit: int) -> list[Part]:
+def _parts(
+    document: Document, blocks: Sequence[Block], index: TokenIndex, h1_limit: int, limit: int
+) -> list[SectionPart]:
     research = document.domain is Domain.RESEARCH
     sections = list(joined(sections_of(blocks, academic=research), index))
     top = top_level(sections) if research else 1
@@ -115,7 +117,7 @@ def _parts(document: Document, blocks: Sequence[Block], index: TokenIndex, h1_li
     ]
 
 
-def _chunk(document: Document, part: Part, span: Span, index: TokenIndex, anchor: str) -> Chunk:
+def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex, anchor: str) -> Chunk:
     content = index.text[part.span.start : part.span.end]
     path = part.section.path
     place = named_place(document.sections, span)
@@ -141,7 +143,7 @@ def _same(title: str, heading: str) -> bool:
     return title.casefold().split() == heading.casefold().split()
 
 
-def _metadata(document: Document, part: Part, content: str) -> dict[str, JsonValue]:
+def _metadata(document: Document, part: SectionPart, content: str) -> dict[str, JsonValue]:
     kinds = {piece.kind for piece in part.pieces}
     return {
         "heading_path": part.section.path,

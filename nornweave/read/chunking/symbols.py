@@ -30,17 +30,17 @@ class Symbol:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class SymbolScope:
     """What is around a node: the class (or nothing) and the path of names."""
 
     names: tuple[str, ...] = ()
     symbol: Symbol | None = None
 
 
-NO_SCOPE = Scope()
+NO_SCOPE = SymbolScope()
 
 
-def describe(found: syntax.Definition, scope: Scope, grammar: Grammar, text: str) -> Symbol:
+def describe(found: syntax.Definition, scope: SymbolScope, grammar: Grammar, text: str) -> Symbol:
     """Describe a definition inside ``scope``."""
     name = syntax.name_of(found, grammar, text)
     line = syntax.signature(found, grammar, text)
@@ -61,8 +61,8 @@ def describe(found: syntax.Definition, scope: Scope, grammar: Grammar, text: str
     )
 
 
-def scope_of(symbol: Symbol, scope: Scope) -> Scope:
+def scope_of(symbol: Symbol, scope: SymbolScope) -> SymbolScope:
     """Return the scope inside a definition."""
     if symbol.title is None:
-        return Scope(scope.names, symbol if symbol.class_name else scope.symbol)
-    return Scope(tuple(symbol.title.split(".")), symbol if symbol.function_name is None else scope.symbol)
+        return SymbolScope(scope.names, symbol if symbol.class_name else scope.symbol)
+    return SymbolScope(tuple(symbol.title.split(".")), symbol if symbol.function_name is None else scope.symbol)

@@ -32,11 +32,11 @@ _HEADER_ROWS = 4
 _YEARS = range(1900, 2101)
 _NOTE_TOKENS = 300
 
-Cells = dict[int, "Value"]
+Cells = dict[int, "CellValue"]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class CellValue:
     """What a cell shows; a label is a text, a date or a year: what stands in a header."""
 
     text: str
@@ -44,7 +44,7 @@ class Value:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SheetRow:
     """A row with something in it: its number and its filled cells by column, both from 1."""
 
     number: int
@@ -114,7 +114,7 @@ def _sheets(values: Any, formulas: Any | None, left_out: list[str]) -> Iterator[
         yield joined((heading(1, sheet.title), *parts, *said))
 
 
-def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) -> Iterator[Row]:
+def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
     """Yield the rows that have something in them, until the budget of cells is spent."""
     for one in (sheet, formulas):
         if one is not None:
@@ -130,12 +130,12 @@ def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) ->
             left_out.append(f"{sheet.title}: rows from {number:,} on, beyond {limit}")
             break
         if cells:
-            yield Row(number, cells)
+            yield SheetRow(number, cells)
     if is_wide:
         left_out.append(f"{sheet.title}: columns after {get_column_letter(MAX_COLUMNS)}")
 
 
-def _filled(line: Sequence[Any], formulas: Sequence[Any]) -> Iterator[tuple[int, Value]]:
+def _filled(line: Sequence[Any], formulas: Sequence[Any]) -> Iterator[tuple[int, CellValue]]:
     for column, cell in enumerate(line, 1):
         value = cell.value
         if value is None and column <= len(formulas):
@@ -144,7 +144,7 @@ def _filled(line: Sequence[Any], formulas: Sequence[Any]) -> Iterator[tuple[int,
             continue
         text = _shown(value, cell)
         if text and not text.isspace():
-            yield column, Value(text[:MAX_CELL], _is_label(value))
+            yield column, CellValue(text[:MAX_CELL], _is_label(value))
 
 
 def _is_label(value: object) -> bool:
@@ -170,12 +170,12 @@ def _shown(value: object, cell: Any) -> str:
     return str(getattr(value, "text", value))  # an array formula has its text inside
 
 
-def _blocks(rows: Sequence[Row]) -> Iterator[list[Row]]:
+def _blocks(rows: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
     """Cut a sheet at its empty rows, and where two empty columns part tables whose headers are in different rows.
 
     An empty row right below a header does not cut.
     """
-    block: list[Row] = []
+    block: list[SheetRow] = []
     for one in rows:
         if block and one.number > block[-1].number + 1 and not _heads(block, one):
             yield from _beside(block)
@@ -185,7 +185,7 @@ def _blocks(rows: Sequence[Row]) -> Iterator[list[Row]]:
         yield from _beside(block)
 
 
-def _heads(block: Sequence[Row], following: Row) -> bool:
+def _heads(block: Sequence[SheetRow], following: SheetRow) -> bool:
     """Say whether a block is nothing but a header, with the first row of its table below an empty row."""
     if len(block) > _HEADER_ROWS or following.number > block[-1].number + 2 or len(block[-1].cells) < 2:
         return False
@@ -194,7 +194,7 @@ def _heads(block: Sequence[Row], following: Row) -> bool:
     return labels and numbers and len(following.cells) > 1
 
 
-def _beside(block: Sequence[Row]) -> Iterator[list[Row]]:
+def _beside(block: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
     columns = sorted({column for one in block for column in one.cells})
     gaps = [right for left, right in zip(columns, columns[1:], strict=False) if right - left > _TABLES_APART]
     start = columns[0]
@@ -207,12 +207,12 @@ def _beside(block: Sequence[Row]) -> Iterator[list[Row]]:
     yield _between(block, start, columns[-1] + 1)
 
 
-def _between(block: Sequence[Row], left: int, right: int) -> list[Row]:
-    cut = (Row(one.number, {c: v for c, v in one.cells.items() if left <= c < right}) for one in block)
+def _between(block: Sequence[SheetRow], left: int, right: int) -> list[SheetRow]:
+    cut = (SheetRow(one.number, {c: v for c, v in one.cells.items() if left <= c < right}) for one in block)
     return [one for one in cut if one.cells]
 
 
-def _areas(block: Sequence[Row]) -> Iterator[Area]:
+def _areas(block: Sequence[SheetRow]) -> Iterator[Area]:
     """Yield a block as text, if it has one column or one row, else as tables that all have its header."""
     columns = sorted({column for one in block for column in one.cells})
     if len(columns) == 1 or len(block) == 1:
@@ -235,7 +235,7 @@ def _areas(block: Sequence[Row]) -> Iterator[Area]:
         yield Area(top, columns[0], body[end - 1].number, columns[-1], text)
 
 
-def _header(rows: Sequence[Row]) -> tuple[Sequence[Row], Row | None, Sequence[Row]]:
+def _header(rows: Sequence[SheetRow]) -> tuple[Sequence[SheetRow], SheetRow | None, Sequence[SheetRow]]:
     """Return the rows above the header, the header and the rows below it.
 
     The header is the fullest of the first rows that are nothing but labels and have a row with numbers below; in a
@@ -258,11 +258,11 @@ def _letters(columns: Iterable[int]) -> list[str]:
     return [get_column_letter(column) for column in columns]
 
 
-def _line(one: Row) -> str:
+def _line(one: SheetRow) -> str:
     return plain(" · ".join(one_line(one.cells[column].text) for column in sorted(one.cells)))
 
 
-def _notes(block: Sequence[Row]) -> Iterator[Area]:
+def _notes(block: Sequence[SheetRow]) -> Iterator[Area]:
     columns = [column for one in block for column in one.cells]
     lines = [_line(one) for one in block]
     for start, end in grouped(lines, _NOTE_TOKENS):

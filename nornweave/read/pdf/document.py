@@ -14,7 +14,7 @@ from nornweave.core.errors import DocumentError
 from nornweave.core.types import JsonValue, Section, Span, freeze
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf import ocr
-from nornweave.read.pdf.glyphs import Page, read_page
+from nornweave.read.pdf.glyphs import PdfPage, read_page
 from nornweave.read.pdf.hyphens import Hyphens
 from nornweave.read.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
 from nornweave.read.pdf.outline import Outline, letters_of, outline_of
@@ -136,7 +136,7 @@ def _check_document(document: Any, raw: bytes) -> None:
         raise DocumentError(f"too long: {document.page_count} pages, at most {MAX_PAGES} are read; split the file")
 
 
-def _pages(document: Any, until: _Deadline, scanned: ocr.Recogniser) -> Iterator[Page]:
+def _pages(document: Any, until: _Deadline, scanned: ocr.Recogniser) -> Iterator[PdfPage]:
     # Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
     flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
     letters = 0
@@ -156,12 +156,12 @@ def _pages(document: Any, until: _Deadline, scanned: ocr.Recogniser) -> Iterator
         yield page
 
 
-def _is_unread(page: Page) -> bool:
+def _is_unread(page: PdfPage) -> bool:
     """Say whether a page has no text layer to speak of."""
     return page.letters < _LETTERS_PER_PAGE or page.unreadable > _UNREADABLE * page.letters
 
 
-def _with_images(page: Page, source: Any) -> Page:
+def _with_images(page: PdfPage, source: Any) -> PdfPage:
     return replace(page, images=len(source.get_images()))
 
 
@@ -172,7 +172,7 @@ def _check_deadline(until: _Deadline, place: str) -> None:
         )
 
 
-def _check_text(pages: Sequence[Page], remedy: str) -> None:
+def _check_text(pages: Sequence[PdfPage], remedy: str) -> None:
     letters, unreadable = sum(p.letters for p in pages), sum(p.unreadable for p in pages)
     scanned = sum(p.images > 0 for p in pages)
     if letters < _LETTERS_PER_PAGE * len(pages) and scanned:
@@ -191,7 +191,7 @@ def _contents(document: Any) -> list[tuple[int, str]]:
 
 
 def _parsed(
-    pages: Sequence[Page], declared: Mapping[str, str], contents: Sequence[tuple[int, str]], until: _Deadline
+    pages: Sequence[PdfPage], declared: Mapping[str, str], contents: Sequence[tuple[int, str]], until: _Deadline
 ) -> Parsed:
     body = body_size(pages)
     paragraphs: list[Paragraph] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from nornweave.read.pdf.layout import Row
+from nornweave.read.pdf.layout import LayoutRow
 from nornweave.read.pdf.paragraphs import Paragraph
 
 _KEYWORDS = re.compile(r"(?:key\s?words(?: and phrases)?|index terms)\s*[—–:.-]+\s*(?P<words>\S.*)", re.IGNORECASE)
@@ -27,7 +27,7 @@ def is_styled(paragraph: Paragraph, body: float) -> bool:
     return paragraph.size >= body + 0.8 or (paragraph.bold and paragraph.size >= body - 0.6)
 
 
-def title_rows(front: Sequence[Paragraph], body: float, zone: float) -> list[Row]:
+def title_rows(front: Sequence[Paragraph], body: float, zone: float) -> list[LayoutRow]:
     """Return the rows of the largest print near the top of the first page."""
     rows = [row for p in front if is_styled(p, body) for row in p.rows]
     rows = [row for row in rows if row.baseline < zone and sum(map(str.isalpha, row.text)) > 3 and row.cells == 1]
@@ -43,7 +43,7 @@ def title_rows(front: Sequence[Paragraph], body: float, zone: float) -> list[Row
     return title
 
 
-def authors_in(rows: Iterable[Row]) -> Iterator[str]:
+def authors_in(rows: Iterable[LayoutRow]) -> Iterator[str]:
     """Yield the names among ``rows`` that are set like the first name found."""
     style = None
     count = 0

@@ -52,7 +52,7 @@ _WIDE_GAP = 1.5  # em between fragments of one row, from which they are cells ra
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
+class GlyphFragment:
     """A run of glyphs on one baseline, without a wide gap inside.
 
     ``name`` is the text without superscripts (footnote marks of authors); ``size`` and the styles are those of most of
@@ -75,17 +75,17 @@ class Fragment:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class GlyphBlock:
     """Neighbouring fragments that MuPDF holds together."""
 
-    fragments: tuple[Fragment, ...]
+    fragments: tuple[GlyphFragment, ...]
     x0: float
     y0: float
     x1: float
     y1: float
 
     @classmethod
-    def of(cls, fragments: Sequence[Fragment]) -> Block:
+    def of(cls, fragments: Sequence[GlyphFragment]) -> GlyphBlock:
         """Surround ``fragments`` (at least one)."""
         return cls(
             tuple(fragments),
@@ -102,24 +102,24 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PdfPage:
     """One page as MuPDF reads it, before columns are found."""
 
     number: int
     width: float
     height: float
-    blocks: tuple[Block, ...]
+    blocks: tuple[GlyphBlock, ...]
     images: int = 0
     letters: int = 0
     unreadable: int = 0
 
 
-def read_page(number: int, width: float, height: float, content: Mapping[str, Any]) -> Page:
+def read_page(number: int, width: float, height: float, content: Mapping[str, Any]) -> PdfPage:
     """Turn PyMuPDF's ``dict`` output into blocks of cleaned fragments.
 
     Letters whose font gives them no Unicode value are counted as ``unreadable`` and left out.
     """
-    blocks: list[Block] = []
+    blocks: list[GlyphBlock] = []
     images = letters = unreadable = 0
     printed: set[tuple[int, int, str]] = set()
     for block in content["blocks"]:
@@ -139,17 +139,17 @@ def read_page(number: int, width: float, height: float, content: Mapping[str, An
             if fragment is not None:
                 fragments.append(fragment)
         for _, same in groupby(fragments, attrgetter("turned")):
-            blocks.append(Block.of(_join_neighbours(list(same))))
+            blocks.append(GlyphBlock.of(_join_neighbours(list(same))))
     size = (_bounded(width, 1.0, _FAR), _bounded(height, 1.0, _FAR))
-    return Page(number, *size, tuple(blocks), images, letters, unreadable)
+    return PdfPage(number, *size, tuple(blocks), images, letters, unreadable)
 
 
-def is_wide_gap(left: Fragment, right: Fragment) -> bool:
+def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:
     """Tell whether two fragments of one row are cells rather than words."""
     return right.x0 - left.x1 > _WIDE_GAP * max(left.size, right.size)
 
 
-def _fragment(line: Mapping[str, Any]) -> Fragment | None:
+def _fragment(line: Mapping[str, Any]) -> GlyphFragment | None:
     spans = line["spans"]
     parts = [_clean(span["text"]) for span in spans]
     raised = any(span["flags"] & _SUPERSCRIPT for span in spans)
@@ -165,7 +165,7 @@ def _fragment(line: Mapping[str, Any]) -> Fragment | None:
     longest = max(range(len(parts)), key=lambda position: len(parts[position]))
     x0, y0, x1, y1, baseline, turned = _upright(line["bbox"], line["dir"], spans[longest]["origin"])
     first = next(span for span, part in zip(spans, parts, strict=True) if part.strip())
-    return Fragment(
+    return GlyphFragment(
         x0=x0,
         y0=y0,
         x1=x1,
@@ -251,9 +251,9 @@ def _upright(
     return -y1, x0, -y0, x1, left, True
 
 
-def _join_neighbours(fragments: list[Fragment]) -> list[Fragment]:
+def _join_neighbours(fragments: list[GlyphFragment]) -> list[GlyphFragment]:
     """Undo MuPDF's cuts at the wide spaces of justified lines."""
-    joined: list[Fragment] = []
+    joined: list[GlyphFragment] = []
     for fragment in fragments:
         if joined and _continues(joined[-1], fragment):
             last = joined[-1]
@@ -274,6 +274,6 @@ def _join_neighbours(fragments: list[Fragment]) -> list[Fragment]:
     return joined
 
 
-def _continues(left: Fragment, right: Fragment) -> bool:
+def _continues(left: GlyphFragment, right: GlyphFragment) -> bool:
     level = abs(left.baseline - right.baseline) < 1 and left.size == right.size
     return level and right.x0 > left.x1 - 1 and not is_wide_gap(left, right)

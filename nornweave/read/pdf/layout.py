@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import attrgetter
 
-from nornweave.read.pdf.glyphs import Block, Fragment, Page, is_wide_gap
+from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage, is_wide_gap
 
 _TABLE_CELLS = 3
 _COMPARED = 50  # fragments of a row that a further one may overlap; keeps rows of thousands of cells linear
@@ -23,13 +23,13 @@ _MAX_COLUMN_DEPTH = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LayoutRow:
     """Fragments on one baseline of one column, from left to right.
 
     ``region`` numbers the columns and bands of its page; a row is ``tabular`` with three cells or mostly figures.
     """
 
-    fragments: tuple[Fragment, ...]
+    fragments: tuple[GlyphFragment, ...]
     page: int
     region: int
     x0: float = field(init=False)
@@ -65,7 +65,7 @@ class Row:
             object.__setattr__(self, name, value)
 
 
-def reading_order(page: Page, page_blocks: Iterable[Block]) -> list[Row]:
+def reading_order(page: PdfPage, page_blocks: Iterable[GlyphBlock]) -> list[LayoutRow]:
     """Order the text of a page: bands over the full width from the top, between them columns from the left.
 
     Text that is turned on the page comes last.
@@ -76,18 +76,18 @@ def reading_order(page: Page, page_blocks: Iterable[Block]) -> list[Row]:
     return [row for number, region in enumerate(regions) for row in rows_of(region, page.number, number)]
 
 
-def rows_of(fragments: Iterable[Fragment], page: int, region: int) -> list[Row]:
+def rows_of(fragments: Iterable[GlyphFragment], page: int, region: int) -> list[LayoutRow]:
     """Join fragments that stand on one baseline, from the top."""
-    rows: list[list[Fragment]] = []
+    rows: list[list[GlyphFragment]] = []
     for fragment in sorted(fragments, key=lambda f: (f.baseline, f.x0)):
         if rows and _same_row(rows[-1], fragment):
             rows[-1].append(fragment)
         else:
             rows.append([fragment])
-    return [Row(tuple(sorted(row, key=attrgetter("x0"))), page, region) for row in rows]
+    return [LayoutRow(tuple(sorted(row, key=attrgetter("x0"))), page, region) for row in rows]
 
 
-def _same_row(row: list[Fragment], fragment: Fragment) -> bool:
+def _same_row(row: list[GlyphFragment], fragment: GlyphFragment) -> bool:
     first = row[0]
     if abs(fragment.baseline - first.baseline) > 0.35 * min(max(fragment.size, 5.0), first.size):
         return False
@@ -100,7 +100,7 @@ def _is_mostly_figures(text: str) -> bool:
     return figures >= 3 and 2.5 * figures >= len(words)
 
 
-def _regions(blocks: Sequence[Block], depth: int) -> Iterator[list[Fragment]]:
+def _regions(blocks: Sequence[GlyphBlock], depth: int) -> Iterator[list[GlyphFragment]]:
     gutter = _find_gutter([f for block in blocks for f in block.fragments]) if depth < _MAX_COLUMN_DEPTH else None
     if gutter is None:
         yield [f for block in blocks for f in block.fragments]
@@ -114,14 +114,14 @@ def _regions(blocks: Sequence[Block], depth: int) -> Iterator[list[Fragment]]:
             yield [f for block in bar for f in block.fragments]
 
 
-def _bands(columns: list[Block], across: list[Block]) -> Iterator[tuple[list[Block], list[Block]]]:
+def _bands(columns: list[GlyphBlock], across: list[GlyphBlock]) -> Iterator[tuple[list[GlyphBlock], list[GlyphBlock]]]:
     """Pair what stands above each full-width bar with that bar; bars without anything between them are one."""
-    band: list[Block] = []
-    bar: list[Block] = []
+    band: list[GlyphBlock] = []
+    bar: list[GlyphBlock] = []
     rest = iter([*columns, None])
     following = next(rest)
     for block in sorted(across, key=attrgetter("middle")):
-        fresh: list[Block] = []
+        fresh: list[GlyphBlock] = []
         while following is not None and following.middle < block.middle:
             fresh.append(following)
             following = next(rest)
@@ -136,24 +136,24 @@ def _bands(columns: list[Block], across: list[Block]) -> Iterator[tuple[list[Blo
         yield tail, []
 
 
-def _sides(blocks: Sequence[Block], gutter: float) -> tuple[list[Block], list[Block], list[Block]]:
-    left: list[Block] = []
-    right: list[Block] = []
-    across: list[Block] = []
+def _sides(blocks: Sequence[GlyphBlock], gutter: float) -> tuple[list[GlyphBlock], list[GlyphBlock], list[GlyphBlock]]:
+    left: list[GlyphBlock] = []
+    right: list[GlyphBlock] = []
+    across: list[GlyphBlock] = []
     for block in blocks:
         if block.x1 <= gutter + 1:
             left.append(block)
         elif block.x0 >= gutter - 1:
             right.append(block)
         elif _holds_two_columns(block, gutter):
-            left.append(Block.of([f for f in block.fragments if f.x1 <= gutter + 1]))
-            right.append(Block.of([f for f in block.fragments if f.x1 > gutter + 1]))
+            left.append(GlyphBlock.of([f for f in block.fragments if f.x1 <= gutter + 1]))
+            right.append(GlyphBlock.of([f for f in block.fragments if f.x1 > gutter + 1]))
         else:
             across.append(block)
     return left, right, across
 
 
-def _holds_two_columns(block: Block, gutter: float) -> bool:
+def _holds_two_columns(block: GlyphBlock, gutter: float) -> bool:
     """Tell prose in two columns, which MuPDF took for one block, from a table or a row of authors."""
     if any(f.x0 < gutter - 1 and f.x1 > gutter + 1 for f in block.fragments):
         return False
@@ -165,7 +165,7 @@ def _holds_two_columns(block: Block, gutter: float) -> bool:
     return True
 
 
-def _find_gutter(fragments: Sequence[Fragment]) -> float | None:
+def _find_gutter(fragments: Sequence[GlyphFragment]) -> float | None:
     """Find the x at which long lines end on the left and begin on the right, side by side; ``None`` in one column."""
     if not fragments:
         return None
@@ -209,7 +209,7 @@ def _widest_gap(ends: list[int], starts: list[int], total: int, bins: int) -> fl
     return (first + last) / 2
 
 
-def _side_by_side(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
+def _side_by_side(left: Sequence[GlyphFragment], right: Sequence[GlyphFragment]) -> bool:
     """Tell whether most lines of the side with fewer stand at a height where the other side has lines too."""
     fewer, more = sorted((left, right), key=len)
     if len(fewer) < _MIN_COLUMN_LINES:

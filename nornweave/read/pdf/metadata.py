@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta, timezone
 
 from nornweave.core.types import JsonValue
-from nornweave.read.pdf.glyphs import Page
+from nornweave.read.pdf.glyphs import PdfPage
 from nornweave.read.pdf.outline import Outline
 
 _ARXIV = re.compile(r"arXiv:(?P<id>\d{4}\.\d{4,5}|[a-z-]+(?:\.[A-Z]{2})?/\d{7})(?:v\d{1,2})?")
@@ -30,7 +30,7 @@ _NO_TITLE = re.compile(
 )
 
 
-def page_text(page: Page) -> str:
+def page_text(page: PdfPage) -> str:
     """Return all text of a page in the file's order, running headers and stamps included."""
     return "\n".join(f.text for block in page.blocks for f in block.fragments)
 

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from nornweave.core.sandbox.limits import allow_more_cpu
-from nornweave.read.pdf.glyphs import Page, read_page
+from nornweave.read.pdf.glyphs import PdfPage, read_page
 from nornweave.read.time_limits import OCR_SECONDS
 
 MAX_PAGES = 50
@@ -84,7 +84,7 @@ class Recogniser:
     left_out: list[int] = field(default_factory=list)
     _spent_s: float = 0.0
 
-    def read(self, page: Page, source: Any, *, flags: int) -> Page:
+    def read(self, page: PdfPage, source: Any, *, flags: int) -> PdfPage:
         """Return the page with its recognised text, or as it is when it may not be recognised any more."""
         if self.tesseract is None or len(self.recognised) >= MAX_PAGES or self._spent_s > OCR_SECONDS:
             self.left_out.append(page.number)
@@ -104,7 +104,7 @@ class Recogniser:
         return replace(read, images=page.images)
 
 
-def _dpi(page: Page) -> int:
+def _dpi(page: PdfPage) -> int:
     """Return the resolution to draw a page at, so that it has at most ``_MAX_PIXELS``."""
     inches = max(1.0, page.width * page.height) / 72**2
     return max(36, min(_DPI, int(math.sqrt(_MAX_PIXELS / inches))))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
 
-from nornweave.read.pdf.glyphs import Block, Page
+from nornweave.read.pdf.glyphs import GlyphBlock, PdfPage
 from nornweave.read.pdf.hyphens import ends_broken
-from nornweave.read.pdf.layout import Row, reading_order
+from nornweave.read.pdf.layout import LayoutRow, reading_order
 
 _SYMBOL = re.compile(r"[•◦▪‣∙●○■]\s*\S")
 _BULLET = re.compile(r"(?:[•◦▪‣·∙●○■–—*]\s+|\(?(?:\d{1,2}|[a-z]|[ivx]{1,4})[.)]\s+)\S")
@@ -30,7 +30,7 @@ class Paragraph:
     ``gap`` says that white space of more than a line separates it from what stands above.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[LayoutRow, ...]
     gap: bool = True
 
     @property
@@ -64,7 +64,7 @@ class Paragraph:
         return " ".join(row.text for row in self.rows)
 
 
-def body_size(pages: Iterable[Page]) -> float:
+def body_size(pages: Iterable[PdfPage]) -> float:
     """Return the font size in which most of the text is set."""
     weights: Counter[float] = Counter()
     for page in pages:
@@ -74,7 +74,7 @@ def body_size(pages: Iterable[Page]) -> float:
     return max(weights, key=lambda size: (weights[size], size), default=0.0)
 
 
-def paragraphs_of(page: Page, blocks: Sequence[Block], body: float) -> list[Paragraph]:
+def paragraphs_of(page: PdfPage, blocks: Sequence[GlyphBlock], body: float) -> list[Paragraph]:
     """Cut a page's rows into paragraphs, in reading order; footnotes move from the columns to the page's end."""
     found: list[Paragraph] = []
     notes: list[Paragraph] = []
@@ -91,15 +91,15 @@ def paragraphs_of(page: Page, blocks: Sequence[Block], body: float) -> list[Para
     return found + notes
 
 
-def _is_note(paragraph: Paragraph, page: Page, body: float) -> bool:
+def _is_note(paragraph: Paragraph, page: PdfPage, body: float) -> bool:
     small = paragraph.size <= body - 1 and not paragraph.is_table
     return small and paragraph.rows[0].baseline > 0.6 * page.height and bool(_NOTE.match(paragraph.line))
 
 
-def _cut(rows: list[Row], body: float) -> Iterator[Paragraph]:
+def _cut(rows: list[LayoutRow], body: float) -> Iterator[Paragraph]:
     """Cut one region at gaps, changes of style, list items; then each piece at its indents."""
     usual = _usual_leading(rows)
-    piece: list[Row] = []
+    piece: list[LayoutRow] = []
     gap = True
     for row in rows:
         wide = bool(piece) and _is_gap(piece[-1], row, usual)
@@ -111,18 +111,18 @@ def _cut(rows: list[Row], body: float) -> Iterator[Paragraph]:
         yield from _cut_at_indents(piece, gap)
 
 
-def _usual_leading(rows: Sequence[Row]) -> float:
+def _usual_leading(rows: Sequence[LayoutRow]) -> float:
     distances = Counter(round((b.baseline - a.baseline) / a.size, 1) for a, b in pairwise(rows) if a.size == b.size)
     plausible = {distance: n for distance, n in distances.items() if 0.9 <= distance <= 2.5}
     return max(plausible, key=lambda distance: (plausible[distance], -distance), default=1.2)
 
 
-def _is_gap(above: Row, row: Row, usual: float) -> bool:
+def _is_gap(above: LayoutRow, row: LayoutRow, usual: float) -> bool:
     distance = row.baseline - above.baseline
     return distance > _LEADING * usual * max(row.size, above.size) or distance < 0
 
 
-def _changes(above: Row, row: Row, body: float) -> bool:
+def _changes(above: LayoutRow, row: LayoutRow, body: float) -> bool:
     if above.mono != row.mono or above.tabular != row.tabular:
         return True
     if _is_italic_heading(row) or (_is_italic_heading(above) and not row.italic):
@@ -130,22 +130,22 @@ def _changes(above: Row, row: Row, body: float) -> bool:
     return _style(above, body) != _style(row, body)
 
 
-def _is_italic_heading(row: Row) -> bool:
+def _is_italic_heading(row: LayoutRow) -> bool:
     """IEEE sets "A. Data" and "1) Cleaning:" in italics of the body's size."""
     return row.italic and row.cells <= 2 and bool(_ITALIC_HEADING.match(row.text))
 
 
-def _style(row: Row, body: float) -> tuple[float, bool]:
+def _style(row: LayoutRow, body: float) -> tuple[float, bool]:
     """Tell styles apart that make a paragraph of their own: size, and bold rows as a whole."""
     return (row.size if abs(row.size - body) > 0.6 else body, row.bold)
 
 
-def _cut_at_indents(rows: list[Row], gap: bool) -> Iterator[Paragraph]:
+def _cut_at_indents(rows: list[LayoutRow], gap: bool) -> Iterator[Paragraph]:
     left = min(row.x0 for row in rows)
     right = max(row.x1 for row in rows)
     indented = [0.4 * row.size < row.x0 - left < 6 * row.size for row in rows]
     hanging = len(rows) > 1 and not indented[0] and 2.5 * sum(indented) > len(rows)
-    piece: list[Row] = []
+    piece: list[LayoutRow] = []
     keeps_lines = rows[0].mono or rows[0].tabular
     for row, shifted in zip(rows, indented, strict=True):
         listed = (
@@ -158,7 +158,7 @@ def _cut_at_indents(rows: list[Row], gap: bool) -> Iterator[Paragraph]:
     yield Paragraph(tuple(piece), gap)
 
 
-def _starts_paragraph(above: Row, row: Row, moved: bool, left: float, right: float) -> bool:
+def _starts_paragraph(above: LayoutRow, row: LayoutRow, moved: bool, left: float, right: float) -> bool:
     if _SYMBOL.match(row.text):
         return True
     if _BULLET.match(row.text) or _REFERENCE.match(row.text):

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from nornweave.read.pdf.glyphs import Block, Fragment, Page
-from nornweave.read.pdf.layout import Row, rows_of
+from nornweave.read.pdf.glyphs import GlyphBlock, GlyphFragment, PdfPage
+from nornweave.read.pdf.layout import LayoutRow, rows_of
 
 _MARGIN = 0.2  # of the page's height at the top and at the bottom: where running lines are looked for
 _HEADER_MARGIN = 0.15
@@ -23,7 +23,7 @@ _STAMP = re.compile(r"arXiv:\S+\s")  # up the left margin of the first page
 _EDGE_NUMBER = re.compile(r"^(?:\d{1,4}|[ivxl]{1,6})\b|\b(?:\d{1,4}|[ivxl]{1,6})$")
 
 
-def without_running_lines(pages: Sequence[Page]) -> list[tuple[Block, ...]]:
+def without_running_lines(pages: Sequence[PdfPage]) -> list[tuple[GlyphBlock, ...]]:
     """Take page numbers, arXiv's stamp, and what is repeated at the top and bottom of pages out of the blocks."""
     margins = [_margin_rows(page) for page in pages]
     repeated: Counter[tuple[str, int]] = Counter()
@@ -44,13 +44,13 @@ def without_running_lines(pages: Sequence[Page]) -> list[tuple[Block, ...]]:
     return cleaned
 
 
-def _margin_rows(page: Page) -> list[Row]:
+def _margin_rows(page: PdfPage) -> list[LayoutRow]:
     low, high = _MARGIN * page.height, (1 - _MARGIN) * page.height
     fragments = [f for block in page.blocks for f in block.fragments if not f.turned]
     return rows_of([f for f in fragments if f.baseline < low or f.baseline > high], page.number, 0)
 
 
-def _places(row: Row) -> tuple[int, int]:
+def _places(row: LayoutRow) -> tuple[int, int]:
     # Two overlapping grids, so that rows half a point apart never fall into different cells of both.
     return 2 * int(row.baseline / _SAME_PLACE), 2 * int(row.baseline / _SAME_PLACE + 0.5) + 1
 
@@ -59,11 +59,13 @@ def _without_numbers(text: str) -> str:
     return "#" if _PAGE_NUMBER.fullmatch(text) else _NUMBER.sub("#", text).casefold()
 
 
-def _is_number(row: Row, page: Page, edges: Sequence[float]) -> bool:
+def _is_number(row: LayoutRow, page: PdfPage, edges: Sequence[float]) -> bool:
     return _without_numbers(row.text) == "#" and (_from_edge(row, page) < _NUMBER_MARGIN or _is_outermost(row, edges))
 
 
-def _is_header(row: Row, page: Page, edges: Sequence[float], headers: set[tuple[str, int]], usual: set[int]) -> bool:
+def _is_header(
+    row: LayoutRow, page: PdfPage, edges: Sequence[float], headers: set[tuple[str, int]], usual: set[int]
+) -> bool:
     text = _without_numbers(row.text)
     if text == "#" or len(text) > _MAX_HEADER or _from_edge(row, page) > _HEADER_MARGIN:
         return False
@@ -76,12 +78,12 @@ def _is_header(row: Row, page: Page, edges: Sequence[float], headers: set[tuple[
     return numbered and not usual.isdisjoint(_places(row))
 
 
-def _from_edge(row: Row, page: Page) -> float:
+def _from_edge(row: LayoutRow, page: PdfPage) -> float:
     """Return the distance from the nearer of top and bottom as a part of the page's height."""
     return min(row.baseline, page.height - row.baseline) / max(page.height, 1.0)
 
 
-def _is_outermost(row: Row, edges: Sequence[float]) -> bool:
+def _is_outermost(row: LayoutRow, edges: Sequence[float]) -> bool:
     """Tell whether nothing stands beyond ``row`` or near it: on pages with wide margins the number is far inside."""
     if len(edges) < 2:
         return False
@@ -90,15 +92,15 @@ def _is_outermost(row: Row, edges: Sequence[float]) -> bool:
     return last or (place <= edges[0] and edges[1] - edges[0] > 2 * row.size)
 
 
-def _edges(page: Page) -> list[float]:
+def _edges(page: PdfPage) -> list[float]:
     """Return the heights of a page's rows, from the top; what stands less than a point apart is one row."""
     return sorted({round(f.baseline) for block in page.blocks for f in block.fragments if not f.turned})
 
 
-def _without(blocks: Iterable[Block], running: set[int]) -> Iterator[Block]:
+def _without(blocks: Iterable[GlyphBlock], running: set[int]) -> Iterator[GlyphBlock]:
     for block in blocks:
-        kept: list[Fragment] = [f for f in block.fragments if id(f) not in running]
+        kept: list[GlyphFragment] = [f for f in block.fragments if id(f) not in running]
         if len(kept) == len(block.fragments):
             yield block
         elif kept:
-            yield Block.of(kept)
+            yield GlyphBlock.of(kept)

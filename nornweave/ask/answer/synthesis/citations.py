@@ -31,7 +31,7 @@ _BETWEEN = re.compile(r"[,;|]| and | & ")
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedText:
     """A model's answer, with its citations checked.
 
     Attributes:
@@ -55,7 +55,7 @@ def citation_key(domain: str, chunk_id: str) -> str:
     return f"{named}:{written if len(written) <= LONGEST_ID else digest(chunk_id)}"
 
 
-def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> Checked:
+def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> CheckedText:
     """Check every citation of an answer.
 
     A citation is ``domain:chunk_id`` in square brackets, alone or among others, where the domain is one of ours, one of
@@ -79,8 +79,8 @@ def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> Checked:
         checked = _check_once(checked.text, known)
         unknown |= dict.fromkeys(checked.unknown)
     if checked.unknown:
-        checked = Checked(checked.text.replace("[", "("))
-    return Checked(checked.text, checked.cited, tuple(unknown))
+        checked = CheckedText(checked.text.replace("[", "("))
+    return CheckedText(checked.text, checked.cited, tuple(unknown))
 
 
 class CheckedStream:
@@ -131,7 +131,7 @@ def _settled(text: str) -> int:
     return held - text[:held].endswith("\\")
 
 
-def _check_once(text: str, known: _Known) -> Checked:
+def _check_once(text: str, known: _Known) -> CheckedText:
     pieces: list[str] = []
     cited: dict[str, None] = {}
     unknown: dict[str, None] = {}
@@ -149,7 +149,7 @@ def _check_once(text: str, known: _Known) -> Checked:
         kept = _kept(parts)
         pieces += (text[end : found.start()], kept)
         end = found.end() if kept else _close_gap(pieces, text, found.end())
-    return Checked("".join((*pieces, text[end:])).strip(), tuple(cited), tuple(unknown))
+    return CheckedText("".join((*pieces, text[end:])).strip(), tuple(cited), tuple(unknown))
 
 
 class _Known:

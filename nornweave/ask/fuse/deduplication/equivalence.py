@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Levenshtein
 
-from nornweave.ask.fuse.deduplication.normalized_text import Kind, Reading
+from nornweave.ask.fuse.deduplication.normalized_text import TextReading, TokenKind
 from nornweave.ask.fuse.deduplication.unmatched_words import Leftovers, cover, leave, saying
 from nornweave.ask.fuse.deduplication.words import CONTENT, NAME, TURN, VALUE
 from nornweave.ask.fuse.records import MergeReason
@@ -59,7 +59,9 @@ class Likeness:
     second_may_go: bool
 
 
-def compare(first: Reading, second: Reading, *, threshold: float, cosine: float | None = None) -> Likeness | None:
+def compare(
+    first: TextReading, second: TextReading, *, threshold: float, cosine: float | None = None
+) -> Likeness | None:
     """Tell whether two texts say the same.
 
     Args:
@@ -93,7 +95,7 @@ def compare(first: Reading, second: Reading, *, threshold: float, cosine: float 
     return found
 
 
-def _token_sort_ratio(first: Reading, second: Reading, threshold: float) -> float:
+def _token_sort_ratio(first: TextReading, second: TextReading, threshold: float) -> float:
     """Return ``token_sort_ratio`` in [0, 1]; 0 below the threshold."""
     lengths = len(first.ordered) + len(second.ordered)
     if lengths <= LONG_TEXTS:
@@ -164,7 +166,7 @@ def _misspelt(one: str, other: str) -> bool:
     return edits <= 1 or (edits == 2 and sorted(one) == sorted(other))
 
 
-def _in_each_others_places(first: Reading, second: Reading) -> bool:
+def _in_each_others_places(first: TextReading, second: TextReading) -> bool:
     """Tell whether the same words stand in each other's places (``on Linux a, on macOS b``)."""
     if first.said == second.said:
         return False
@@ -187,7 +189,7 @@ def _places_exchanged(mine: Sequence[str], theirs: Sequence[str]) -> bool:
     return len(places) <= EXCHANGED_PLACES * between and sorted(mine) == sorted(theirs)
 
 
-def _other_bonds(first: Reading, second: Reading) -> bool:
+def _other_bonds(first: TextReading, second: TextReading) -> bool:
     """Tell whether a word goes with one value here and with another there (``one tablet``, ``two tablets``)."""
     before, after, ways = _bonds(first)
     before_there, after_there, ways_there = _bonds(second)
@@ -198,7 +200,7 @@ def _other_bonds(first: Reading, second: Reading) -> bool:
     return bool(ways["from"] & ways_there["to"] and ways["to"] & ways_there["from"])
 
 
-def _bonds(text: Reading) -> tuple[defaultdict[str, set[str]], ...]:
+def _bonds(text: TextReading) -> tuple[defaultdict[str, set[str]], ...]:
     """Return word → the values right before it, → those right after it; ``from`` and ``to`` → what follows."""
     before: defaultdict[str, set[str]] = defaultdict(set)
     after: defaultdict[str, set[str]] = defaultdict(set)
@@ -217,7 +219,9 @@ def _bonds(text: Reading) -> tuple[defaultdict[str, set[str]], ...]:
     return before, after, ways
 
 
-def _same_text(first: Reading, second: Reading, one: Leftovers, other: Leftovers, ratio: float) -> Likeness | None:
+def _same_text(
+    first: TextReading, second: TextReading, one: Leftovers, other: Leftovers, ratio: float
+) -> Likeness | None:
     if not all(one.code_matches) or not all(other.code_matches):
         return None
     mine, theirs = _without_common(_everything(one), _everything(other))
@@ -238,12 +242,12 @@ def _everything(rest: Leftovers) -> list[str]:
     return [*rest.slots, *rest.alone, *rest.headings, *rest.leads]
 
 
-def _matters(forms: Collection[str], text: Reading) -> bool:
+def _matters(forms: Collection[str], text: TextReading) -> bool:
     """Tell whether something would be lost with these words."""
     return any(text.sorts[form] > CONTENT for form in forms) or len(forms) > EDITED_SHARE * len(text)
 
 
-def _contained(first: Reading, second: Reading, one: Leftovers, other: Leftovers) -> Likeness | None:
+def _contained(first: TextReading, second: TextReading, one: Leftovers, other: Leftovers) -> Likeness | None:
     first_inside = len(first) <= len(second) and _inside(first, one, second, other)
     second_inside = len(second) <= len(first) and _inside(second, other, first, one)
     if not first_inside and not second_inside:
@@ -252,7 +256,7 @@ def _contained(first: Reading, second: Reading, one: Leftovers, other: Leftovers
     return Likeness("contained", max(shares), first_inside, second_inside)
 
 
-def _inside(text: Reading, rest: Leftovers, longer: Reading, longer_rest: Leftovers) -> bool:
+def _inside(text: TextReading, rest: Leftovers, longer: TextReading, longer_rest: Leftovers) -> bool:
     """Tell whether a text says nothing of weight beside what stands in a longer one."""
     if len(text) < REMARK_WORDS or not rest.sentences or longer_rest.inner - rest.inner or not all(rest.code_matches):
         return False
@@ -273,8 +277,8 @@ def _split(matched: Sequence[bool]) -> bool:
     return not all(matched[first:last])
 
 
-def _same_meaning(first: Reading, second: Reading, cosine: float) -> Likeness | None:
-    if any(unit.kind is Kind.CODE for unit in (*first.units, *second.units)):
+def _same_meaning(first: TextReading, second: TextReading, cosine: float) -> Likeness | None:
+    if any(unit.kind is TokenKind.CODE for unit in (*first.units, *second.units)):
         return None
     mine, theirs = {*first.said}, {*second.said}
     if not mine or not theirs or len(mine & theirs) < LEXICAL_SUPPORT * min(len(mine), len(theirs)):
@@ -290,7 +294,7 @@ def _same_meaning(first: Reading, second: Reading, cosine: float) -> Likeness | 
     return Likeness("same_meaning", cosine, first_may_go, second_may_go)
 
 
-def _same_template(first: Reading, second: Reading) -> bool:
+def _same_template(first: TextReading, second: TextReading) -> bool:
     """Tell whether the texts go the same way, with other words in some places: no paraphrase would."""
     shorter = min(len(first.said), len(second.said))
     if LCSseq.similarity(first.said, second.said) < PARALLEL_SHARE * shorter:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nornweave.ask.fuse.deduplication import minhash
 from nornweave.ask.fuse.deduplication.equivalence import SAME_MEANING_COSINE, Likeness, compare
 from nornweave.ask.fuse.deduplication.minhash import Places, Shingled
-from nornweave.ask.fuse.deduplication.normalized_text import Reading, read
+from nornweave.ask.fuse.deduplication.normalized_text import TextReading, read
 from nornweave.ask.fuse.deduplication.words import figures, signs
 from nornweave.ask.fuse.records import DedupedItems, Merge, MergeReason, NormalizedItems, TaggedItem
 from nornweave.ask.search.records import Citation
@@ -88,7 +88,7 @@ class _Pairs:
         self._shingled = minhash.shingle([items[place].item.content for place in alive])
         self._row = {place: row for row, place in enumerate(alive)}
         self._cosines = dict(_cosines(items, alive))
-        self._readings: dict[int, Reading] = {}
+        self._readings: dict[int, TextReading] = {}
         self._figures: dict[int, frozenset[str]] = {}
         self._outcomes: dict[tuple[int, int], Likeness | None] = {}
         self._alike = [pair for pair in self._cosines if self._share_words(*pair)]
@@ -150,7 +150,7 @@ class _Pairs:
         mine, theirs = self._figures[first], self._figures[second]
         return not mine <= theirs and not theirs <= mine
 
-    def _reading(self, place: int) -> Reading:
+    def _reading(self, place: int) -> TextReading:
         if place not in self._readings:
             tagged = self._items[place]
             domain = tagged.source_domain

@@ -24,7 +24,7 @@ MAX_JOINED_LINES = 20
 REMEMBERED = 1024
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     """The kind of a unit; a lead is a line that introduces what follows (``from the runbook:``)."""
 
     PROSE = "prose"
@@ -44,7 +44,7 @@ class Unit:
 
     start: int
     end: int
-    kind: Kind
+    kind: TokenKind
     said: tuple[str, ...]
     operators: str = ""
 
@@ -53,7 +53,7 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextReading:
     """A text normalised for comparison.
 
     Attributes:
@@ -78,7 +78,7 @@ class Reading:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def read(text: str, *, code: bool = False, conversation: bool = False) -> Reading:
+def read(text: str, *, code: bool = False, conversation: bool = False) -> TextReading:
     """Normalise a text; recent results are cached, because many questions find the same chunks.
 
     Args:
@@ -91,12 +91,12 @@ def read(text: str, *, code: bool = False, conversation: bool = False) -> Readin
     sorts: dict[str, int] = {}
     units: list[Unit] = []
     for part, kind in _code_units(text) if code else _mixed_units(_undressed(text, conversation=conversation)):
-        words = _code_words(part) if kind is Kind.CODE else _prose_words(part) if part else []
+        words = _code_words(part) if kind is TokenKind.CODE else _prose_words(part) if part else []
         if words:
             start = len(forms)
             forms += [form for form, _ in words]
             sorts.update(words)
-            operators = " ".join(_OPERATOR.findall(part)) if kind is Kind.CODE else ""
+            operators = " ".join(_OPERATOR.findall(part)) if kind is TokenKind.CODE else ""
             said = tuple([form for form, sort in words if sort > FUNCTION])
             units.append(Unit(start, len(forms), kind, said, operators))
     # Strings remember their hashes, tuples would not, and the garbage collector does not look at them.
@@ -104,7 +104,7 @@ def read(text: str, *, code: bool = False, conversation: bool = False) -> Readin
         (" ".join(forms),) if forms else ()
     )
     said = tuple(form for unit in units for form in unit.said)
-    return Reading(tuple(forms), sorts, said, tuple(units), " ".join(sorted(forms)), shingles, frozenset(shingles))
+    return TextReading(tuple(forms), sorts, said, tuple(units), " ".join(sorted(forms)), shingles, frozenset(shingles))
 
 
 _OPERATOR = re.compile(r"[-+*/%<>=!&|^~?]+")
@@ -153,26 +153,26 @@ def _without_speaker(found: re.Match[str]) -> str:
     return f"\n\n{found[0]}" if found[0].strip(": \t").isupper() else "\n\n"
 
 
-def _mixed_units(text: str) -> Iterator[tuple[str, Kind]]:
+def _mixed_units(text: str) -> Iterator[tuple[str, TokenKind]]:
     """Cut prose with fenced code into units."""
     for number, part in enumerate(_FENCE.split(text)):
         if number % 2:
-            yield from ((line, Kind.CODE) for line in part.split("\n"))
+            yield from ((line, TokenKind.CODE) for line in part.split("\n"))
         else:
             yield from _prose_units(part)
 
 
-def _prose_units(text: str) -> Iterator[tuple[str, Kind]]:
+def _prose_units(text: str) -> Iterator[tuple[str, TokenKind]]:
     parts = _BOUNDARY.split(text)
     for part, following in zip(parts, [*parts[1:], ""], strict=True):
         heading, rest = "", part
         if _HEADING.match(part) or _UNDERLINE.match(following):
             heading, _, rest = part.partition("\n")
-        yield heading, Kind.HEADING
-        yield rest, Kind.LEAD if rest.endswith(":") else Kind.PROSE
+        yield heading, TokenKind.HEADING
+        yield rest, TokenKind.LEAD if rest.endswith(":") else TokenKind.PROSE
 
 
-def _code_units(text: str) -> Iterator[tuple[str, Kind]]:
+def _code_units(text: str) -> Iterator[tuple[str, TokenKind]]:
     """Cut a program into lines, joined while a bracket is open, its comments and docstrings into sentences."""
     prose: list[str] = []
     lines: list[str] = []
@@ -187,13 +187,13 @@ def _code_units(text: str) -> Iterator[tuple[str, Kind]]:
         yield from _prose_units("\n".join(prose))
         prose = []
         code, remark = _remark_apart(line)
-        yield remark, Kind.PROSE
+        yield remark, TokenKind.PROSE
         lines.append(code)
         depth += sum(map(code.count, "([{")) - sum(map(code.count, ")]}"))
         if depth <= 0 or len(lines) >= MAX_JOINED_LINES:
-            yield " ".join(lines), Kind.CODE
+            yield " ".join(lines), TokenKind.CODE
             lines, depth = [], 0
-    yield " ".join(lines), Kind.CODE
+    yield " ".join(lines), TokenKind.CODE
     yield from _prose_units("\n".join(prose))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from nornweave.ask.fuse.deduplication.normalized_text import Kind, Reading, Unit
+from nornweave.ask.fuse.deduplication.normalized_text import TextReading, TokenKind, Unit
 from nornweave.ask.fuse.deduplication.words import FUNCTION, TURN
 
 # "In substance": so much of what a sentence says may be missing.
@@ -56,31 +56,31 @@ class Leftovers:
     lines: dict[tuple[str, ...], str] = field(default_factory=dict)
 
 
-def leave(text: Reading, covered: bytes) -> Leftovers:
+def leave(text: TextReading, covered: bytes) -> Leftovers:
     """Remove from a text what the other one contains."""
     rest = Leftovers(text.sorts)
     for unit in text.units:
         there = covered.count(1, unit.start, unit.end)
         matched = there >= MATCHED_SHARE * len(unit)
-        if unit.kind is Kind.CODE:
+        if unit.kind is TokenKind.CODE:
             rest.code_matches.append(matched)
             if matched:
                 rest.lines[text.forms[unit.start : unit.end]] = unit.operators
-        if matched or unit.kind is not Kind.LEAD:
+        if matched or unit.kind is not TokenKind.LEAD:
             rest.words += len(unit)
-            rest.sentences += unit.kind is not Kind.HEADING
+            rest.sentences += unit.kind is not TokenKind.HEADING
         if there == len(unit):
-            rest.sentences_there += unit.kind is not Kind.HEADING
+            rest.sentences_there += unit.kind is not TokenKind.HEADING
             rest.words_there += len(unit)
         elif matched:
             _add_gaps(rest, text, unit, covered)
-        elif unit.kind is not Kind.CODE:
-            unmatched = {Kind.HEADING: rest.headings, Kind.LEAD: rest.leads}.get(unit.kind, rest.alone)
+        elif unit.kind is not TokenKind.CODE:
+            unmatched = {TokenKind.HEADING: rest.headings, TokenKind.LEAD: rest.leads}.get(unit.kind, rest.alone)
             unmatched += saying(text, (place for place in range(unit.start, unit.end) if not covered[place]))
     return rest
 
 
-def cover(text: Reading, other: Reading) -> bytes:
+def cover(text: TextReading, other: TextReading) -> bytes:
     """Return for each word 1 if it belongs to a shingle of ``other``, else 0."""
     found = bytes(map(other.distinct.__contains__, text.shingles))
     words = len(text.forms)
@@ -91,13 +91,13 @@ def cover(text: Reading, other: Reading) -> bytes:
     return (number | number >> 8 | number >> 16).to_bytes(words, "big")
 
 
-def saying(text: Reading, places: Iterable[int]) -> list[str]:
+def saying(text: TextReading, places: Iterable[int]) -> list[str]:
     """Return the content words at these places."""
     return [form for place in places if text.sorts[form := text.forms[place]] > FUNCTION]
 
 
-def _add_gaps(rest: Leftovers, text: Reading, unit: Unit, covered: bytes) -> None:
-    code = unit.kind is Kind.CODE
+def _add_gaps(rest: Leftovers, text: TextReading, unit: Unit, covered: bytes) -> None:
+    code = unit.kind is TokenKind.CODE
     missing: list[str] = []
     for is_covered, places in groupby(range(unit.start, unit.end), covered.__getitem__):
         if is_covered:
@@ -115,5 +115,5 @@ def _add_gaps(rest: Leftovers, text: Reading, unit: Unit, covered: bytes) -> Non
     if not code and len(unit) < SHORT_UNIT:
         rest.inner |= {*missing} & {*unit.said[1:-1]}
     if len(missing) <= MISSING_IN_SENTENCE * len(unit.said):
-        rest.sentences_there += unit.kind is not Kind.HEADING
+        rest.sentences_there += unit.kind is not TokenKind.HEADING
         rest.words_there += len(unit)

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from nornweave.disagree.drift.formats.words import age, one_line, second_opinion
 from nornweave.disagree.drift.records import Finding, Place, Report, Suggestion
-from nornweave.disagree.drift.rules import ALL_RULES, Rule
+from nornweave.disagree.drift.rules import ALL_RULES, DriftRule
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
@@ -42,7 +42,7 @@ def _release() -> str:
         return "unknown"
 
 
-def _rule(rule: Rule) -> dict[str, Any]:
+def _rule(rule: DriftRule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": rule.name,

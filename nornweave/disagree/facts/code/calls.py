@@ -6,10 +6,10 @@ import re
 
 from tree_sitter import Node
 
-from nornweave.disagree.facts.code.options import Call, call_of
+from nornweave.disagree.facts.code.options import OptionCall, call_of
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import last_part
-from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.values import Value
 
 _MAX_ARGUMENTS = 12
@@ -22,7 +22,7 @@ _WORDS_OF_LANGUAGES = frozenset(
 )
 
 
-def read_call(site: Site, reading: Reading) -> None:
+def read_call(site: ValueSite, reading: Reading) -> None:
     """Read a call that declares an option, or that looks something up with a default."""
     called = call_of(site.name)
     if called is None:
@@ -41,7 +41,7 @@ def read_call(site: Site, reading: Reading) -> None:
             reading.add(site, value, called.attribute, called.form, name=name)
 
 
-def _arguments(site: Site, reading: Reading) -> list[str]:
+def _arguments(site: ValueSite, reading: Reading) -> list[str]:
     nodes: list[Node] = site.node.named_children[:_MAX_ARGUMENTS] if site.node is not None else []
     if site.node is None or site.value is None:
         return []
@@ -51,7 +51,7 @@ def _arguments(site: Site, reading: Reading) -> list[str]:
     return [text.strip() for text in texts]
 
 
-def _name(called: Call, positional: list[str], reading: Reading) -> str:
+def _name(called: OptionCall, positional: list[str], reading: Reading) -> str:
     if called.name is None:
         strings = [text.strip("'\"`") for text in positional[:4] if text[:1] in "'\"`"]
         flags = [part for text in strings[:1] + [s for s in strings[1:] if s.startswith("-")]
@@ -64,14 +64,14 @@ def _name(called: Call, positional: list[str], reading: Reading) -> str:
     return value.text if value is not None and value.kind == "string" else ""
 
 
-def _clap(site: Site, reading: Reading) -> None:
+def _clap(site: ValueSite, reading: Reading) -> None:
     names = _CLAP_NAME.findall(site.name)
     arguments = _arguments(site, reading)
     if names and arguments:
         reading.add(site, reading.constants.read(arguments[0]), "default", "option", name=names[-1])
 
 
-def read_fallback(site: Site, reading: Reading) -> None:
+def read_fallback(site: ValueSite, reading: Reading) -> None:
     """Read ``options.timeout || 30``, wherever it stands."""
     text = reading.value_text(site)
     if not text or (text[:1].isalpha() and text.lower() not in _PLAIN):
@@ -82,7 +82,7 @@ def read_fallback(site: Site, reading: Reading) -> None:
         reading.add(site, value, "default", "fallback", name=_looked_up(paths[-1]))
 
 
-def read_choice(site: Site, reading: Reading) -> None:
+def read_choice(site: ValueSite, reading: Reading) -> None:
     """Read ``x == null ? 10 : x``, wherever it stands: the one branch that is a value is the fallback of the other."""
     text = reading.text[site.start : min(site.end, site.start + 300)]
     if site.end - site.start > 300:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nornweave.disagree.facts.code.scopes import Base, owner_of
-from nornweave.disagree.facts.code.sites import NAMED_ROLES, Site
+from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 
 MAX_BETWEEN = 600
 """Characters of annotations and modifiers between a comment and what it documents."""
@@ -36,7 +36,7 @@ class Comment:
     owner: str
 
 
-def read_comments(text: str, sites: list[Site], base: Base) -> Iterator[Comment]:
+def read_comments(text: str, sites: list[ValueSite], base: Base) -> Iterator[Comment]:
     """Yield the comments of a text in order.
 
     Adjacent line comments are one. A comment belongs to the declaration that follows directly, a docstring to what it
@@ -56,9 +56,9 @@ def read_comments(text: str, sites: list[Site], base: Base) -> Iterator[Comment]
             yield Comment(block.start, block.end, subject.bare_name, owner_of(subject, base).strip())
 
 
-def _blocks(text: str, sites: list[Site]) -> Iterator[tuple[Site, bool]]:
+def _blocks(text: str, sites: list[ValueSite]) -> Iterator[tuple[ValueSite, bool]]:
     """Yield runs of comments as one place each; and docstrings."""
-    open_block: Site | None = None
+    open_block: ValueSite | None = None
     for site in sites:
         if site.role not in {"comment", "doc"}:
             continue
@@ -78,22 +78,22 @@ def _blocks(text: str, sites: list[Site]) -> Iterator[tuple[Site, bool]]:
         if site.role == "doc":
             yield site, True
         else:
-            open_block = Site("comment", site.start, site.end, parent=site.parent)
+            open_block = ValueSite("comment", site.start, site.end, parent=site.parent)
     if open_block is not None:
         yield open_block, False
 
 
-def _is_alone(text: str, site: Site) -> bool:
+def _is_alone(text: str, site: ValueSite) -> bool:
     """Tell whether nothing stands before a comment on its line."""
     line = text.rfind("\n", 0, site.start) + 1
     return not text[max(line, site.start - 400) : site.start].strip()
 
 
-def _is_line(text: str, site: Site) -> bool:
+def _is_line(text: str, site: ValueSite) -> bool:
     return not text.startswith("/*", site.start)
 
 
-def _subject(text: str, block: Site, declared: list[Site], starts: list[int]) -> Site | None:
+def _subject(text: str, block: ValueSite, declared: list[ValueSite], starts: list[int]) -> ValueSite | None:
     if not _is_alone(text, block):
         return None
     at = bisect_left(starts, block.end)
@@ -106,7 +106,7 @@ def _subject(text: str, block: Site, declared: list[Site], starts: list[int]) ->
     return declared[at]
 
 
-def _docstring_subject(text: str, block: Site, declared: list[Site], starts: list[int]) -> Site | None:
+def _docstring_subject(text: str, block: ValueSite, declared: list[ValueSite], starts: list[int]) -> ValueSite | None:
     """Return the definition that a string opens, or the assignment that it follows."""
     around = block.parent
     while around is not None and around.role not in {"class", "function"}:

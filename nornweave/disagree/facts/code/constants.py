@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
-from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.expressions import MAX_EXPRESSION, read_value
 from nornweave.disagree.facts.values import Value
 
@@ -59,7 +59,7 @@ def first_argument(text: str) -> str:
 class Constants:
     """Reads values; a name that the file defines once by a known value stands for that value."""
 
-    def __init__(self, text: str, sites: Iterable[Site]) -> None:
+    def __init__(self, text: str, sites: Iterable[ValueSite]) -> None:
         self._text = text
         self._defined: dict[str, str | None] = {}
         self._values: dict[str, Value | None] = {}
@@ -68,7 +68,7 @@ class Constants:
             if site.value and site.role in {"const", "assign", "field"} and not _is_local(site):
                 self._define(site)
 
-    def _define(self, site: Site) -> None:
+    def _define(self, site: ValueSite) -> None:
         if site.value is None or site.value[1] - site.value[0] > MAX_EXPRESSION:
             return
         name = re.split(r"[.>]", site.bare_name)[-1].lstrip("#$")
@@ -118,5 +118,5 @@ class Constants:
         return _read_short(text) if len(text) <= _SHORT else read_value(text)
 
 
-def _is_local(site: Site) -> bool:
+def _is_local(site: ValueSite) -> bool:
     return any(place.role == "function" for place in site.ancestors())

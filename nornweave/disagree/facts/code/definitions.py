@@ -10,7 +10,7 @@ from nornweave.disagree.facts.code.members import default_by_place, wraps_anothe
 from nornweave.disagree.facts.code.options import KEYS
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import function_of, is_maker, says_default
-from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import Value
 
@@ -25,14 +25,14 @@ _DEFAULT_TAGS = frozenset({"default", "envDefault", "env-default"})
 _NAME_TAGS = frozenset({"json", "yaml", "hcl", "mapstructure", "toml", "env", "koanf", "koan", "cty", "xml", "long"})
 
 
-def is_constant(site: Site, reading: Reading) -> bool:
+def is_constant(site: ValueSite, reading: Reading) -> bool:
     """Tell whether a place defines a constant: by its role, its name, or the words before it."""
     if site.role == "const":
         return True
     return bool(_UPPER.match(site.bare_name)) or bool(_CONSTANT.search(reading.before(site)))
 
 
-def read_declared(site: Site, reading: Reading) -> None:
+def read_declared(site: ValueSite, reading: Reading) -> None:
     """Read a parameter, a field or a constant: its default or value, and its type."""
     text = reading.value_text(site)
     value = reading.constants.read(text) if text else None
@@ -50,7 +50,7 @@ def read_declared(site: Site, reading: Reading) -> None:
         reading.add(site, declared, "type", name=name)
 
 
-def _tagged(site: Site, reading: Reading) -> list[tuple[str, Value | None]]:
+def _tagged(site: ValueSite, reading: Reading) -> list[tuple[str, Value | None]]:
     """Read the tag of a field in Go: other names of it, and its default."""
     tags = dict(_TAG.findall(site.tag[:1000]))
     value = next((reading.constants.read(_quoted(tags[key])) for key in _DEFAULT_TAGS if key in tags), None)
@@ -63,7 +63,7 @@ def _quoted(text: str) -> str:
     return text if re.match(r"^-?\d|^(?:true|false)$", text) else f'"{text}"'
 
 
-def read_assignment(site: Site, reading: Reading) -> None:
+def read_assignment(site: ValueSite, reading: Reading) -> None:
     """Read an assignment: a constant, a field, or what a variable is if nobody gives it."""
     if site.name.startswith(("{", "[", "(", "__")) or "(" in site.name:
         return
@@ -91,13 +91,13 @@ def read_assignment(site: Site, reading: Reading) -> None:
         _outside(site, value, reading)
 
 
-def _is_for_unset(site: Site, reading: Reading) -> bool:
+def _is_for_unset(site: ValueSite, reading: Reading) -> bool:
     """Tell whether an operator gives a value only because there is none yet."""
     operator = reading.text[site.name_start + len(site.name) : site.value[0]][:20] if site.value else ""
     return "||=" in operator or "??=" in operator
 
 
-def _may_state(site: Site, function: Site, text: str) -> bool:
+def _may_state(site: ValueSite, function: ValueSite, text: str) -> bool:
     """Tell cheaply whether an assignment inside a function can state more than what a variable holds for a while."""
     name = site.name
     return (
@@ -108,7 +108,7 @@ def _may_state(site: Site, function: Site, text: str) -> bool:
     )
 
 
-def _in_function(site: Site, function: Site, value: Value, text: str, reading: Reading) -> None:
+def _in_function(site: ValueSite, function: ValueSite, value: Value, text: str, reading: Reading) -> None:
     is_member = bool(_MEMBER.match(site.name))
     if is_member and (is_maker(function.name) or function.name[:1].isupper()):
         reading.add(site, value, "default", "fallback" if value.is_fallback else "definition")
@@ -118,13 +118,13 @@ def _in_function(site: Site, function: Site, value: Value, text: str, reading: R
         reading.add(site, value, "value", qualifiers=("local",))
 
 
-def _falls_back(site: Site, value: Value, text: str) -> bool:
+def _falls_back(site: ValueSite, value: Value, text: str) -> bool:
     """Tell whether a value is the fallback of something of a like name."""
     is_like = not set(words_of(site.bare_name)).isdisjoint(words_of(text))
     return value.is_fallback and is_like and not text.startswith("new ")
 
 
-def _outside(site: Site, value: Value, reading: Reading) -> None:
+def _outside(site: ValueSite, value: Value, reading: Reading) -> None:
     in_class = next((place for place in site.ancestors() if place.role in {"class", "assign", "pair"}), None)
     is_member = bool(_MEMBER.match(site.name))
     form: Form = "fallback" if value.is_fallback else "definition"
@@ -146,11 +146,11 @@ def _outside(site: Site, value: Value, reading: Reading) -> None:
     _add_type(site, reading)
 
 
-def _declares(site: Site, reading: Reading) -> bool:
+def _declares(site: ValueSite, reading: Reading) -> bool:
     """Tell whether a line of a part of a class is a field of it, not a variable of a function."""
     return reading.base.is_class or bool(re.search(r"\b(?:private|public|protected|internal)\b", reading.before(site)))
 
 
-def _add_type(site: Site, reading: Reading) -> None:
+def _add_type(site: ValueSite, reading: Reading) -> None:
     if site.kind:
         reading.add(site, type_of(site.kind), "type")

@@ -10,7 +10,7 @@ from nornweave.disagree.facts.code.keys import type_of
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import says_default
-from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.code.sites import ValueSite
 
 MAX_LINES = 2_000
 _LINE = re.compile(
@@ -82,7 +82,7 @@ def _read_line(start: int, line: str, opened: list[str], reading: Reading) -> No
     if name.lower() in NAMING_KEYS and value.kind == "string":
         return
     at = start + found.start("name")
-    site = Site("pair", at, start + found.end("name") + 1, name, at)
+    site = ValueSite("pair", at, start + found.end("name") + 1, name, at)
     site.value = (start + found.start("value"), start + found.start("value") + len(text))
     owner = " ".join((reading.base.owner, *_around(site, reading), *opened))
     is_default = reading.base.is_default or says_default(owner) or reading.base.is_class or name[:1] == "#"
@@ -99,7 +99,7 @@ def _read_line(start: int, line: str, opened: list[str], reading: Reading) -> No
         reading.add(site, type_of(found["between"]), "type", owner=owner)
 
 
-def _around(site: Site, reading: Reading) -> list[str]:
+def _around(site: ValueSite, reading: Reading) -> list[str]:
     """Return the names of the classes and functions around a place, outermost first."""
     return [
         place.name

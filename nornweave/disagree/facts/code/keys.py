@@ -7,7 +7,7 @@ from functools import lru_cache
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import owner_of
-from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.type_names import read_type
 from nornweave.disagree.facts.values import Value
 
@@ -40,7 +40,7 @@ def name_groups(reading: Reading) -> None:
                 parent.tag = value.text if parent.tag.startswith(SPREAD) else parent.tag or value.text
 
 
-def read_key(site: Site, value: Value | None, reading: Reading) -> bool:
+def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
     """Read ``default=5``, ``choices: […]`` as statements about what they are keys of; ``False`` if the key is none."""
     key = site.bare_name.strip("#$").lower()
     attribute = KEYS.get(key)
@@ -61,7 +61,7 @@ def read_key(site: Site, value: Value | None, reading: Reading) -> bool:
     return True
 
 
-def _subject(site: Site) -> tuple[str, Site | None]:
+def _subject(site: ValueSite) -> tuple[str, ValueSite | None]:
     """Return what a key of a group or a call speaks about, and the place that names it.
 
     A group may name itself (``key: 'sameSite'``); else it is what the group is the value of.
@@ -76,7 +76,7 @@ def _subject(site: Site) -> tuple[str, Site | None]:
     return "", None
 
 
-def is_naming(site: Site, value: Value) -> bool:
+def is_naming(site: ValueSite, value: Value) -> bool:
     """Tell whether a pair only names the group it is in (``key: 'sameSite'``)."""
     holder = site.parent
     is_name = site.bare_name.lower() in NAMING_KEYS and value.kind == "string" and holder is not None

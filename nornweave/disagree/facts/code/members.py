@@ -8,14 +8,14 @@ from nornweave.core.types import Attribute, Form, Qualifier
 from nornweave.disagree.facts.code.keys import SPREAD, is_naming, read_key
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import function_of, is_maker, last_part, says_default
-from nornweave.disagree.facts.code.sites import NAMED_ROLES, Site
+from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.names import words_of
 
 _MERGERS = re.compile(r"(?:assign|merge|defaults|extend|deepmerge|defaultsDeep)$", re.I)
 _ONE_ARGUMENT = re.compile(r"^(?:new\s+)?[A-Z][\w.]{0,80}\(\s*(\w{1,80})\s?=(?!=)")
 
 
-def read_pair(site: Site, reading: Reading) -> None:
+def read_pair(site: ValueSite, reading: Reading) -> None:
     """Read a pair of a mapping, a field of a literal, or a keyword argument."""
     text = reading.value_text(site)
     value = reading.constants.read(text) if text else None
@@ -35,7 +35,7 @@ def read_pair(site: Site, reading: Reading) -> None:
     reading.add(site, value, "default" if value.is_fallback else attribute or "value", form, qualifiers=qualifiers)
 
 
-def default_by_place(site: Site, reading: Reading) -> Attribute | None:
+def default_by_place(site: ValueSite, reading: Reading) -> Attribute | None:
     """Return ``default`` if something around a place says that defaults stand in it."""
     for place in site.ancestors():
         if place.role in NAMED_ROLES and (
@@ -53,7 +53,7 @@ def default_by_place(site: Site, reading: Reading) -> Attribute | None:
     return "default" if reading.base.is_default else None
 
 
-def _is_passed_on(site: Site) -> bool:
+def _is_passed_on(site: ValueSite) -> bool:
     """Tell whether a pair stands in a literal that is handed to a call: ``super(url, {...options, retry: true})``."""
     if site.role != "pair":
         return False
@@ -61,23 +61,23 @@ def _is_passed_on(site: Site) -> bool:
     return around is not None and around.role == "call" and not _MERGERS.search(last_part(around.name))
 
 
-def _is_first(site: Site, call: Site) -> bool:
+def _is_first(site: ValueSite, call: ValueSite) -> bool:
     """Tell whether a place stands in the first argument of a call that has more of them."""
     arguments = call.node.named_children if call.node is not None else []
     return len(arguments) > 1 and call.value is not None and _offset(call, arguments[0].end_byte) >= site.end
 
 
-def _offset(call: Site, byte: int) -> int:
+def _offset(call: ValueSite, byte: int) -> int:
     shift = call.node.start_byte - call.value[0] if call.node is not None and call.value else 0
     return byte - shift
 
 
-def _is_bound(site: Site) -> bool:
+def _is_bound(site: ValueSite) -> bool:
     """Tell whether what a keyword argument belongs to has a name of its own."""
     return any(place.role in {"assign", "field", "const", "pair", "kwarg", "param"} for place in site.ancestors())
 
 
-def _is_inside_literal(site: Site, reading: Reading) -> bool:
+def _is_inside_literal(site: ValueSite, reading: Reading) -> bool:
     """Tell whether the place around is itself read as one value: ``x = Option('json', old=OLD)``."""
     for place in site.ancestors():
         if place.role in {"call", "group"}:
@@ -91,7 +91,7 @@ def _is_inside_literal(site: Site, reading: Reading) -> bool:
     return False
 
 
-def wraps_another(site: Site, text: str) -> bool:
+def wraps_another(site: ValueSite, text: str) -> bool:
     """Tell whether a value is a call of which one named argument is known, and that is another thing."""
     found = _ONE_ARGUMENT.match(text)
     return found is not None and set(words_of(found[1])).isdisjoint(words_of(site.bare_name))

@@ -9,7 +9,7 @@ from nornweave.core.types import Attribute, Form
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OptionCall:
     """How the calls of one name declare something.
 
     Attributes:
@@ -27,21 +27,21 @@ class Call:
     attribute: Attribute = "default"
 
 
-_FALLBACK = Call(0, 1, 2, form="fallback")
+_FALLBACK = OptionCall(0, 1, 2, form="fallback")
 _STORES = (
     r"(?i)(?:config|conf|setting|settings|option|options|opts|env|environ|params|kwargs|args|properties|props)\w*$"
 )
 _CALLS = {
     **dict.fromkeys(("add_argument", "add_option", "make_option", "addOption", "class_option", "method_option"),
-                    Call(None)),
-    **dict.fromkeys(("option", "requiredOption", "argument"), Call(None, 2)),
-    **dict.fromkeys(("SetDefault", "setDefault", "set_default", "setdefault", "config_param"), Call(0, 1, 2)),
+                    OptionCall(None)),
+    **dict.fromkeys(("option", "requiredOption", "argument"), OptionCall(None, 2)),
+    **dict.fromkeys(("SetDefault", "setDefault", "set_default", "setdefault", "config_param"), OptionCall(0, 1, 2)),
     **dict.fromkeys(("getenv", "get_env", "getEnv", "GetEnv", "env", "Env", "envOr", "EnvOr", "getEnvOrDefault",
                      "GetEnvOrDefault", "get_bool", "getenv_or", "getOrDefault", "getProperty"), _FALLBACK),
     **dict.fromkeys(("get", "pop", "fetch", "getInt", "getBoolean", "getint", "getboolean", "getfloat", "get_or"),
-                    Call(0, 1, 2, _STORES, "fallback")),
-    "default": Call(0, 1, 2),
-    "define": Call(0, 1, 2, form="definition", attribute="value"),
+                    OptionCall(0, 1, 2, _STORES, "fallback")),
+    "default": OptionCall(0, 1, 2),
+    "define": OptionCall(0, 1, 2, form="definition", attribute="value"),
 }  # fmt: skip
 _OTHERS = frozenset("assign merge defaults extend deepmerge defaultsDeep default_value default_value_t".split())  # noqa: SIM905
 _FLAG = re.compile(
@@ -63,7 +63,7 @@ def may_declare(last: str) -> bool:
     return last in _CALLS or last in _OTHERS or last.startswith(("DEFINE_", "define_")) or _FLAG.match(last) is not None
 
 
-def call_of(name: str) -> Call | None:
+def call_of(name: str) -> OptionCall | None:
     """Return what a call of that name declares, ``None`` if nothing.
 
     Args:
@@ -72,9 +72,9 @@ def call_of(name: str) -> Call | None:
     parts = re.split(r"\.|::|->|\s", name.rstrip("!?"))
     last = parts[-1]
     if last.startswith(("DEFINE_", "define_")):
-        return Call(0, 1, 2)
+        return OptionCall(0, 1, 2)
     if _DESCRIBED.match(last):
-        return Call(0, 1, 3)
+        return OptionCall(0, 1, 3)
     found = _CALLS.get(last)
     if found is not None:
         receiver = parts[-2] if len(parts) > 1 else ""
@@ -84,7 +84,7 @@ def call_of(name: str) -> Call | None:
         return None
     first = 1 if flag[1] else 0
     default = first + (2 if flag[2] else 1)
-    return Call(first, default, default + 2)
+    return OptionCall(first, default, default + 2)
 
 
 _KEYS: tuple[tuple[Attribute | None, str], ...] = (

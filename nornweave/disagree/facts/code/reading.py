@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from nornweave.core.types import Attribute, Fact, Form, Qualifier
 from nornweave.disagree.facts.code.constants import Constants
 from nornweave.disagree.facts.code.scopes import Base, owner_of
-from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.passage import Passage, fact_of
 from nornweave.disagree.facts.values import Value
 
@@ -25,7 +25,7 @@ class Reading:
     passage: Passage
     language: str
     base: Base
-    sites: list[Site]
+    sites: list[ValueSite]
     constants: Constants
     deadline: float
     facts: dict[tuple[object, ...], Fact] = field(default_factory=dict)
@@ -40,19 +40,19 @@ class Reading:
         """Whether there are enough facts, or no time is left."""
         return len(self.facts) >= MAX_FACTS or time.thread_time() > self.deadline
 
-    def value_text(self, site: Site) -> str:
+    def value_text(self, site: ValueSite) -> str:
         """Return the value of a place as it is written; empty without one, or if it is too long for a value."""
         if site.value is None or site.value[1] - site.value[0] > MAX_SPAN:
             return ""
         return self.text[site.value[0] : site.value[1]]
 
-    def before(self, site: Site) -> str:
+    def before(self, site: ValueSite) -> str:
         """Return what stands before the name of a place: modifiers, annotations, its type."""
         return self.text[max(site.start, site.name_start - 300) : site.name_start]
 
     def add(
         self,
-        site: Site,
+        site: ValueSite,
         value: Value | None,
         attribute: Attribute,
         form: Form = "definition",

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nornweave.disagree.facts.code.sites import NAMED_ROLES, Site
+from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.passage import Passage
 
@@ -73,14 +73,14 @@ def is_maker(name: str) -> bool:
     return last in _MAKERS or last.startswith("New") or last.startswith("new_")
 
 
-def owner_of(site: Site, base: Base) -> str:
+def owner_of(site: ValueSite, base: Base) -> str:
     """Return the names of everything that a place stands in, outermost first."""
     roles = NAMED_ROLES if site.role in NAMED_ROLES else _DEFINITIONS
     names = [place.bare_name for place in site.ancestors() if place.role in roles and place.name]
     return " ".join((base.owner, *reversed([name for name in names if name not in _MAKERS][:12])))
 
 
-def function_of(site: Site) -> Site | None:
+def function_of(site: ValueSite) -> ValueSite | None:
     """Return the function around a place."""
     return next((place for place in site.ancestors() if place.role == "function"), None)
 

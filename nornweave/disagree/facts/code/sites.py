@@ -51,7 +51,7 @@ _SELF = re.compile(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@@?")
 
 
 @dataclass(slots=True, eq=False)
-class Site:
+class ValueSite:
     """A place in the text; all offsets count characters of the text.
 
     Attributes:
@@ -72,14 +72,14 @@ class Site:
     kind: str = ""
     tag: str = ""
     node: Node | None = None
-    parent: Site | None = None
+    parent: ValueSite | None = None
 
     @property
     def bare_name(self) -> str:
         """The name without ``self.``, ``this.`` or ``@``."""
         return _SELF.sub("", self.name)
 
-    def ancestors(self) -> Iterator[Site]:
+    def ancestors(self) -> Iterator[ValueSite]:
         """Yield the places around it, innermost first."""
         place = self.parent
         while place is not None:
@@ -91,7 +91,7 @@ class Site:
 class Sites:
     """All places of a text in order of their start, outer ones first; and the parts that no grammar fits."""
 
-    found: list[Site]
+    found: list[ValueSite]
     errors: list[tuple[int, int]]
     is_complete: bool
 
@@ -134,7 +134,7 @@ class _Reader:
         self.keyword = keyword
         self.shift = shift
         self.query = query
-        self.sites: dict[tuple[str, int], Site] = {}
+        self.sites: dict[tuple[str, int], ValueSite] = {}
         self.errors: list[tuple[int, int]] = []
         self.roles: dict[int, Role] = {}
 
@@ -165,7 +165,7 @@ class _Reader:
         if role == "error":
             self.errors.append((start, end))
             return
-        site = Site(role, max(start, 0), end)
+        site = ValueSite(role, max(start, 0), end)
         if "value" in captures:
             value = captures["value"][0]
             site.value = (value.start_byte - self.shift, value.end_byte - self.shift)
@@ -203,7 +203,7 @@ class _Reader:
     def _text(self, node: Node) -> str:
         return self.text[node.start_byte - self.shift : node.end_byte - self.shift]
 
-    def _name(self, site: Site, node: Node) -> bool:
+    def _name(self, site: ValueSite, node: Node) -> bool:
         """Set the name; ``False`` if the place is not worth keeping."""
         start, end = node.start_byte - self.shift, node.end_byte - self.shift
         site.name_start = start
@@ -217,7 +217,7 @@ class _Reader:
         site.name = self.text[start:end].strip("'\"`: \n") if site.role != "call" else self.text[start:end]
         return True
 
-    def _keep(self, site: Site) -> None:
+    def _keep(self, site: ValueSite) -> None:
         key = (site.role, site.name_start if site.name_start >= 0 else site.start)
         known = self.sites.get(key)
         if known is None:
@@ -232,10 +232,10 @@ class _Reader:
 _OUTERMOST = {"class": 0, "function": 0, "assign": 1, "field": 1, "const": 1, "param": 1, "pair": 1, "kwarg": 1}
 
 
-def _nested(sites: Iterable[Site]) -> list[Site]:
+def _nested(sites: Iterable[ValueSite]) -> list[ValueSite]:
     """Put places in order and tell each what it stands in."""
     ordered = sorted(sites, key=lambda site: (site.start, -site.end, _OUTERMOST.get(site.role, 2)))
-    around: list[Site] = []
+    around: list[ValueSite] = []
     for site in ordered:
         while around and around[-1].end <= site.start:
             around.pop()

@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from nornweave.disagree.facts.code.reading import MAX_FACTS, Reading
 from nornweave.disagree.facts.code.scopes import function_of, is_maker, owner_of
-from nornweave.disagree.facts.code.sites import Site
+from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.values import Value
 
 _STATUS_NAMES = {re.sub(r"[^A-Z]", "", status.name): status.value for status in HTTPStatus}
@@ -32,12 +32,12 @@ def read_statuses(reading: Reading) -> None:
     for start, end, number in _statuses(reading.text):
         site = _around(start, starts, reading)
         if site is None or site.role not in {"comment", "doc"}:
-            _add(Site("call", start, end, parent=site), number, reading)
+            _add(ValueSite("call", start, end, parent=site), number, reading)
         if len(reading.facts) >= MAX_FACTS:
             return
 
 
-def _add(site: Site, number: int | str, reading: Reading) -> None:
+def _add(site: ValueSite, number: int | str, reading: Reading) -> None:
     function = function_of(site)
     name = function.name if function is not None else reading.base.function
     if function is not None and is_maker(name):  # what making one answers
@@ -62,7 +62,7 @@ def _statuses(text: str) -> Iterator[tuple[int, int, int | str]]:
                 yield found.start(), found.end(), number
 
 
-def _around(offset: int, starts: list[int], reading: Reading) -> Site | None:
+def _around(offset: int, starts: list[int], reading: Reading) -> ValueSite | None:
     at = bisect_right(starts, offset) - 1
     site = reading.sites[at] if at >= 0 else None
     while site is not None and site.end <= offset:

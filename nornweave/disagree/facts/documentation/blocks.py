@@ -11,7 +11,7 @@ MAX_TABLE_LINES = 600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class DocumentedBlock:
     """A stretch of one kind.
 
     Attributes:
@@ -77,11 +77,11 @@ class _Parser:
         self.ends = [*(start - 1 for start in self.starts[1:]), len(text)]
         indents = [indent for indent in self.indents[1:400] if indent >= 0] or [max(self.indents[0], 0)]
         self.base = min(indents)
-        self.blocks: list[Block] = []
+        self.blocks: list[DocumentedBlock] = []
         self.styles: list[str] = []
         self.items: list[int] = []
 
-    def parse(self) -> list[Block]:
+    def parse(self) -> list[DocumentedBlock]:
         at = self._front_matter()
         while at < len(self.bodies):
             at = self._block(at) if self.bodies[at] else at + 1
@@ -99,7 +99,7 @@ class _Parser:
         start = self.starts[first] + self.columns[first]
         indent = self.indents[first] - self.base
         self.blocks.append(
-            Block(
+            DocumentedBlock(
                 kind=kind,
                 start=start,
                 end=self.ends[last],
@@ -291,7 +291,7 @@ class _Parser:
         return self._add("table", header, last, info="pipe")
 
 
-def blocks_of(text: str, raw: str, *, rst: bool = True, markdown_code: bool = False) -> list[Block]:
+def blocks_of(text: str, raw: str, *, rst: bool = True, markdown_code: bool = False) -> list[DocumentedBlock]:
     """Split the words of a text into blocks, in order; they do not overlap.
 
     Args:

@@ -16,7 +16,7 @@ Stated = tuple[Attribute, Value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class DocumentedEntry:
     """The head of an entry.
 
     Attributes:
@@ -61,7 +61,7 @@ _LABELS = frozenset(
 ) | {"default value", "allowed values", "possible values", "valid values"}
 
 
-def read_entry(text: str, start: int, end: int) -> Entry | None:
+def read_entry(text: str, start: int, end: int) -> DocumentedEntry | None:
     """Read the head of an entry; ``None`` if it begins with no name."""
     at = _MARKS.match(text, start, end)
     begin = at.end() if at else start
@@ -77,7 +77,9 @@ def read_entry(text: str, start: int, end: int) -> Entry | None:
         if separator is not None:
             is_divided = separator[0].strip(" *_") in {":", "-", "--", "–", "—", "::"}
             if is_divided or ((is_marked or is_identifier) and (separator[0].strip() or rest.is_annotated)):
-                return Entry(names=(bare["name"],), body=separator.end(), stated=rest.stated, members=rest.members)
+                return DocumentedEntry(
+                    names=(bare["name"],), body=separator.end(), stated=rest.stated, members=rest.members
+                )
     return _titled(text, start, end)
 
 
@@ -85,7 +87,7 @@ def _is_label(name: str) -> bool:
     return name.lower() in _LABELS
 
 
-def _titled(text: str, start: int, end: int) -> Entry | None:
+def _titled(text: str, start: int, end: int) -> DocumentedEntry | None:
     """Read ``Timeout: 30 seconds``: ordinary words, and nothing but a value."""
     match = _TITLE.match(text, start, end)
     if match is None or _is_label(match["name"]):
@@ -93,10 +95,10 @@ def _titled(text: str, start: int, end: int) -> Entry | None:
     found = value_at(text, match.end(), end, words=False)
     if found is None or found[0].kind != "number" or text[found[2] : end].strip(" .\n"):
         return None
-    return Entry(names=(match["name"],), body=end, stated=(("value", found[0]),), is_phrase=True)
+    return DocumentedEntry(names=(match["name"],), body=end, stated=(("value", found[0]),), is_phrase=True)
 
 
-def _spanned(text: str, span: re.Match[str], end: int) -> Entry | None:
+def _spanned(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None:
     inner = _SPAN_NAME.match(span[2].strip())
     if inner is None:
         return None
@@ -126,16 +128,16 @@ def _spanned(text: str, span: re.Match[str], end: int) -> Entry | None:
     if only is not None and re.search(r"\bdefaults?\b", text[body:end], re.IGNORECASE):
         names, owner = [only[1]], name
     names.sort(key=len, reverse=True)
-    return Entry(
+    return DocumentedEntry(
         names=tuple(names), body=body, stated=(*stated, *rest.stated), members=rest.members,
         owner=owner, is_default=rest.is_default,
     )  # fmt: skip
 
 
-def _choice(text: str, span: re.Match[str], end: int) -> Entry | None:
+def _choice(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None:
     """Read an alternative that is no name (``"x" (default)``): only its mark counts."""
     rest = _annotated(text, span.end(), end)
-    return Entry(names=(span[2],), body=rest.body, is_default=True) if rest.is_default else None
+    return DocumentedEntry(names=(span[2],), body=rest.body, is_default=True) if rest.is_default else None
 
 
 def _assigned(rest: str) -> Iterator[Stated]:

@@ -20,7 +20,7 @@ _NAME_FIRST = frozenset({".go"})
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
+class DocumentedFragment:
     """A comment in a text, and the name that stands below it; empty if none does."""
 
     start: int
@@ -28,20 +28,20 @@ class Fragment:
     subject: str
 
 
-def fragments_of(text: str, path: str) -> list[Fragment]:
+def fragments_of(text: str, path: str) -> list[DocumentedFragment]:
     """Split a stretch of source into its comments, in order; at most ``MAX_FRAGMENTS``."""
-    found: list[Fragment] = []
+    found: list[DocumentedFragment] = []
     begin, at = -1, 0
     is_name_first = PurePosixPath(path).suffix in _NAME_FIRST
     for line in text.splitlines(keepends=True):
         if _MARKED.match(line):
             begin = at if begin < 0 else begin
         elif begin >= 0:
-            found.append(Fragment(begin, at, _declared(line, is_name_first=is_name_first)))
+            found.append(DocumentedFragment(begin, at, _declared(line, is_name_first=is_name_first)))
             begin = -1
         at += len(line)
     if begin >= 0:
-        found.append(Fragment(begin, at, ""))
+        found.append(DocumentedFragment(begin, at, ""))
     return found[:MAX_FRAGMENTS]
 
 

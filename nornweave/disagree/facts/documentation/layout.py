@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nornweave.disagree.facts.documentation.blocks import RULER, Block
+from nornweave.disagree.facts.documentation.blocks import RULER, DocumentedBlock
 from nornweave.disagree.facts.documentation.naming import CODE
 
 MAX_COLUMNS = 16
@@ -60,7 +60,7 @@ def columns_of(header: list[Cell]) -> dict[str, int]:
     return found
 
 
-def read_table(text: str, block: Block) -> tuple[list[list[Cell]], list[Cell] | None]:
+def read_table(text: str, block: DocumentedBlock) -> tuple[list[list[Cell]], list[Cell] | None]:
     """Return the rows of a table block and its header, ``None`` if the header is not in the text."""
     lines = [(match.start(), match.end()) for match in re.finditer(r"[^\n]+", text[block.start : block.end])]
     lines = [(block.start + first, block.start + last) for first, last in lines]

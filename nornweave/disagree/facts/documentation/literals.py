@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
-from nornweave.disagree.facts.comparison import Comparison, compare
+from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.units import UNITS
 from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNLIMITED, Value, measured_in
@@ -165,7 +165,7 @@ def _with_parenthesis(value: Value, text: str, stop: int, end: int) -> Value:
     if match is None:
         return value
     inner = number_at(match[1].strip("` ~"), 0, len(match[1].strip("` ~")))
-    if inner is None or inner[0].unit is None or compare(value, inner[0]) is not Comparison.AGREE:
+    if inner is None or inner[0].unit is None or compare(value, inner[0]) is not FactComparison.AGREE:
         return value
     measured = inner[0]
     if measured.unit == "byte" and Fraction(value.text) * 2 > Fraction(measured.text):

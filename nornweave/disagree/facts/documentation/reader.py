@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from nornweave.core.types import Attribute, Fact, Form
-from nornweave.disagree.facts.documentation.blocks import Block
-from nornweave.disagree.facts.documentation.entries import Entry, annotation, read_entry
+from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
+from nornweave.disagree.facts.documentation.entries import DocumentedEntry, annotation, read_entry
 from nornweave.disagree.facts.documentation.fields import read_field
 from nornweave.disagree.facts.documentation.headings import heading_name, heading_path, subject_of_thread
 from nornweave.disagree.facts.documentation.layout import Cell, aligned_rows, read_table
@@ -92,7 +92,7 @@ class Reader:
             return ""
         return " > ".join(text for _, text in self.headings)
 
-    def read(self, blocks: list[Block]) -> Iterator[Fact]:
+    def read(self, blocks: list[DocumentedBlock]) -> Iterator[Fact]:
         """Yield the facts of the blocks, in order."""
         entries = 0
         for block in blocks:
@@ -108,7 +108,7 @@ class Reader:
             else:
                 yield from self._block(block)
 
-    def _block(self, block: Block) -> Iterator[Fact]:
+    def _block(self, block: DocumentedBlock) -> Iterator[Fact]:
         if block.kind == "table":
             rows, header = read_table(self.text, block)
             yield from table_facts(self.page, rows, header, self._subject(), self.path)
@@ -124,7 +124,7 @@ class Reader:
     def _subject(self) -> Subject | None:
         return self.entries[-1][1] if self.entries else self.heading_subject
 
-    def _heading(self, block: Block) -> None:
+    def _heading(self, block: DocumentedBlock) -> None:
         written = self.text[block.body : block.end].split("\n")[0].strip(" #*=")
         self.entries.clear()
         if _PARAMETER_HEADS.match(written) or _RETURN_HEADS.match(written) or _RAISE_HEADS.match(written):
@@ -142,7 +142,7 @@ class Reader:
         self.headings.append((block.level, written))
         self._set_heading_subject(written)
 
-    def _directive(self, block: Block) -> Iterator[Fact]:
+    def _directive(self, block: DocumentedBlock) -> Iterator[Fact]:
         name = block.info.rpartition(":")[2]
         argument = self.text[block.body : block.end].strip()
         if name in _OPTION_DIRECTIVES and argument:
@@ -158,7 +158,7 @@ class Reader:
         elif argument:
             yield from prose_facts(self.page, block.body, block.end, self._subject(), headings=self.path)
 
-    def _field(self, block: Block) -> Iterator[Fact]:
+    def _field(self, block: DocumentedBlock) -> Iterator[Fact]:
         field = read_field(self.text, block.start, block.end)
         if field is None:
             return
@@ -175,7 +175,7 @@ class Reader:
         if field.body < block.end and field.name:
             yield from prose_facts(self.page, field.body, block.end, subject, headings=owner)
 
-    def _entry(self, block: Block) -> Iterator[Fact]:
+    def _entry(self, block: DocumentedBlock) -> Iterator[Fact]:
         outer = self._subject()
         if block.kind == "entry":
             yield from self._docstring_entry(block, outer)
@@ -190,7 +190,7 @@ class Reader:
                 yield from _made(self.page, outer, "default", value, block.body, entry.body)
         yield from self._facts_of_entry(entry, block, outer, "list")
 
-    def _docstring_entry(self, block: Block, outer: Subject | None) -> Iterator[Fact]:
+    def _docstring_entry(self, block: DocumentedBlock, outer: Subject | None) -> Iterator[Fact]:
         line_end = self.text.find("\n", block.start, block.end)
         line_end = block.end if line_end < 0 else line_end
         head = self.text[block.start : line_end]
@@ -202,7 +202,7 @@ class Reader:
             if self.mode == "returns" or not identifier_of(first) or (not self.mode and self.root is None):
                 yield from prose_facts(self.page, block.start, block.end, outer, headings=self.path)
                 return
-            entry = Entry(names=(first,), body=line_end, stated=tuple(annotation(written)))
+            entry = DocumentedEntry(names=(first,), body=line_end, stated=tuple(annotation(written)))
             yield from self._facts_of_entry(entry, block, outer, "field")
             return
         found = read_entry(self.text, block.body, block.end)
@@ -213,7 +213,9 @@ class Reader:
             found, block, outer, "field" if self.page.comment or self.mode or self.root else "list"
         )
 
-    def _facts_of_entry(self, entry: Entry, block: Block, outer: Subject | None, form: Form) -> Iterator[Fact]:
+    def _facts_of_entry(
+        self, entry: DocumentedEntry, block: DocumentedBlock, outer: Subject | None, form: Form
+    ) -> Iterator[Fact]:
         owner = outer.path if outer is not None and not outer.is_weak else self.path
         if entry.owner:
             owner = f"{owner} > {entry.owner}" if owner else entry.owner
@@ -231,7 +233,7 @@ class Reader:
             member = Subject(name=name, form=form, owner=subject.path)
             yield from _made(self.page, member, "default", value, block.body, entry.body)
 
-    def _paragraph(self, block: Block) -> Iterator[Fact]:
+    def _paragraph(self, block: DocumentedBlock) -> Iterator[Fact]:
         start, end = block.start, block.end
         section = _SECTION_LINE.match(self.text, start, end)
         if section is not None:
@@ -270,8 +272,8 @@ class Reader:
         found = list(re.finditer(r"^[ \t]+(\*{0,2}[A-Za-z_]\w*)[ \t]*:[ \t]", self.text[start:end], re.MULTILINE))
         for at, match in enumerate(found):
             stop = start + (found[at + 1].start() if at + 1 < len(found) else end - start)
-            entry = Entry(names=(match[1].lstrip("*"),), body=start + match.end())
-            block = Block(
+            entry = DocumentedEntry(names=(match[1].lstrip("*"),), body=start + match.end())
+            block = DocumentedBlock(
                 kind="entry", start=start + match.start(), end=stop, indent=indent + 1, body=start + match.start(1)
             )
             yield from self._facts_of_entry(entry, block, outer, "field")

@@ -17,7 +17,7 @@ _REFERENCES = re.compile(r"(?:[\dIVX.]+\s+)?(?:references|bibliography|works cit
 
 
 @dataclass(slots=True)
-class Section:
+class OutlineSection:
     """A heading's blocks up to the next heading; ``path`` holds the titles above it and its own."""
 
     path: tuple[str, ...]
@@ -35,13 +35,13 @@ class Section:
         return all(block.kind in {"heading", "front"} for block in self.blocks)
 
 
-def sections_of(blocks: Sequence[Block], *, academic: bool) -> Iterator[Section]:
+def sections_of(blocks: Sequence[Block], *, academic: bool) -> Iterator[OutlineSection]:
     """Yield a section for each heading and for what stands above the first; together they hold all blocks, in order.
 
     Args:
         academic: whether headings inside an abstract or the references open no section.
     """
-    section = Section((), 0)
+    section = OutlineSection((), 0)
     above: list[tuple[int, str]] = []
     for block in blocks:
         whole = academic and section.path and (_ABSTRACT.match(section.path[-1]) or _REFERENCES.match(section.path[-1]))
@@ -51,18 +51,18 @@ def sections_of(blocks: Sequence[Block], *, academic: bool) -> Iterator[Section]
             while above and above[-1][0] >= block.level:
                 above.pop()
             above.append((block.level, block.title))
-            section = Section(tuple(title for _, title in above), block.level)
+            section = OutlineSection(tuple(title for _, title in above), block.level)
         section.blocks.append(block)
     if section.blocks:
         yield section
 
 
-def joined(sections: Iterable[Section], index: TokenIndex) -> Iterator[Section]:
+def joined(sections: Iterable[OutlineSection], index: TokenIndex) -> Iterator[OutlineSection]:
     """Join headings with nothing under them, and the little above the first one, to the section below.
 
     Its path names those headings; a heading with nothing under it and no section of its own below stays alone.
     """
-    above: Section | None = None
+    above: OutlineSection | None = None
     for section in sections:
         bare = section.bare or (not section.path and _tokens(section, index) <= _SMALL_PREAMBLE)
         if above and above.path == section.path[: len(above.path)]:
@@ -79,11 +79,11 @@ def joined(sections: Iterable[Section], index: TokenIndex) -> Iterator[Section]:
         yield above
 
 
-def _tokens(section: Section, index: TokenIndex) -> int:
+def _tokens(section: OutlineSection, index: TokenIndex) -> int:
     return sum(index.count(block.span) for block in section.blocks if block.kind != "front")
 
 
-def top_level(sections: Sequence[Section]) -> int:
+def top_level(sections: Sequence[OutlineSection]) -> int:
     """Return the level of a paper's named sections: below a single title they are the second level in use."""
     levels = [block.level for section in sections for block in section.blocks if block.kind == "heading"]
     if not levels:
@@ -92,7 +92,7 @@ def top_level(sections: Sequence[Section]) -> int:
     return top + 1 if levels.count(top) == 1 and levels[0] == top else top
 
 
-def limit_of(section: Section, top: int, h1_limit: int, limit: int, *, academic: bool) -> int:
+def limit_of(section: OutlineSection, top: int, h1_limit: int, limit: int, *, academic: bool) -> int:
     """Return the tokens allowed for a chunk of ``section``; ``top`` is the deepest level with ``h1_limit``."""
     if academic and section.path:
         if _ABSTRACT.match(section.path[-1]):
