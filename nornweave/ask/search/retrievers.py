@@ -35,10 +35,12 @@ class RetrieverFinding:
     Attributes:
         hits: its best chunks.
         scores: for every chunk, where the source has them; ``None`` for dense, which scores chunks when asked.
+        vector: of the query, which dense scores chunks by.
     """
 
     hits: Hits
     scores: Scores | None = None
+    vector: Vectors | None = None
 
 
 def term_weights(query: Query, generation: Index, plan: PlanSettings) -> dict[str, float]:
@@ -59,7 +61,7 @@ def search_dense(vector: Vectors, generation: Index, k: int, within: Mask | None
     """Find chunks of similar meaning, by vectors."""
     hits = generation.dense(vector, k, within)
     positive = hits.scores > 0
-    return RetrieverFinding(Hits(hits.numbers[positive], hits.scores[positive]))
+    return RetrieverFinding(Hits(hits.numbers[positive], hits.scores[positive]), vector=vector)
 
 
 def search_sparse(

@@ -84,8 +84,32 @@ def search(
     Returns:
         Every chunk that any source found; a source that failed or was late adds nothing and is named.
     """
-    vectors: list[Vectors] = []
-    tasks = _tasks(query, generation, plan, encode, vectors, depth, within)
+    futures = _started(
+        _tasks(query, generation, plan, encode, depth, within), query, executor, dense_executor, deadline
+    )
+    wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
+    outcomes = {name.value: _outcome(name.value, futures[name.value]) for name in RetrievalSource}
+    findings = {name: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
+    weights, common = (
+        source_weights(one.literal_weights if query.is_literal else one.weights) for one in (plan, ONE_SCALE)
+    )
+    return SearchOutcome(
+        ranking=_combine(findings, generation, plan.combine, weights, common),
+        findings=findings,
+        states={name: state for name, (state, _, _) in outcomes.items()},
+        reasons={name: reason for name, (_, reason, _) in outcomes.items() if reason},
+        weights=weights,
+    )
+
+
+def _started(
+    tasks: Mapping[str, Callable[[], RetrieverFinding]],
+    query: Query,
+    executor: Executor,
+    dense_executor: Executor,
+    deadline: float | None,
+) -> dict[str, Future[RetrieverFinding]]:
+    """Hand to other threads what waits, and do the rest here meanwhile."""
     futures = {}
     for name, task in tasks.items():
         if name == RetrievalSource.DENSE:
@@ -93,23 +117,7 @@ def search(
         elif name == RetrievalSource.FULLTEXT and query.phrases:
             futures[name] = executor.submit(copy_context().run, task)
     # The others take some 0.1 ms each, out of memory: handing them to another thread would cost more than it gains.
-    futures |= {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
-    wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
-    findings: dict[str, RetrieverFinding] = {}
-    states: dict[str, SourceState] = {}
-    reasons: dict[str, str] = {}
-    for name in tasks:
-        future = futures[name]
-        states[name], reason, finding = _outcome(name, future)
-        if reason:
-            reasons[name] = reason
-        if finding is not None:
-            findings[name] = finding
-    weights, common = (
-        source_weights(one.literal_weights if query.is_literal else one.weights) for one in (plan, ONE_SCALE)
-    )
-    ranking = _combine(findings, generation, vectors[0] if vectors else None, plan.combine, weights, common)
-    return SearchOutcome(ranking, findings, states, reasons, weights)
+    return futures | {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
 
 
 def _here(task: Callable[[], RetrieverFinding], deadline: float | None) -> Future[RetrieverFinding]:
@@ -129,15 +137,13 @@ def _tasks(
     generation: Index,
     plan: PlanSettings,
     encode: Encode,
-    vectors: list[Vectors],
     depth: int,
     within: Mask | None,
 ) -> dict[str, Callable[[], RetrieverFinding]]:
     weights = term_weights(query, generation, plan)
 
     def dense() -> RetrieverFinding:
-        vectors.append(encode(query.text))
-        return search_dense(vectors[0], generation, depth, within)
+        return search_dense(encode(query.text), generation, depth, within)
 
     tasks: dict[str, Callable[[], RetrieverFinding]] = {
         RetrievalSource.DENSE.value: dense,
@@ -164,15 +170,13 @@ def _outcome(name: str, future: Future[RetrieverFinding]) -> tuple[SourceState, 
 def _combine(
     findings: Mapping[str, RetrieverFinding],
     generation: Index,
-    vector: Vectors | None,
     combine: Literal["convex", "rrf"],
     weights: Mapping[str, float],
     common: Mapping[str, float],
 ) -> Ranking:
     candidates = _union([finding.hits.numbers for finding in findings.values()], generation.size)
     legs = [
-        Leg(name, _scores(finding, candidates, generation, vector), finding.hits.numbers)
-        for name, finding in findings.items()
+        Leg(name, _scores(finding, candidates, generation), finding.hits.numbers) for name, finding in findings.items()
     ]
     if combine == "rrf":
         return reciprocal_rank_fusion(candidates, legs, weights)
@@ -195,11 +199,11 @@ def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
     return np.flatnonzero(named).astype(np.int32)
 
 
-def _scores(finding: RetrieverFinding, candidates: Numbers, generation: Index, vector: Vectors | None) -> Scores:
+def _scores(finding: RetrieverFinding, candidates: Numbers, generation: Index) -> Scores:
     """Score every candidate, not only the source's own hits: what it ranks 101st counts for nearly as much."""
     if finding.scores is not None:
         return finding.scores[candidates]
-    if vector is None or not len(candidates):
+    if finding.vector is None or not len(candidates):
         return np.zeros(len(candidates), np.float32)
     # From one byte a component a vector may be a little more than 1 like itself.
-    return np.clip(generation.similarities(vector, candidates), 0, 1)
+    return np.clip(generation.similarities(finding.vector, candidates), 0, 1)
