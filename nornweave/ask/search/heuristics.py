@@ -1,4 +1,4 @@
-"""Bonuses for a candidate beside its relevance: matching symbols, recency, engagement, citations.
+"""Bonuses for a candidate beside its relevance, as one table: matching symbols, recency, engagement, citations.
 
 Pure: every number comes from the domain's settings, the clock is a parameter.
 """
@@ -11,17 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from nornweave.ask.search.query_features import Cues, cues_of, heading_terms, path_parts
 from nornweave.config import HeuristicSettings
-from nornweave.core.types import NO_METADATA, ChunkId, Domain, JsonValue, Metadata, aware
+from nornweave.core.types import NO_METADATA, ChunkId, Domain, Metadata, aware
 
 SECONDS_PER_DAY = 86_400.0
 # Where a domain's chunks say when they were said or published. When a file of theirs changed says nothing about that.
-DATED_BY: Mapping[Domain, str] = MappingProxyType(
-    {Domain.CONVERSATIONS: "message_timestamp", Domain.RESEARCH: "publication_date"}
-)
+DATED_BY = MappingProxyType({Domain.CONVERSATIONS: "message_timestamp", Domain.RESEARCH: "publication_date"})
 # Of qualified names: ``Outer.Inner``, ``ledger::Entry``, ``Wallet#pay``.
 _NAME_SEPARATORS = re.compile(r"[.:#]+")
 
@@ -48,6 +46,28 @@ class HeuristicCandidate:
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
 
 
+class _Asked(NamedTuple):
+    cues: Cues
+    numbers: HeuristicSettings
+    now: datetime
+
+
+class Heuristic(NamedTuple):
+    """One bonus: its name in explanations, its weight in ``RerankingWeights``, its highest in ``HeuristicSettings``.
+
+    ``share`` says how much of the highest a candidate gets, in [0, 1]; where the highest is 0 the heuristic is off.
+    """
+
+    name: str
+    weight: str
+    setting: str
+    share: Callable[[_Asked, HeuristicCandidate], float]
+
+
+Bonuses: TypeAlias = Mapping[str, float]
+NO_BONUSES: Bonuses = MappingProxyType({})
+
+
 def dated(domain: Domain, metadata: Metadata, updated_at: datetime | None) -> datetime | None:
     """Return the date for a chunk's recency: when it was said or published, else when its source changed.
 
@@ -56,126 +76,86 @@ def dated(domain: Domain, metadata: Metadata, updated_at: datetime | None) -> da
     if domain not in DATED_BY:
         return updated_at
     value = metadata.get(DATED_BY[domain])
-    if not isinstance(value, str):
-        return None
     try:
-        return aware(datetime.fromisoformat(value))
+        return aware(datetime.fromisoformat(value)) if isinstance(value, str) else None
     except ValueError:
         return None
-
-
-def symbol_match(cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
-    """Reward the definition of a symbol that the query names, exactly as it is written."""
-    for key in ("function_name", "class_name") if cues.identifiers else ():
-        name = candidate.metadata.get(key)
-        if isinstance(name, str) and not cues.identifiers.isdisjoint(_NAME_SEPARATORS.split(name)):
-            return numbers.symbol_match_bonus
-    return 0.0
-
-
-def path_match(cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
-    """Reward a file that the query names, by whole path components: ``src/pay`` is not in ``src/payments``."""
-    if not cues.paths:
-        return 0.0
-    own = path_parts(candidate.source_path)
-    return numbers.path_match_bonus if any(_names(asked, own) for asked in cues.paths) else 0.0
-
-
-def heading_match(cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
-    """Reward a section under a heading that has a word of the query."""
-    heading = candidate.section or candidate.title
-    return numbers.heading_match_bonus if heading and not cues.terms.isdisjoint(heading_terms(heading)) else 0.0
-
-
-def recency(_cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, now: datetime) -> float:
-    """Reward recent chunks: linear, ``max · (1 - days / D)``, or exponential, ``max · exp(-days / D)``.
-
-    What is dated in the future counts as of today.
-    """
-    if candidate.timestamp is None:
-        return 0.0
-    age = (aware(now) - aware(candidate.timestamp)).total_seconds() / SECONDS_PER_DAY
-    share = max(0.0, age) / numbers.recency_days
-    left = math.exp(-share) if numbers.recency_decay == "exponential" else max(0.0, 1.0 - share)
-    return numbers.recency_bonus_max * left
-
-
-def engagement(_cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
-    """Reward reactions with diminishing returns: ``max · min(1, ln(1 + n) / ln(1 + full))``.
-
-    The logarithm is chosen as for ``citations``.
-    """
-    count = _count(candidate.metadata.get("reaction_count"))
-    return numbers.engagement_bonus_max * min(1.0, math.log(1 + count) / math.log(1 + numbers.engagement_full_at))
-
-
-def accepted_answer(_cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
-    """Reward the answer that the asker accepted."""
-    return numbers.accepted_answer_bonus if candidate.metadata.get("is_accepted") is True else 0.0
-
-
-def citations(_cues: Cues, candidate: HeuristicCandidate, numbers: HeuristicSettings, _now: datetime) -> float:
-    """Reward citations: ``min(max, step · log10(n + 1))``."""
-    count = _count(candidate.metadata.get("citation_count"))
-    return min(numbers.citation_bonus_max, numbers.citation_bonus_step * math.log10(count + 1))
-
-
-@dataclass(frozen=True, slots=True)
-class Heuristic:
-    """One bonus.
-
-    Attributes:
-        name: as explanations call it.
-        weight: the name of its weight in ``RerankingWeights``.
-        setting: the number that turns it off when it is 0.
-    """
-
-    name: str
-    weight: str
-    setting: str
-    bonus: Callable[[Cues, HeuristicCandidate, HeuristicSettings, datetime], float]
-
-
-HEURISTICS = (
-    Heuristic("symbol_match", "symbol", "symbol_match_bonus", symbol_match),
-    Heuristic("path_match", "path", "path_match_bonus", path_match),
-    Heuristic("heading_match", "heading", "heading_match_bonus", heading_match),
-    Heuristic("recency", "recency", "recency_bonus_max", recency),
-    Heuristic("engagement", "engagement", "engagement_bonus_max", engagement),
-    Heuristic("accepted_answer", "authority", "accepted_answer_bonus", accepted_answer),
-    Heuristic("citations", "authority", "citation_bonus_max", citations),
-)
-Bonuses: TypeAlias = Mapping[str, float]
-NO_BONUSES: Bonuses = MappingProxyType({})
 
 
 def all_bonuses(
     candidates: Sequence[HeuristicCandidate], query: str, numbers: HeuristicSettings, now: datetime
 ) -> list[Bonuses]:
-    """Return the bonuses of each candidate by heuristic, before weights.
-
-    What gives nothing is left out. Each bonus is in [0, 1] and at most what ``numbers`` says.
-    """
-    on = [(each.name, each.bonus) for each in HEURISTICS if getattr(numbers, each.setting) > 0]
+    """Return the bonuses of each candidate by heuristic, before weights; what gives nothing is left out."""
+    on = [(each, highest) for each in HEURISTICS if (highest := getattr(numbers, each.setting)) > 0]
     if not on:
         return [NO_BONUSES] * len(candidates)
-    cues = cues_of(query)
+    asked = _Asked(cues_of(query), numbers, now)
     return [
-        MappingProxyType({name: given for name, bonus in on if (given := bonus(cues, candidate, numbers, now)) > 0})
-        for candidate in candidates
+        MappingProxyType({each.name: given for each, highest in on if (given := highest * each.share(asked, one)) > 0})
+        for one in candidates
     ]
 
 
-def _names(asked: tuple[str, ...], own: tuple[str, ...]) -> bool:
-    """Say whether the asked components stand in the path, in one run; or, rooted elsewhere, end with all of it."""
-    size = len(asked)
-    if size > len(own):
-        return len(own) > 1 and asked[-len(own) :] == own
-    return any(own[start : start + size] == asked for start in range(len(own) - size + 1))
+def _symbol(asked: _Asked, one: HeuristicCandidate) -> bool:
+    """Tell whether the query names the defined symbol, exactly as it is written."""
+    names = (one.metadata.get(key) for key in ("function_name", "class_name"))
+    written = (part for name in names if isinstance(name, str) for part in _NAME_SEPARATORS.split(name))
+    return not asked.cues.identifiers.isdisjoint(written)
 
 
-def _count(value: JsonValue) -> int | float:
+def _path(asked: _Asked, one: HeuristicCandidate) -> bool:
+    """Tell whether the query names the file: whole components in one run or, rooted elsewhere, all of it at the end."""
+    own = path_parts(one.source_path) if asked.cues.paths else ()
+    return any(
+        (1 < len(own) < len(path) and path[-len(own) :] == own)
+        or any(own[start : start + len(path)] == path for start in range(len(own) - len(path) + 1))
+        for path in asked.cues.paths
+    )
+
+
+def _heading(asked: _Asked, one: HeuristicCandidate) -> bool:
+    heading = one.section or one.title
+    return heading is not None and not asked.cues.terms.isdisjoint(heading_terms(heading))
+
+
+def _recency(asked: _Asked, one: HeuristicCandidate) -> float:
+    """Return ``1 - days / D``, or ``exp(-days / D)``; what is dated in the future counts as of today."""
+    if one.timestamp is None:
+        return 0.0
+    days = max(0.0, (aware(asked.now) - aware(one.timestamp)).total_seconds() / SECONDS_PER_DAY)
+    share = days / asked.numbers.recency_days
+    return math.exp(-share) if asked.numbers.recency_decay == "exponential" else max(0.0, 1.0 - share)
+
+
+def _engagement(asked: _Asked, one: HeuristicCandidate) -> float:
+    """Return ``min(1, ln(1 + n) / ln(1 + full))``: diminishing returns."""
+    return min(1.0, math.log(1 + _count(one, "reaction_count")) / math.log(1 + asked.numbers.engagement_full_at))
+
+
+def _accepted(_asked: _Asked, one: HeuristicCandidate) -> bool:
+    return one.metadata.get("is_accepted") is True
+
+
+def _citations(asked: _Asked, one: HeuristicCandidate) -> float:
+    """Return ``min(1, step · log10(n + 1) / max)``."""
+    bonus = asked.numbers.citation_bonus_step * math.log10(_count(one, "citation_count") + 1)
+    return min(1.0, bonus / asked.numbers.citation_bonus_max)
+
+
+def _count(one: HeuristicCandidate, key: str) -> int | float:
     """Return a count as metadata has it; 0 for what is none (missing, text, negative, not finite)."""
+    value = one.metadata.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         return 0
     return value
+
+
+HEURISTICS = (
+    Heuristic("symbol_match", "symbol", "symbol_match_bonus", _symbol),
+    Heuristic("path_match", "path", "path_match_bonus", _path),
+    Heuristic("heading_match", "heading", "heading_match_bonus", _heading),
+    Heuristic("recency", "recency", "recency_bonus_max", _recency),
+    Heuristic("engagement", "engagement", "engagement_bonus_max", _engagement),
+    Heuristic("accepted_answer", "authority", "accepted_answer_bonus", _accepted),
+    Heuristic("citations", "authority", "citation_bonus_max", _citations),
+)
