@@ -23,8 +23,9 @@ from rich.table import Table
 
 from lab.bench.corpora import messages_corpus
 from nornweave.ask.engine import Engine
-from nornweave.ask.fuse.pipeline import Stopwatch, fuse
+from nornweave.ask.fuse.pipeline import fuse
 from nornweave.ask.fuse.records import Recalled
+from nornweave.ask.fuse.stopwatch import Stopwatch
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallResponse
 from nornweave.config import load_settings

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 
@@ -13,8 +13,9 @@ from nornweave.ask.answer.context_budget import fit
 from nornweave.ask.answer.fan_out import K, Recaller, choose_agents, recall_everywhere
 from nornweave.ask.answer.joined import JoinedAgents
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
-from nornweave.ask.fuse.pipeline import Stopwatch, fuse
+from nornweave.ask.fuse.pipeline import fuse
 from nornweave.ask.fuse.records import Answer, ConflictRecord, CoverageGap, RankedItem, Recalled, Synthesis
+from nornweave.ask.fuse.stopwatch import Stopwatch
 from nornweave.ask.route.router import combine_signals, domain_signals
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.question import Question
@@ -55,8 +56,12 @@ def answer(
     if question.synthesize and synthesizer:
         synthesizer.prepare()  # loading takes seconds the first time; the domains are asked meanwhile
     chosen = choose_agents(question, joined.with_own(agents) if joined else agents, settings.fusion_max_sources)
-    asked, working = joined.beside(chosen, executors) if joined else (dict(chosen), dict(executors))
-    responses, gaps = clock.time("recall", lambda: recall_everywhere(question, asked, working))
+    asked: dict[Hashable, Recaller] = dict(chosen.items())
+    working: dict[Hashable, Executor] = dict(executors.items())
+    if joined:
+        asked, working = joined.beside(chosen, executors)
+    with clock.step("recall"):
+        responses, gaps = recall_everywhere(question, asked, working)
     recalled = to_recalled(question, asked, responses, gaps)
     return answer_from(question, recalled, settings, synthesizer, origins, clock)
 
@@ -81,17 +86,15 @@ def answer_from(
     """
     clock = clock or Stopwatch()
     fused = fuse(question, recalled, settings, origins=origins, clock=clock)
-    fitted = clock.time(
-        "budget",
-        lambda: fit(
+    with clock.step("budget"):
+        fitted = fit(
             fused.items,
             question.text,
             top_k=question.top_k,
             max_tokens=question.max_tokens,
             min_score=question.min_score,
             diversity=question.diversity,
-        ),
-    )
+        )
     items, conflicts = shown_conflicts(fitted.items, fused.conflicts)
     synthesis = _synthesise(question, items, conflicts, recalled.coverage_gaps, synthesizer)
     return Answer(
