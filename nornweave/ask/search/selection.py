@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
 from nornweave.ask.search.expanded_search import ExpandedQuery
+from nornweave.ask.search.heuristics import HeuristicCandidate
 from nornweave.ask.search.items import Traces, candidate_of, item_of
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import RecallItem
-from nornweave.ask.search.rerank import rerank
+from nornweave.ask.search.rerank import Ranked, rerank
 from nornweave.config import DomainSettings
 from nornweave.core.errors import RerankerError
 from nornweave.core.types import Domain
-from nornweave.index.index import Index
+from nornweave.index.index import Index, StoredChunk
+from nornweave.index.port import Scores
 from nornweave.models.rerankers import Reranker
 
 
@@ -39,12 +43,7 @@ def choose(
         candidate_of(domain, chunks[number], float(score))
         for number, score in zip(numbers.tolist(), asked.ranking.places[:wanted], strict=True)
     ]
-    model_scores, problems = None, []
-    if reranker is not None:
-        try:
-            model_scores = reranker.score(question.text, [one.content for one in candidates], deadline=deadline)
-        except RerankerError as error:
-            problems.append(str(error))
+    model_scores, problems = _model_scores(question.text, candidates, reranker, deadline)
     ranked = rerank(
         candidates,
         query=question.text,
@@ -56,10 +55,34 @@ def choose(
     numbered = {chunk.chunk_id: number for number, chunk in chunks.items()}
     # Ties by number, as they were cut: the first five are the first five of ten.
     ranked = tuple(sorted(ranked, key=lambda one: (-one.score, numbered[one.candidate.chunk_id])))
-    chosen = np.array([numbered[one.candidate.chunk_id] for one in ranked[: question.top_k]], np.int32)
+    chosen = [(numbered[one.candidate.chunk_id], one) for one in ranked[: question.top_k]]
+    return _items(question, asked, generation, domain, chunks, chosen), problems
+
+
+def _model_scores(
+    query: str, candidates: Sequence[HeuristicCandidate], reranker: Reranker | None, deadline: float | None
+) -> tuple[Scores | None, list[str]]:
+    """Let a model score candidates, if there is one; say why where it could not."""
+    if reranker is None:
+        return None, []
+    try:
+        return reranker.score(query, [one.content for one in candidates], deadline=deadline), []
+    except RerankerError as error:
+        return None, [str(error)]
+
+
+def _items(
+    question: Question,
+    asked: ExpandedQuery,
+    generation: Index,
+    domain: Domain,
+    chunks: Mapping[int, StoredChunk],
+    chosen: Sequence[tuple[int, Ranked]],
+) -> tuple[RecallItem, ...]:
+    """Return the items of the chosen chunks, in their order."""
     traces = Traces(asked.found, asked.ranking)
-    vectors = generation.vectors(chosen)
-    items = tuple(
+    vectors = generation.vectors(np.array([number for number, _ in chosen], np.int32))
+    return tuple(
         item_of(
             domain,
             chunks[number],
@@ -68,6 +91,5 @@ def choose(
             traces.explain(number, one) if question.explain else None,
             vector,
         )
-        for number, one, vector in zip(chosen.tolist(), ranked, vectors, strict=False)
+        for (number, one), vector in zip(chosen, vectors, strict=False)
     )
-    return items, problems
