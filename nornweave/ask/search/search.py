@@ -84,15 +84,11 @@ def search(
     Returns:
         Every chunk that any source found; a source that failed or was late adds nothing and is named.
     """
-    futures = _started(
-        _tasks(query, generation, plan, encode, depth, within), query, executor, dense_executor, deadline
-    )
-    wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
+    tasks = _tasks(query, generation, plan, encode, depth, within)
+    futures = _run(tasks, query, executor, dense_executor, deadline)
     outcomes = {name.value: _outcome(name.value, futures[name.value]) for name in RetrievalSource}
     findings = {name: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
-    weights, common = (
-        source_weights(one.literal_weights if query.is_literal else one.weights) for one in (plan, ONE_SCALE)
-    )
+    weights, common = (_weights_for(query, one) for one in (plan, ONE_SCALE))
     return SearchOutcome(
         ranking=_combine(findings, generation, plan.combine, weights, common),
         findings=findings,
@@ -102,14 +98,14 @@ def search(
     )
 
 
-def _started(
+def _run(
     tasks: Mapping[str, Callable[[], RetrieverFinding]],
     query: Query,
     executor: Executor,
     dense_executor: Executor,
     deadline: float | None,
 ) -> dict[str, Future[RetrieverFinding]]:
-    """Hand to other threads what waits, and do the rest here meanwhile."""
+    """Hand to other threads what waits, do the rest here meanwhile; return when all is done or too late."""
     futures = {}
     for name, task in tasks.items():
         if name == RetrievalSource.DENSE:
@@ -117,7 +113,9 @@ def _started(
         elif name == RetrievalSource.FULLTEXT and query.phrases:
             futures[name] = executor.submit(copy_context().run, task)
     # The others take some 0.1 ms each, out of memory: handing them to another thread would cost more than it gains.
-    return futures | {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
+    futures |= {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
+    wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
+    return futures
 
 
 def _here(task: Callable[[], RetrieverFinding], deadline: float | None) -> Future[RetrieverFinding]:
@@ -189,6 +187,10 @@ def source_weights(weights: SourceWeights) -> dict[str, float]:
     stated = {source.value: float(getattr(weights, source.value)) for source in RetrievalSource}
     whole = sum(stated.values())
     return {name: weight / whole for name, weight in stated.items()}
+
+
+def _weights_for(query: Query, plan: PlanSettings) -> dict[str, float]:
+    return source_weights(plan.literal_weights if query.is_literal else plan.weights)
 
 
 def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
