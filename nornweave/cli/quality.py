@@ -50,15 +50,10 @@ def evaluate(
     settings = settings_of(context)
     # Every domain is served, whichever are measured: else "all domains" would mean nothing.
     with Engine(settings, watch=False) as engine, ProgressBars(messages) as bars:
-        sets = [SetToRun(one, tuple(domain or ())) for one in read_sets(judgments or [])]
+        named = [SetToRun(one, tuple(domain or ())) for one in read_sets(judgments or [])]
+        sets = named or configured_sets(settings, engine, domain or ())
         evaluated = evaluate_published(
-            settings,
-            engine,
-            sets or configured_sets(settings, engine, domain or ()),
-            count_missing=count_missing,
-            controls=True,
-            run_id=uuid.uuid4().hex,
-            progress=bars,
+            settings, engine, sets, count_missing=count_missing, controls=True, run_id=uuid.uuid4().hex, progress=bars
         )
     if as_json:
         print_json(report.as_json(evaluated))
