@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, NornWeaveError, PublicationError, PublisherConflictError
@@ -39,24 +40,22 @@ def publish_domains(
             f"{settings.file}: key 'publish' is missing; it says where to: publish: {{url: s3://bucket/x}}"
         )
     store, publisher = ObjectStore(settings.publish), publisher_id(settings)
+    upload = partial(
+        Upload,
+        store=store,
+        settings=settings.publish,
+        publisher=publisher,
+        data_dir=settings.data_dir,
+        take_over=take_over,
+        full=full,
+    )
     done: dict[Domain, Published | str | None] = {}
     has_lost = False
     for domain in domains:
-        folder = domain_folder(settings, domain)
         try:
-            with held_domain(settings, folder, "publish", WAIT_S) as confirm:
-                upload = Upload(
-                    store=store,
-                    settings=settings.publish,
-                    publisher=publisher,
-                    domain=domain,
-                    files=file_store_of(settings, domain).files,
-                    data_dir=settings.data_dir,
-                    take_over=take_over,
-                    full=full,
-                    confirm=confirm,
-                )
-                done[domain] = upload.run()
+            with held_domain(settings, domain_folder(settings, domain), "publish", WAIT_S) as confirm:
+                files = file_store_of(settings, domain).files
+                done[domain] = upload(domain=domain, files=files, confirm=confirm).run()
         except NornWeaveError as error:
             note_problem(settings, domain, str(error))
             done[domain] = str(error)
