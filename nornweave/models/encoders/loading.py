@@ -61,13 +61,17 @@ def load_encoder(
             f"embedding model {model!r} cannot be computed with embedding.precision 'int8'; only the default model has "
             "that form, on device 'cpu': set it to 'auto'"
         )
+    _check_dimensions(encoder, model, dimensions)
+    return encoder
+
+
+def _check_dimensions(encoder: Encoder, model: str, dimensions: int | None) -> None:
     probe = encoder.encode_query("probe")
     if dimensions is not None and probe.shape != (dimensions,):
         raise EncoderError(
             f"embedding model {model!r} has {probe.shape[0]} dimensions, the domain declares {dimensions}; "
             f"set embedding.dimensions to {probe.shape[0]}, or name another model"
         )
-    return encoder
 
 
 def _open(
