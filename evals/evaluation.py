@@ -12,11 +12,10 @@ from evals.history import Baseline, HistorySubject, baseline, kept
 from evals.judgments import JudgedSet, JudgmentError
 from evals.results import ResultScope, SetResult
 from evals.runs import Progress, SetToRun, evaluate, evaluate_all
-from evals.sets import USUAL_GENERATED, generated_from, read_domain_sets, read_sets, sets_of
+from evals.sets import USUAL_GENERATED, read_sets, sets_for_candidate, sets_of
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
 from nornweave.config import EvaluationSettings, Settings
-from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfirmationError, StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
@@ -208,14 +207,31 @@ def evaluate_candidate(
         return None
     history = history_of(settings)
     with _opened(settings, domain, None) as published, _opened(settings, domain, candidate) as engine:
-        agent = engine.agents[domain]
-        if agent.generation.problem:
-            raise StoreError(agent.generation.problem)
-        judged, problems = _sets_for(agent, published.agents[domain], configured)
-        results, unrun = _results(engine, domain, judged, progress)
-        before = _baselines(published, domain, judged, results, history, run_id)
-    findings = tuple(finding for one in results for finding in judge(one, before.get(one.name), configured))
-    report = GenerationReport(
+        report = _judged(published, engine, candidate, configured, history, run_id, progress)
+    if report.reasons:
+        report = _asked(report, accept)
+    _record(history, report, run_id)
+    return report
+
+
+def _judged(
+    published: Engine,
+    engine: Engine,
+    candidate: Candidate,
+    configured: EvaluationSettings,
+    history: EvaluationHistory,
+    run_id: str,
+    progress: Progress | None,
+) -> GenerationReport:
+    """Measure a candidate, which is all that its engine serves, and judge it by what is published."""
+    (agent,) = engine.agents.values()
+    if agent.generation.problem:
+        raise StoreError(agent.generation.problem)
+    domain = agent.domain
+    judged, problems = sets_for_candidate(agent, published.agents[domain], configured)
+    results, unrun = _results(engine, domain, judged, progress)
+    before = _baselines(published, domain, judged, results, history, run_id)
+    return GenerationReport(
         generation=candidate.generation,
         evaluated=tuple(
             Evaluated(
@@ -226,20 +242,26 @@ def evaluate_candidate(
             )
             for one in results
         ),
-        findings=findings,
+        findings=tuple(finding for one in results for finding in judge(one, before.get(one.name), configured)),
         problems=(*problems, *unrun),
         accepted=False,
     )
-    if report.reasons:
-        report = _asked(report, accept)
-    subject = HistorySubject(
-        run_id=run_id,
-        generation=candidate.generation,
-        plan=agent.plan_name,
-        verdict=Verdict.REFUSED if report.refused else Verdict.PASSED,
+
+
+def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -> None:
+    """Add what a candidate has, and what became of it, to the history."""
+    verdict = Verdict.REFUSED if report.refused else Verdict.PASSED
+    history.record(
+        [
+            kept(
+                one.result,
+                run,
+                HistorySubject(run_id=run_id, generation=one.generation, plan=one.plan, verdict=verdict),
+            )
+            for one in report.evaluated
+            for run in one.result.scopes
+        ]
     )
-    history.record([kept(one, run, subject) for one in results for run in one.scopes])
-    return report
 
 
 def _asked(report: GenerationReport, accept: Callable[[], bool]) -> GenerationReport:
@@ -267,25 +289,6 @@ def _results(
         except JudgmentError as error:
             problems.append(str(error))
     return tuple(results), tuple(problems)
-
-
-def _sets_for(
-    candidate: Agent, published: Agent, configured: EvaluationSettings
-) -> tuple[tuple[JudgedSet, ...], tuple[str, ...]]:
-    """Return the sets to measure a candidate with, and what is wrong with those that cannot be read.
-
-    Queries are made out of what is published: out of a candidate that lost half of its text nobody would ask for that
-    half. Documents that say something else now are left out.
-    """
-    try:
-        judged = read_domain_sets(configured.judgments)
-    except JudgmentError as error:
-        return (), (str(error),)
-    if not configured.generated or published.generation.name is None:
-        return judged, ()
-    with published.generation.use(OPERATOR) as before, candidate.generation.use(OPERATOR) as after:
-        made = generated_from(before, after, published.domain, limit=configured.generated)
-    return (*judged, made) if made.relevant else judged, ()
 
 
 def _baselines(

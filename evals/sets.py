@@ -92,3 +92,22 @@ def generated_from(before: Index, after: Index, domain: Domain, *, limit: int) -
 
 def _texts(generation: Index, path: str) -> tuple[str, ...]:
     return tuple(one.document.text for one in generation.indexed_documents(path))
+
+
+def sets_for_candidate(
+    candidate: Agent, published: Agent, configured: EvaluationSettings
+) -> tuple[tuple[JudgedSet, ...], tuple[str, ...]]:
+    """Return the sets to measure a candidate with, and what is wrong with those that cannot be read.
+
+    Queries are made out of what is published: out of a candidate that lost half of its text nobody would ask for that
+    half. Documents that say something else now are left out.
+    """
+    try:
+        judged = read_domain_sets(configured.judgments)
+    except JudgmentError as error:
+        return (), (str(error),)
+    if not configured.generated or published.generation.name is None:
+        return judged, ()
+    with published.generation.use(OPERATOR) as before, candidate.generation.use(OPERATOR) as after:
+        made = generated_from(before, after, published.domain, limit=configured.generated)
+    return (*judged, made) if made.relevant else judged, ()
