@@ -7,7 +7,8 @@ from evals.judgments import JudgedSet
 from evals.matches import JudgedHits
 from evals.measures import measure
 from evals.results import ResultScope, SetResult
-from evals.runs import DOCUMENT_DEPTHS, locate
+from evals.runs import DOCUMENT_DEPTHS
+from evals.targets import locate
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.core.access.viewer import OPERATOR

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from evals.judgments import JudgmentError, JudgmentOrigin
 from evals.matches import JudgedHits
-from evals.runs import RunTarget
+from evals.targets import RunTarget
 from nornweave.ask.search.records import Filters, HiddenPlace
 from nornweave.core.types import Domain
 

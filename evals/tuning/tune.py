@@ -17,7 +17,8 @@ from typing import Any
 
 from evals.code_version import code_version
 from evals.judgments import JudgmentError, JudgmentOrigin
-from evals.runs import Progress, RunTarget, SetToRun, locate
+from evals.runs import Progress, SetToRun
+from evals.targets import RunTarget, locate
 from evals.tuning.cases import TuningCase, cases_of, folds_of, sample
 from evals.tuning.objective import AllDomains, domain_ranking, scored
 from evals.tuning.results import Change, FoldResult, TuningResult, as_json, differing, drop, refusal

@@ -12,7 +12,7 @@ from rich.table import Table
 from evals.judged_files import read_judgments
 from evals.matches import JudgedHits
 from evals.measures import Metric, measure
-from evals.runs import RunTarget, locate
+from evals.targets import RunTarget, locate
 from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.answer.fan_out import merge_items
 from nornweave.ask.answer.pipeline import answer_from, to_recalled

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedSet
-from evals.runs import SetToRun, locate
+from evals.runs import SetToRun
+from evals.targets import locate
 from evals.tuning import MAX_QUERIES, tune, tune_ranking
 from evals.tuning.cases import cases_of
 from evals.tuning.objective import AllDomains, domain_ranking, scored

@@ -14,8 +14,9 @@ from evals.judgments import JudgmentError
 from evals.measures import MEASURES
 from evals.report import as_json, eval_failed, print_results, print_summary
 from evals.results import ITEMS
-from evals.runs import Searcher, SetToRun, evaluate_all
+from evals.runs import SetToRun, evaluate_all
 from evals.sets import read_sets
+from evals.targets import Searcher
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 

@@ -11,7 +11,8 @@ from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError, par
 from evals.matches import JudgedHits
 from evals.measures import DEEPEST
 from evals.results import ITEMS, ResultScope, SetResult
-from evals.runs import domain_of_set, evaluate
+from evals.runs import evaluate
+from evals.targets import domain_of_set
 from nornweave.core.types import Domain
 
 CODE, DOCS, CHAT = Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS

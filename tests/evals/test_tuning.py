@@ -18,7 +18,8 @@ from tuning_workspace import DEAF, GOOD, PAGES, page, path_of, publish, question
 
 from evals.judgments import HiddenText, JudgedQuery, JudgedSet, Judgment, JudgmentError, JudgmentOrigin
 from evals.results import ResultScope
-from evals.runs import SetToRun, evaluate, locate
+from evals.runs import SetToRun, evaluate
+from evals.targets import locate
 from evals.tuning import TuningError, TuningResult, as_json, as_markdown, keep, tune, tune_ranking
 from evals.tuning.cases import TuningCase, cases_of
 from evals.tuning.objective import MEASURED, AllDomains, domain_ranking, scored

@@ -1,0 +1,126 @@
+"""Find a judged set in what is searched: the domain that it is about, and where its documents lie.
+
+What is searched comes in through ``Searcher``, which ``nornweave.ask.engine.Engine`` satisfies; no storage is known
+here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError
+from nornweave.ask.answer.trace import Rankings
+from nornweave.ask.search.records import Filters, HiddenPlace
+from nornweave.core.types import Domain
+
+
+class Searcher(Protocol):
+    """What is measured."""
+
+    def rankings(
+        self,
+        text: str,
+        *,
+        domains: Sequence[Domain] | None,
+        filters: Mapping[Domain, Filters],
+        depth: int,
+        hidden: Mapping[Domain, HiddenPlace] = ...,
+    ) -> Rankings:
+        """Return what every stage found, best first, by stage (``STAGES``; some only where they ran).
+
+        Args:
+            text: the query.
+            domains: which are asked; ``None`` leaves it to the system.
+            filters: by domain.
+            depth: items wanted of each stage.
+            hidden: by domain a part of a document that is searched as if it was not there.
+
+        Raises:
+            QueryError: the query or its filters are wrong.
+            StoreError: what was published cannot be read.
+        """
+        ...
+
+    def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
+        """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunTarget:
+    """A judged set and where its documents lie.
+
+    Attributes:
+        queries: those with a relevant judgment that counts.
+        relevant: their relevant judgments that count, by query.
+        domain: the set's own.
+        held: path → the domain that holds the document, for those that are published.
+        missing: judged paths that nothing published holds.
+    """
+
+    judged: JudgedSet
+    queries: tuple[JudgedQuery, ...]
+    relevant: Mapping[str, tuple[Judgment, ...]]
+    domain: Domain
+    held: Mapping[str, Domain]
+    missing: tuple[str, ...]
+
+
+def locate(
+    searcher: Searcher, judged: JudgedSet, domains: Sequence[Domain] = (), *, count_missing: bool = False
+) -> RunTarget:
+    """Find out which domain a set is about, and where its documents lie; see ``runs.evaluate``.
+
+    Raises:
+        JudgmentError: the set's domain cannot be told, or none of its documents is published.
+    """
+    relevant = judged.relevant
+    paths = _paths(relevant)
+    held = searcher.domain_of(paths)
+    domain = domain_of_set(judged.name, paths, held, domains)
+    if not count_missing:
+        kept = {query: tuple(one for one in of_query if one.path in held) for query, of_query in relevant.items()}
+        relevant = {query: of_query for query, of_query in kept.items() if of_query}
+    if not relevant:
+        raise _not_published(judged.name, paths, domains)
+    return RunTarget(
+        judged=judged,
+        queries=tuple(query for query in judged.queries if query.id in relevant),
+        relevant=relevant,
+        domain=domain,
+        held=held,
+        missing=tuple(path for path in paths if path not in held),
+    )
+
+
+def domain_of_set(
+    name: str, paths: Sequence[str], held: Mapping[str, Domain], allowed: Sequence[Domain] = ()
+) -> Domain:
+    """Return the domain that a set is about: the only one allowed, or that which holds most of the judged documents.
+
+    Raises:
+        JudgmentError: none of the documents lies in a domain that is allowed.
+    """
+    if len(allowed) == 1:
+        return allowed[0]
+    counts = Counter(domain for domain in held.values() if not allowed or domain in allowed)
+    if not counts:
+        raise _not_published(name, paths, allowed)
+    return max(Domain, key=lambda domain: counts[domain])
+
+
+def _not_published(name: str, paths: Sequence[str], allowed: Sequence[Domain]) -> JudgmentError:
+    among = f" of {', '.join(allowed)}" if allowed else ""
+    looked_for = ", ".join(paths[:3])
+    return JudgmentError(
+        f"judged set {name!r}: none of its {len(paths)} judged documents is in a published generation{among} "
+        f"(looked for {looked_for}, …); sync the source that holds them, with paths relative to it, or name the "
+        "domain with --domain"
+    )
+
+
+def _paths(relevant: Mapping[str, tuple[Judgment, ...]]) -> list[str]:
+    return sorted({judgment.path for judgments in relevant.values() for judgment in judgments})
