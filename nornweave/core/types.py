@@ -223,15 +223,7 @@ class Chunk:
 
 
 Attribute: TypeAlias = Literal[
-    "default",
-    "value",
-    "setting",
-    "minimum",
-    "maximum",
-    "type",
-    "choices",
-    "status",
-    "requires",
+    "default", "value", "setting", "minimum", "maximum", "type", "choices", "status", "requires"
 ]
 """Which property of the named thing a fact states: its value when nobody sets it; the value of a constant; the value
 that a configuration sets; the least and the greatest that is allowed; its type; what it may be; the HTTP status that
