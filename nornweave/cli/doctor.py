@@ -58,6 +58,7 @@ def examine(settings: Settings) -> Iterator[CheckFinding]:
     for source in settings.sources:
         yield workspace.look_at_source(settings, source, os.environ)
     yield from workspace.look_at_models(settings, domains)
+    yield workspace.look_at_vector_index(settings, domains)
     for domain in domains:
         yield from workspace.look_at_index(settings, domain)
 

@@ -11,7 +11,15 @@ import duckdb
 
 from nornweave.config import StorageSettings
 from nornweave.core.errors import StoreError
-from nornweave.index.connection import WRITER_MEMORY, Connection, attach, limit_memory, load_vss, statement_file
+from nornweave.index.connection import (
+    WRITER_MEMORY,
+    Connection,
+    attach,
+    check_vss,
+    limit_memory,
+    load_vss,
+    statement_file,
+)
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters, fill_declared
 from nornweave.index.port import Candidate, GenerationCounts, Publication
 from nornweave.index.rows import publication_row
@@ -39,9 +47,11 @@ def build_generation(
     index silently.
 
     Raises:
-        StoreError: the file was left with a write-ahead log.
+        StoreError: the file was left with a write-ahead log, or ``vss`` is asked for and cannot be loaded.
         duckdb.Error: the disk is full, or the working file is damaged.
     """
+    if settings.vector_index == "hnsw":
+        check_vss()
     try:
         return _build(connection, file, publication, settings, facts, declared)
     except duckdb.OutOfMemoryException:

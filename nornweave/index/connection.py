@@ -26,6 +26,10 @@ ROW_GROUP_SIZE = 16_384
 REBUILT = "the next sync rebuilds it from the sources"
 # DuckDB 1.5.5 has no type for damage.
 _DAMAGED = ("Corrupt database file", "Could not read enough bytes", "Failed to load metadata", "INTERNAL Error")
+_WITHOUT_VSS = (
+    "install versions of duckdb and duckdb-extension-vss that fit each other, "
+    "or search exactly, with 'vector_index: auto' in the domain's 'storage'"
+)
 
 Connection: TypeAlias = duckdb.DuckDBPyConnection
 
@@ -122,17 +126,35 @@ def lift_memory_limit(connection: Connection) -> None:
 
 
 def load_vss(connection: Connection) -> None:
-    """Load the ``vss`` extension from the pinned package; nothing is downloaded.
+    """Load the ``vss`` extension from its package; nothing is downloaded.
 
     Raises:
-        StoreError: the package and DuckDB do not fit each other.
+        StoreError: the package is not installed, or has no extension for the DuckDB that is.
     """
     version = duckdb.__version__
-    file = resources.files("duckdb_extension_vss") / "extensions" / f"v{version}" / "vss.duckdb_extension"
+    try:
+        package = resources.files("duckdb_extension_vss")
+    except ImportError as error:
+        raise StoreError(f"duckdb-extension-vss is not installed; {_WITHOUT_VSS}") from error
+    file = package / "extensions" / f"v{version}" / "vss.duckdb_extension"
+    if not file.is_file():
+        raise StoreError(f"duckdb-extension-vss has no extension for DuckDB {version}; {_WITHOUT_VSS}")
     try:
         connection.execute(f"load {quote(str(file))}")
     except duckdb.Error as error:
-        raise StoreError(f"vss extension for duckdb {version} cannot be loaded from {file}: {error}") from error
+        raise StoreError(
+            f"duckdb-extension-vss cannot be loaded into DuckDB {version} from {file}: {error}; {_WITHOUT_VSS}"
+        ) from error
+
+
+def check_vss() -> None:
+    """Load the ``vss`` extension into a database of its own, to see whether it can be.
+
+    Raises:
+        StoreError: as ``load_vss``.
+    """
+    with _connect(":memory:", memory=READER_MEMORY) as connection:
+        load_vss(connection)
 
 
 def quote(text: str) -> str:

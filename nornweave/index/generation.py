@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
@@ -27,7 +28,7 @@ from nornweave.core.access.rules import Statement
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import freeze
-from nornweave.index.arrays import ArrayWriter, open_arrays
+from nornweave.index.arrays import Arrays, ArrayWriter, open_arrays
 from nornweave.index.build import GENERATION_SCHEMA
 from nornweave.index.cards import Cards, write_cards
 from nornweave.index.conditions import Condition, select_chunks
@@ -63,6 +64,8 @@ from nornweave.index.value_counts import (
 )
 from nornweave.index.vectors import VectorIndex, load_hnsw, load_matrix, write_vectors
 from nornweave.index.visibility import NO_STATEMENTS, SeenTerms, Visibilities, Visible
+
+log = logging.getLogger(__name__)
 
 # Filters come in streaks; a mask is a byte a chunk.
 _REMEMBERED_MASKS = 64
@@ -144,14 +147,20 @@ class Generation:
         self._pairs = load_pairs(arrays)
         self._names = load_names(arrays)
         self._cards = Cards(arrays)
-        self._vectors: VectorIndex
-        if self.meta["built_with"] == "hnsw":
+        self._vectors = self._load_vectors(arrays)
+
+    def _load_vectors(self, arrays: Arrays) -> VectorIndex:
+        if self.meta["built_with"] != "hnsw":
+            return load_matrix(arrays)
+        try:
             load_vss(self._connection)
-            # The index has to be in memory, some 4 kB a chunk.
-            lift_memory_limit(self._connection)
-            self._vectors = load_hnsw(self._connection, arrays, search_width=int(self.meta["hnsw_ef_search"]))
-        else:
-            self._vectors = load_matrix(arrays)
+        except StoreError as error:
+            # DuckDB reads the tables of a file whose index it does not know.
+            log.warning("%s: its vector index is not used, it is searched exactly: %s", self._file, error)
+            return load_matrix(arrays)
+        # The index has to be in memory, some 4 kB a chunk.
+        lift_memory_limit(self._connection)
+        return load_hnsw(self._connection, arrays, search_width=int(self.meta["hnsw_ef_search"]))
 
     def _identity(self) -> str:
         """Tell this generation from another of the same name, as a candidate that is built again."""

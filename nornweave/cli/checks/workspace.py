@@ -13,6 +13,7 @@ from nornweave.connect.opening import open_source
 from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
 from nornweave.core.types import Domain
+from nornweave.index.connection import check_vss
 from nornweave.index.wiring import encoder_of, store_of
 
 _SYNC = "run `nornweave sync`"
@@ -56,6 +57,21 @@ def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[
             yield CheckFinding("model", model, "error", str(error), remedy)
         else:
             yield CheckFinding("model", model, "ok", f"encodes, {vectors.shape[1]} dimensions")
+
+
+def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> CheckFinding:
+    """Say whether DuckDB has the extension for ``vector_index: hnsw``, which domains in files may ask for."""
+    asking = [each.value for each in domains if settings.domains[each].storage.vector_index == "hnsw"]
+    needed = bool(asking) and settings.storage is None
+    try:
+        check_vss()
+    except StoreError as error:
+        if not needed:
+            text = "cannot be loaded, and no domain asks for it: vectors are searched exactly"
+            return CheckFinding("vector index", "vss", "ok", text)
+        text, _, remedy = str(error).partition("; ")
+        return CheckFinding("vector index", "vss", "error", f"{text}; asked for by {', '.join(asking)}", remedy)
+    return CheckFinding("vector index", "vss", "ok", "can be loaded")
 
 
 def look_at_index(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:

@@ -1,0 +1,110 @@
+"""NornWeave where the ``vss`` extension is not installed, or has no file for the DuckDB that is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import HASHED
+
+pytestmark = pytest.mark.slow
+
+WITHOUT = {
+    "is not installed": "raise ModuleNotFoundError(name=__name__)\n",
+    "has no extension for DuckDB": "",
+}
+"""What is said → a package that stands before the installed one, and makes it so."""
+
+
+@pytest.fixture(params=WITHOUT)
+def said(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def without(tmp_path: Path, said: str) -> dict[str, str]:
+    """Return the environment of processes that do not find the extension."""
+    package = tmp_path / "path" / "duckdb_extension_vss"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(WITHOUT[said])
+    path = os.pathsep.join(filter(None, [str(package.parent), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": path}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    (folder / "docs").mkdir(parents=True)
+    for number in range(20):
+        (folder / f"docs/{number}.md").write_text(f"# Page {number}\n\nThe guide to subject{number}.\n")
+    return folder
+
+
+def configure(folder: Path, vector_index: str) -> None:
+    config = {
+        "data_dir": "var",
+        "sources": [{"id": "docs", "domain": "documentation", "type": "files", "path": "docs"}],
+        "domains": {"documentation": {**HASHED, "storage": {"vector_index": vector_index}}},
+    }
+    (folder / "nornweave.yaml").write_text(json.dumps(config), encoding="utf-8")
+
+
+def nornweave(
+    folder: Path, *arguments: str, variables: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process that finds its packages itself."""
+    command = [sys.executable, "-m", "nornweave.cli", *arguments]
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=180, check=False)
+
+
+def nearest(folder: Path, variables: dict[str, str] | None = None) -> tuple[list[Any], str]:
+    """Return what a search by vectors finds, and what the process said beside it."""
+    done = nornweave(folder, "query", "guide to subject7", "--domain", "documentation", "--json", variables=variables)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return list(json.loads(done.stdout)["items"]), done.stderr
+
+
+def finding(folder: Path, variables: dict[str, str] | None = None) -> dict[str, str]:
+    done = nornweave(folder, "doctor", "--json", variables=variables)
+    (found,) = (each for each in json.loads(done.stdout) if each["check"] == "vector index")
+    return dict(found)
+
+
+@pytest.mark.parametrize("vector_index", ["auto", "exact"])
+def test_exact_search_does_not_need_it(workspace: Path, without: dict[str, str], vector_index: str) -> None:
+    configure(workspace, vector_index)
+    synced = nornweave(workspace, "sync", variables=without)
+    assert synced.returncode == 0, synced.stdout + synced.stderr
+    found, _ = nearest(workspace, without)
+    assert found and found == nearest(workspace)[0]
+    state = finding(workspace, without)
+    assert (state["level"], state["text"].partition(",")[0]) == ("ok", "cannot be loaded")
+
+
+def test_what_was_built_with_it_is_searched_exactly(workspace: Path, without: dict[str, str], said: str) -> None:
+    configure(workspace, "hnsw")
+    assert nornweave(workspace, "sync").returncode == 0
+    assert finding(workspace)["text"] == "can be loaded"
+    found, beside = nearest(workspace, without)
+    assert found and found == nearest(workspace)[0]
+    assert said in beside and "searched exactly" in beside
+    state = finding(workspace, without)
+    assert state["level"] == "error"
+    assert said in state["text"] and "documentation" in state["text"]
+    assert "vector_index: auto" in state["remedy"]
+
+
+def test_building_with_it_says_what_to_do(workspace: Path, without: dict[str, str], said: str) -> None:
+    configure(workspace, "hnsw")
+    done = nornweave(workspace, "sync", variables=without)
+    told = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode != 0
+    assert f"duckdb-extension-vss {said}" in told and "vector_index: auto" in told
+    assert "Traceback" not in told
+    configure(workspace, "auto")
+    assert nornweave(workspace, "sync", variables=without).returncode == 0
