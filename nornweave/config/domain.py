@@ -42,7 +42,7 @@ class EmbeddingSettings(FrozenSettings):
 
 
 class HeuristicSettings(FrozenSettings):
-    """The bonuses of ``retrieval/heuristics.py``; 0 turns a heuristic off."""
+    """The bonuses of ``ask/search/heuristics.py``; 0 turns a heuristic off."""
 
     symbol_match_bonus: float = Field(0, ge=0, le=1)
     path_match_bonus: float = Field(0, ge=0, le=1)
