@@ -149,10 +149,9 @@ def test_what_the_command_line_shows_of_a_conflict(workspace: Path) -> None:
     assert flagged["conflicts"][0]["resolved_to"] is None
     assert flagged["stats"]["estimated_tokens"] <= 60
 
-    # Loading LiteLLM counts, and takes seconds on a busy machine.
-    _, said = printed(workspace, *question, "--synthesize", "--timeout-ms", "60000")
+    _, said = printed(workspace, *question, "--synthesize")
     assert "no synthesis: " in said
-    assert "OPENAI_API_KEY" in said
+    assert "SYNTHESIS_MODEL" in said
 
     ledger, _ = printed(workspace, "conflicts")
     assert "1 open, 0 settled" in ledger
