@@ -98,6 +98,7 @@ class Syncs:
                 process.wait(STOP_WITHIN_S)
             except subprocess.TimeoutExpired:
                 process.kill()
+                process.wait()
 
     def _launch(self, domain: Domain, options: Sequence[str]) -> subprocess.Popen[bytes]:
         progress = self._file(domain, "progress")
