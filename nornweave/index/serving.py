@@ -252,6 +252,9 @@ class ServedGeneration:
         try:
             opened = _Served(published, self._files.open(published, self._statements))
         except StoreError as error:
+            newer = self._published()
+            if newer not in {None, published}:  # it was replaced, and removed, since the pointer was read
+                return self._open(newer)
             self._refuse(published)
             problem = str(error)
         else:

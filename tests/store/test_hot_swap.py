@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -199,6 +200,26 @@ def test_a_generation_that_was_removed_answers_until_its_queries_end(
     assert word_of(served) == "ant", "nobody refreshed"
     assert served.refresh()
     assert word_of(served) == "elk"
+
+
+def test_a_generation_that_is_replaced_and_removed_before_it_is_opened_fails_nothing(
+    files: GenerationFiles, built: tuple[Path, ...]
+) -> None:
+    first = publish(files, built[0])
+
+    class Overtaken(GenerationFiles):
+        """A writer publishes and removes between the reading of the pointer and the opening of the file."""
+
+        def open(self, generation: GenerationId, *arguments: Any) -> Any:
+            if generation == first:
+                publish(files, built[1])
+                files.path(first).unlink()
+            return super().open(generation, *arguments)
+
+    served = ServedGeneration(Overtaken(files.folder))
+    assert word_of(served) == "bee"
+    assert served.name == files.current() != first
+    served.close()
 
 
 def test_nothing_is_swapped_without_a_publication(
