@@ -1,6 +1,6 @@
 """Settings: ``nornweave.yaml``, the domain files beside the package and the environment, read once, at the edges.
 
-Precedence, highest first: environment, ``nornweave.yaml`` (``domains:``), ``settings/domains/<domain>.yaml``. Relative
+Precedence, highest first: environment, ``nornweave.yaml`` (``domains:``), ``config/domains/<domain>.yaml``. Relative
 paths are relative to the file that names them. Every error names the key, the value and what is allowed.
 """
 

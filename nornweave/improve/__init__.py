@@ -1,1 +1,1 @@
-"""Records of evaluations, and their comparison."""
+"""Measured quality: the history of evaluations, and their comparison."""

@@ -1,1 +1,1 @@
-"""Parse bytes into documents."""
+"""Read bytes into documents, and divide these into chunks."""
