@@ -25,6 +25,7 @@ from api.mcp.endpoint import tool_endpoint
 from api.mcp.schemas import own_filters
 from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
+from api.origins import OriginGuard
 from api.pages.addresses import original
 from api.ports import EnginePort
 from api.routes import (
@@ -115,6 +116,7 @@ def create_app(
         forms=login.FORMS,
         login=login.redirect_to_login,
     )
+    app.add_middleware(OriginGuard, public_url=app.state.serving.public_url)
     app.add_middleware(HostGuard, names=names)
     app.add_middleware(Unexpected)
     app.add_middleware(Tracing)

@@ -29,11 +29,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from api.auth import is_authorised
 from api.errors import problem_response
 from api.hosts import LOCAL_NAMES, host_name
+from api.origins import foreign_page
 
 GRAPHQL = "/graphql"
 READING = ("GET", "HEAD")
-OWN_SITE = ("same-origin", "none")
-"""Values of ``Sec-Fetch-Site``: a page of this server, or a person who typed the address."""
 HEADERS = {
     # No other page may frame the UI and have its buttons clicked, nor load what it answers.
     "X-Frame-Options": "SAMEORIGIN",
@@ -92,15 +91,11 @@ def _foreign_host(headers: Headers) -> Refusal | None:
 
 
 def _foreign_page(scope: Scope, headers: Headers) -> Refusal | None:
-    """Refuse what a page of another origin sends; another port of this machine is another origin."""
-    own = f"http://{headers['host'].strip().lower()}"
-    for origin in headers.getlist("origin"):
-        if origin.lower() != own:
-            return 403, f"found Origin {origin!r}, expected {own!r}: pages of other sites may not use the Dagster UI"
-    site = headers.get("sec-fetch-site", "same-origin")
-    if site in OWN_SITE or _follows_link(scope, headers):
+    """Refuse what a page of another origin sends, also reading; a person may follow a link to the UI."""
+    foreign = foreign_page(headers, {f"http://{headers['host'].strip().lower()}"})
+    if foreign is None or ("origin" not in headers and _follows_link(scope, headers)):
         return None
-    return 403, f"found Sec-Fetch-Site {site!r}, expected {' or '.join(map(repr, OWN_SITE))}"
+    return 403, f"{foreign}: pages of other sites may not use the Dagster UI"
 
 
 def _follows_link(scope: Scope, headers: Headers) -> bool:

@@ -32,7 +32,7 @@ POLICY = "; ".join(
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",
 }
 # What is shown depends on who asks and on the moment; the same address answers HTML and JSON.
 PAGE_HEADERS = {**HEADERS, "Cache-Control": "no-store", "Vary": "Accept, Cookie"}

@@ -93,8 +93,7 @@ def redirect_to_login(scope: Scope) -> Response | None:
 async def checked_form(request: Request) -> dict[str, str]:
     """Return the fields of a form that one of our pages sent.
 
-    With a session the form has its CSRF token. Without one, only this machine can ask, and its browsers say which site
-    a request comes from.
+    With a session the form has its CSRF token. Without one, ``api/origins.py`` has refused what other sites send.
 
     Raises:
         ProblemError: 403, another site made the browser send it; 413 or 415, it is no small form.
@@ -102,11 +101,7 @@ async def checked_form(request: Request) -> dict[str, str]:
     secret = service_of(request).door.secret
     fields = await form_of(request)
     session = session_of(request.scope, secret)
-    if session and secret:
-        is_ours = is_csrf_token(fields.get(CSRF_FIELD, ""), session.value, secret)
-    else:
-        is_ours = _is_same_origin(request.headers)
-    if not is_ours:
+    if session and secret and not is_csrf_token(fields.get(CSRF_FIELD, ""), session.value, secret):
         raise ProblemError(403, "this form comes from another site, or from a page of another session; load it anew")
     return fields
 
@@ -136,15 +131,6 @@ async def form_of(request: Request) -> dict[str, str]:
         raise ProblemError(413, f"the form is larger than the {MAX_FORM_BYTES} bytes that are allowed")
     parsed = parse_qs(body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=20)
     return {name: values[-1] for name, values in parsed.items()}
-
-
-def _is_same_origin(headers: Headers) -> bool:
-    """Tell whether a browser says that a request comes from a page of ours; programs say nothing."""
-    site = headers.get("sec-fetch-site")
-    if site:
-        return site in {"same-origin", "none"}
-    origin = headers.get("origin")
-    return origin is None or origin.partition("://")[2] == headers.get("host")
 
 
 def _redirect(target: str) -> RedirectResponse:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+import re
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -95,3 +96,13 @@ def is_problem(response: httpx.Response, status: int) -> dict[str, Any]:
     assert document["title"] and document["detail"] and document["type"]
     assert "Traceback" not in response.text
     return document
+
+
+def routes_of(routes: Iterable[Any], prefix: str = "") -> Iterator[str]:
+    """Yield method and path of every route, those of included routers too."""
+    for route in routes:
+        if hasattr(route, "original_router"):
+            yield from routes_of(route.original_router.routes, prefix + route.include_context.prefix)
+        else:
+            for method in sorted(route.methods - {"HEAD"}):
+                yield f"{method} {re.sub('^/web/.*', '/web/{file}', prefix + route.path)}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from access_workspace import (
     write_access_workspace,
     write_tokens,
 )
-from api_support import is_problem
+from api_support import is_problem, routes_of
 
 from api.app import create_app
 from api.auth import check_listening
@@ -81,16 +81,6 @@ def ids(settings: Settings) -> Mapping[str, str]:
 
     run_with(settings, read)
     return found
-
-
-def routes_of(routes: Iterable[Any], prefix: str = "") -> Iterator[str]:
-    """Yield method and path of every route, those of included routers too."""
-    for route in routes:
-        if hasattr(route, "original_router"):
-            yield from routes_of(route.original_router.routes, prefix + route.include_context.prefix)
-        else:
-            for method in sorted(route.methods - {"HEAD"}):
-                yield f"{method} {re.sub('^/web/.*', '/web/{file}', prefix + route.path)}"
 
 
 def test_every_route_has_a_decision(settings: Settings) -> None:

@@ -33,7 +33,7 @@ def test_pages_ask_nobody_else_and_run_nothing_of_their_own(ask: Ask, path: str)
     policy = page.headers["content-security-policy"]
     assert "default-src 'none'" in policy and "form-action 'self'" in policy and "unsafe" not in policy
     assert page.headers["x-content-type-options"] == "nosniff"
-    assert page.headers["referrer-policy"] == "no-referrer"
+    assert page.headers["referrer-policy"] == "same-origin"
     assert page.headers["cache-control"] == "no-store"
     assert page.text.startswith("<!doctype html>")
     assert re.findall(r'(?:src|href|action)="(?:https?:)?//', page.text) == []
