@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -27,7 +28,6 @@ from api.metrics import Measured, Metrics
 from api.openapi import DESCRIPTION, TAGS, App
 from api.origins import OriginGuard
 from api.pages.addresses import original
-from api.ports import EnginePort
 from api.routes import (
     agents,
     chat,
@@ -49,6 +49,9 @@ from api.tracing import Tracing
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 
+if TYPE_CHECKING:
+    from nornweave.ask.engine import Engine
+
 logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
@@ -56,7 +59,7 @@ CLOSE_WITHIN_S = 2.0
 
 def create_app(
     settings: Settings,
-    engine: EnginePort | None = None,
+    engine: Engine | None = None,
     *,
     agent: Domain | None = None,
     environment: Mapping[str, str] | None = None,
@@ -102,7 +105,7 @@ def create_app(
         dagster_url=original(environment.get("NORNWEAVE_DAGSTER_URL")),
     )
     metrics = app.state.metrics = Metrics(app.state.serving.engine)
-    app.state.serving.engine.on_answer = metrics.observe_answer
+    app.state.serving.engine.path.on_answer = metrics.observe_answer
     app.state.body_process = body_process
     app.state.tools = tool_endpoint(app.state.serving, own_filters(settings, app.state.serving.domains))
     add_handlers(app)
@@ -143,7 +146,7 @@ def create_app(
     return app
 
 
-def _engine(settings: Settings, agent: Domain | None) -> EnginePort:
+def _engine(settings: Settings, agent: Domain | None) -> Engine:
     from nornweave.ask.engine import Engine
 
     return Engine(settings, [agent] if agent else None)
@@ -151,7 +154,7 @@ def _engine(settings: Settings, agent: Domain | None) -> EnginePort:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    engine: EnginePort = app.state.serving.engine
+    engine: Engine = app.state.serving.engine
     app.state.is_closed = False
     await anyio.to_thread.run_sync(partial(engine.start, wait=False))
     try:

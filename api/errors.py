@@ -5,6 +5,7 @@ raised                      status  says
 ==========================  ======  =====================================================
 broken JSON, not UTF-8      400     where
 missing or wrong token      401     which header is expected (``auth.py``)
+for operators alone         403     who may (``NotPermittedError``)
 unknown path, domain,       404     what is there
 chunk, document, answer
 wrong method                405     ``Allow``
@@ -39,7 +40,14 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from typing_extensions import TypedDict
 
-from nornweave.core.errors import EncoderError, NoGenerationError, QueryError, SourceUnavailableError, StoreError
+from nornweave.core.errors import (
+    EncoderError,
+    NoGenerationError,
+    NotPermittedError,
+    QueryError,
+    SourceUnavailableError,
+    StoreError,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -128,6 +136,7 @@ def add_handlers(app: FastAPI) -> None:
     handlers: dict[type[Exception], Handler] = {
         ProblemError: _problem,
         QueryError: _query,
+        NotPermittedError: _not_permitted,
         NoGenerationError: _no_generation,
         StoreError: _store,
         EncoderError: _encoder,
@@ -144,6 +153,10 @@ async def _problem(_request: Request, error: ProblemError) -> Response:
 
 async def _query(_request: Request, error: QueryError) -> Response:
     return _invalid([{"field": error.field, "detail": error.problem}])
+
+
+async def _not_permitted(_request: Request, error: NotPermittedError) -> Response:
+    return problem_response(403, str(error))
 
 
 async def _no_generation(_request: Request, error: NoGenerationError) -> Response:

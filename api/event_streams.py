@@ -17,10 +17,10 @@ from api.connections import network_of
 from api.errors import ProblemError
 from api.negotiation import EVENTS
 from api.schemas import to_json
-from api.seen import SeenEngine
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.ask.search.question import Question
+from nornweave.ask.seen.answers import SeenAnswers
 
 # In the description of the API: what one event is (OpenAPI 3.2, 4.14.4).
 EVENT_CONTENT = {
@@ -129,10 +129,10 @@ class Writing:
             self._loop.call_soon_threadsafe(self._pieces.put_nowait, piece)
 
 
-def answer_streamed(engine: SeenEngine, question: Question) -> StreamedAnswer:
+def answer_streamed(answers: SeenAnswers, question: Question) -> StreamedAnswer:
     """Answer a question, its text apart; it can be judged as soon as it is read."""
-    streamed = engine.query_streamed(question)
-    engine.remember(question, streamed.document)
+    streamed = answers.query_streamed(question)
+    answers.remember(question, streamed.document)
     return streamed
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 
 from api.errors import unavailable
-from api.ports import AgentPort
-from api.seen import SeenAgent
 from api.state import Service
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.seen.agents import SeenAgent
 
 RETRY_DEGRADED_S = 30
 _INGEST = re.compile(r"/agents/([^/]*)/ingest")
 
 
-def check_takes_documents(agent: AgentPort | SeenAgent) -> None:
+def check_takes_documents(agent: Agent | SeenAgent) -> None:
     """Refuse documents for an agent that has to be mended first.
 
     Raises:

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -20,13 +20,15 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from api.ports import EnginePort
 from api.workers import METRICS_FOLDER
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.views.evaluations import EvaluationsQuery
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import NornWeaveError
 from nornweave.improve.records import LAST_STAGE
+
+if TYPE_CHECKING:
+    from nornweave.ask.engine import Engine
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +48,7 @@ MEASURES = {"Recall@10": "recall_at_10", "RR@10": "mrr"}
 class Metrics:
     """What one app measures of itself; every method may be called from any thread."""
 
-    def __init__(self, engine: EnginePort) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._registry = CollectorRegistry()
         made: dict[str, Any] = {"registry": self._registry}
@@ -95,12 +97,12 @@ class Metrics:
         for gap in answer.recalled.coverage_gaps:
             self._gaps.labels(gap.domain_id, reason_kind(gap.reason)).inc()
         self._conflicts.inc(len(answer.conflicts))
-        load = self._engine.encoder_load()
+        load = self._engine.models.encoder_load()
         self._waiting.set(load.waiting)
         with self._lock:
             for origin, count in (("encoded", load.encoded), ("remembered", load.remembered)):
                 self._encoded.labels(origin).inc(self._since(origin, count))
-            for agent in self._engine.remote.agents() if self._engine.remote else ():
+            for agent in self._engine.path.remote.agents() if self._engine.path.remote else ():
                 for name, counter in self._sent.items():
                     counter.labels(agent.agent_id).inc(self._since((agent.agent_id, name), getattr(agent.counts, name)))
                 self._breakers.labels(agent.agent_id).set(agent.open_breakers)
@@ -128,8 +130,8 @@ class Metrics:
 class IndexState(Collector):
     """What is true of the index when somebody asks."""
 
-    def __init__(self, engine: EnginePort) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine) -> None:
+        self._seen = engine.as_seen_by(OPERATOR)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Read the state; what cannot be read is left out and counted."""
@@ -145,13 +147,13 @@ class IndexState(Collector):
         )
 
     def _conflicts(self) -> Iterator[GaugeMetricFamily]:
-        entries = len(self._engine.conflicts(OPERATOR)["open"])
+        entries = len(self._seen.ledger.conflicts()["open"])
         yield _gauge("open_conflicts", "Entries of the conflict ledger that are not settled.", [((), entries)])
 
     def _freshness(self) -> Iterator[GaugeMetricFamily]:
         ages, behind = [], []
-        for domain, agent in self._engine.agents.items():
-            health = agent.health(OPERATOR)
+        for domain, agent in self._seen.agents.here().items():
+            health = agent.health()
             behind.append(((domain.value,), _number(health.get("behind_s"))))
             if health.get("age_s") is not None:
                 ages.append(((domain.value,), _number(health["age_s"])))
@@ -161,7 +163,7 @@ class IndexState(Collector):
         )
 
     def _documents(self) -> Iterator[GaugeMetricFamily]:
-        status = self._engine.status()
+        status = self._seen.documents.status()
         for name, help_text, field in (
             ("documents", "Documents of the last sync.", "documents"),
             ("chunks", "Chunks of the last sync.", "chunks"),
@@ -175,7 +177,7 @@ class IndexState(Collector):
 
     def _quality(self) -> Iterator[GaugeMetricFamily]:
         newest: dict[tuple[str, str, str], dict[str, Any]] = {}
-        for one in self._engine.evaluations(EvaluationsQuery())["evaluations"]:
+        for one in self._seen.quality.evaluations(EvaluationsQuery())["evaluations"]:
             if one["verdict"] != "refused":
                 newest.setdefault((one["domain"], one["set"], one["scope"]), one["stages"].get(LAST_STAGE, {}))
         for measure, name in MEASURES.items():

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import anyio
 
 from api.errors import RETRY_SOON_S, unavailable
-from api.seen import SeenAgent
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.search.records import AgentState
+from nornweave.ask.seen.agents import SeenAgent
 
 # Loading takes some seconds, the first time with a new model longer (it is converted).
 MAX_START_S = 30.0

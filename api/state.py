@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import Depends, Request
 
@@ -12,13 +12,17 @@ from api.access.door import Door, viewer_of
 from api.errors import ProblemError
 from api.event_streams import StreamSlots
 from api.limits import Admission
-from api.ports import EnginePort
-from api.seen import SeenAgent, SeenEngine, check_operates
 from api.starting import wait_for_start
 from api.syncs import Syncs
 from nornweave.ask.search.question import Question
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain
+
+if TYPE_CHECKING:  # it takes a second to import; the API answers /health before
+    from nornweave.ask.engine import Engine
+    from nornweave.ask.seen import SeenEngine
+    from nornweave.ask.seen.agents import SeenAgent
+    from nornweave.ask.seen.answers import SeenAnswers
 
 T = TypeVar("T")
 
@@ -83,7 +87,7 @@ class Service(Shared):
         engine: of this process.
     """
 
-    engine: EnginePort
+    engine: Engine
 
     @property
     def domains(self) -> tuple[Domain, ...]:
@@ -93,7 +97,7 @@ class Service(Shared):
     def seen_by(self, viewer: Viewer) -> Serving:
         """Return what is served on behalf of a viewer."""
         shared = {name: getattr(self, name) for name in _SHARED}
-        return Serving(engine=SeenEngine(self.engine, viewer), viewer=viewer, **shared)
+        return Serving(engine=self.engine.as_seen_by(viewer), viewer=viewer, **shared)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +115,7 @@ class Serving(Shared):
     @property
     def agents(self) -> tuple[SeenAgent, ...]:
         """Return the agents that are served."""
-        return tuple(agent for domain, agent in self.engine.agents.items() if self.alone in {None, domain})
+        return tuple(agent for domain, agent in self.engine.agents.here().items() if self.alone in {None, domain})
 
     @property
     def domains(self) -> tuple[Domain, ...]:
@@ -121,17 +125,9 @@ class Serving(Shared):
     @property
     def askable(self) -> tuple[Domain, ...]:
         """Return the domains that can be asked, those of agents on other machines included."""
-        return self.engine.askable if self.alone is None else self.domains
+        return self.engine.agents.askable() if self.alone is None else self.domains
 
-    def check_operates(self) -> None:
-        """Refuse who only asks what concerns the whole service.
-
-        Raises:
-            ProblemError: 403.
-        """
-        check_operates(self.viewer)
-
-    async def ask(self, question: Question, work: Callable[[SeenEngine], T]) -> T:
+    async def ask(self, question: Question, work: Callable[[SeenAnswers], T]) -> T:
         """Do what asks the domains of a question, in its turn and by its deadline, once one of them has started.
 
         Raises:
@@ -141,7 +137,7 @@ class Serving(Shared):
         if asked or not self.askable:
             await wait_for_start(asked, question.deadline)
         left_s = question.deadline.left_s if question.deadline else None
-        return await self.questions.run(lambda: work(self.engine), left_s)
+        return await self.questions.run(lambda: work(self.engine.answers), left_s)
 
     def agent(self, domain: str) -> SeenAgent:
         """Return the agent of a domain.

@@ -33,7 +33,7 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
     dense, memo = run.stage(STAGE) if run else None, agent.encoder()
     if dense is None or memo is None:
         return ()
-    target = locate(engine, judged, (result.domain,), count_missing=result.missing_counted)
+    target = locate(engine.as_seen_by(OPERATOR).answers, judged, (result.domain,), count_missing=result.missing_counted)
     blind = agent.with_encoder(MeaninglessEncoder(memo.encoder))
     places, grades = {}, {}
     for query in target.queries[:MOST_QUERIES]:

@@ -16,6 +16,7 @@ from evals.sets import USUAL_GENERATED, read_sets, sets_for_candidate, sets_of
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.agent import Agent
 from nornweave.config import EvaluationSettings, Settings
+from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfirmationError, StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
@@ -108,7 +109,9 @@ def evaluate_published(
         JudgmentError: no set, or one whose documents are not published.
         StoreError: the history cannot be written.
     """
-    results = evaluate_all(engine, sets, scopes=scopes, count_missing=count_missing, progress=progress)
+    results = evaluate_all(
+        engine.as_seen_by(OPERATOR).answers, sets, scopes=scopes, count_missing=count_missing, progress=progress
+    )
     history = history_of(settings)
     recorded = (_recorded(history, engine, one, run_id) for one in results)
     if not controls:
@@ -281,11 +284,12 @@ def _results(
     engine: Engine, domain: Domain, judged: Sequence[JudgedSet], progress: Progress | None
 ) -> tuple[tuple[SetResult, ...], tuple[str, ...]]:
     """Run sets in their own domain; what cannot be run costs the others nothing."""
+    answers = engine.as_seen_by(OPERATOR).answers
     results: list[SetResult] = []
     problems: list[str] = []
     for one in judged:
         try:
-            results.append(evaluate(engine, one, domains=(domain,), scopes=(ResultScope.DOMAIN,), progress=progress))
+            results.append(evaluate(answers, one, domains=(domain,), scopes=(ResultScope.DOMAIN,), progress=progress))
         except JudgmentError as error:
             problems.append(str(error))
     return tuple(results), tuple(problems)

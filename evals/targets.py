@@ -1,7 +1,7 @@
 """Find a judged set in what is searched: the domain that it is about, and where its documents lie.
 
-What is searched comes in through ``Searcher``, which ``nornweave.ask.engine.Engine`` satisfies; no storage is known
-here.
+What is searched comes in through ``Searcher``, which ``nornweave.ask.seen.answers.SeenAnswers`` satisfies; no
+storage is known here.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from questions import query
 from recall_workspace import publish, write_workspace
 
 from nornweave.ask.engine import Engine
@@ -115,4 +116,4 @@ class Replica:
         """Return the contents that answer a question."""
         with Engine(self.follower.settings, watch=False) as engine:
             asked = Question(text=text, now=present(), viewer=viewer, top_k=20)
-            return [item["content"] for item in engine.query(asked)["items"]]
+            return [item["content"] for item in query(engine, asked)["items"]]

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from questions import question_of
+from questions import answers_of, query, question_of
 from recall_workspace import configure, current_file, publish, write_workspace
 from waiting import WITHIN_S, until
 
@@ -59,7 +59,7 @@ def test_from_starting_to_offline(settings: Settings) -> None:
     assert states(engine) == {AgentState.OFFLINE}
     assert since(before) == []
     with pytest.raises(StoreError, match="shutting down"):
-        engine.query(question_of("payment"))
+        query(engine, question_of("payment"))
     engine.close()
 
 
@@ -90,9 +90,9 @@ def test_ctrl_c_while_it_starts_closes_it(settings: Settings) -> None:
 def test_one_domain_alone(settings: Settings) -> None:
     with Engine(settings, [Domain.RESEARCH]) as engine:
         assert list(engine.agents) == [Domain.RESEARCH]
-        assert engine.query(question_of("jitter"))["domains_queried"] == ["research"]
+        assert query(engine, question_of("jitter"))["domains_queried"] == ["research"]
         with pytest.raises(QueryError, match="'code' is not served; there are: research"):
-            engine.query(question_of("jitter", domains=(Domain.CODE,)))
+            query(engine, question_of("jitter", domains=(Domain.CODE,)))
 
 
 def test_domains_with_one_encoder_share_it(engine: Engine) -> None:
@@ -102,7 +102,7 @@ def test_domains_with_one_encoder_share_it(engine: Engine) -> None:
 
 def test_cross_encoders_are_shared_by_model_and_device(engine: Engine) -> None:
     models = [RerankingSettings(model="m", device=device) for device in ("cpu", "cuda", "cuda")]
-    cpu, cuda, again = (engine._reranker(model) for model in models)
+    cpu, cuda, again = (engine.models.reranker(model) for model in models)
     assert cuda is again is not cpu
     assert (cpu._device, cuda._device) == ("cpu", "cuda")
 
@@ -111,20 +111,20 @@ def test_a_publication_answers_within_seconds(tmp_path: Path) -> None:
     settings = write_workspace(tmp_path)
     with Engine(settings) as engine:
         assert states(engine) == {AgentState.DEGRADED}
-        gaps = engine.query(question_of("zebra"))["coverage_gaps"]
+        gaps = query(engine, question_of("zebra"))["coverage_gaps"]
         assert {gap["domain_id"] for gap in gaps} == {domain.value for domain in Domain}
         publish(settings, Domain.DOCUMENTATION)
         until(lambda: engine.agents[Domain.DOCUMENTATION].state is AgentState.READY)
         (tmp_path / "docs" / "zebra.md").write_text("# Zebra\n\nThe zebra endpoint returns 418.\n")
         publish(settings, Domain.DOCUMENTATION)
         until(lambda: engine.agents[Domain.DOCUMENTATION].health(OPERATOR)["generation"] == "gen-000002")
-        result = engine.query(question_of("zebra endpoint"))
+        result = query(engine, question_of("zebra endpoint"))
         assert result["items"][0]["citation"]["source_path"] == "zebra.md"
         assert result["coverage"]["documentation"]["generation"] == "gen-000002"
         (tmp_path / "docs" / "zebra.md").unlink()
         publish(settings, Domain.DOCUMENTATION)
         until(lambda: engine.agents[Domain.DOCUMENTATION].health(OPERATOR)["generation"] == "gen-000003")
-        found = engine.query(question_of("zebra endpoint"))["items"]
+        found = query(engine, question_of("zebra endpoint"))["items"]
         assert "zebra.md" not in {item["citation"]["source_path"] for item in found}, "what was deleted is gone"
 
 
@@ -140,7 +140,7 @@ def test_a_damaged_publication_is_survived_and_named(tmp_path: Path) -> None:
     started_later.start()
     for engine in (running, started_later):
         assert states(engine) == {AgentState.DEGRADED}
-        result = engine.query(question_of("post_entry"))
+        result = query(engine, question_of("post_entry"))
         assert result["items"][0]["citation"]["title"] == "post_entry"
         assert "gen-000001 answers instead" in str(result["coverage"]["code"]["notices"])
         engine.close()
@@ -153,7 +153,7 @@ def test_closing_ends_what_is_running_and_waiting(settings: Settings) -> None:
 
     def ask(number: int) -> bool:
         try:
-            result = engine.query(question_of(f"payment error {number}"))
+            result = query(engine, question_of(f"payment error {number}"))
         except NornWeaveError as error:
             return "shutting down" in str(error)
         return bool(result["items"]) or bool(result["coverage_gaps"])
@@ -170,18 +170,19 @@ def test_closing_ends_what_is_running_and_waiting(settings: Settings) -> None:
 def test_many_clients_get_what_one_gets(engine: Engine) -> None:
     # What is asked at the same moment: an answer that comes later is older by the time between.
     questions = {text: question_of(text) for text in QUERIES}
-    expected = {text: engine.query(question)["items"] for text, question in questions.items()}
+    expected = {text: query(engine, question)["items"] for text, question in questions.items()}
     with ThreadPoolExecutor(24) as pool:
-        asked = [(text, pool.submit(engine.query, questions[text])) for text in QUERIES * 10]
+        asked = [(text, pool.submit(query, engine, questions[text])) for text in QUERIES * 10]
         for text, one in asked:
             assert one.result(WITHIN_S)["items"] == expected[text]
 
 
 def test_what_is_measured_is_what_is_served(engine: Engine) -> None:
+    answers = answers_of(engine)
     for text in QUERIES:
-        rankings = engine.rankings(text, domains=None, filters={}, depth=10)
+        rankings = answers.rankings(text, domains=None, filters={}, depth=10)
         stages = rankings.stages
-        served = engine.query(question_of(text))["items"]
+        served = query(engine, question_of(text))["items"]
         measured = [(one.source_path, one.char_range) for one in stages["fused"]]
         assert rankings.confidence == pytest.approx(served[0]["score"]["value"], abs=1e-4)
         assert measured == [(one["citation"]["source_path"], tuple(one["citation"]["char_range"])) for one in served]
@@ -193,26 +194,26 @@ def test_what_is_measured_is_what_is_served(engine: Engine) -> None:
 
 def test_rankings_of_nothing_published_are_an_error(tmp_path: Path) -> None:
     with Engine(write_workspace(tmp_path)) as engine, pytest.raises(StoreError, match="nornweave sync"):
-        engine.rankings("payment", domains=None, filters={}, depth=10)
+        answers_of(engine).rankings("payment", domains=None, filters={}, depth=10)
 
 
 def test_documents_are_known_by_their_paths(engine: Engine, tmp_path: Path) -> None:
     paths = ["api.md", "src/payments/ledger.py", "ops.log", "storms.md", "nowhere.md"]
-    assert engine.domain_of(paths) == {
+    assert answers_of(engine).domain_of(paths) == {
         "api.md": Domain.DOCUMENTATION,
         "src/payments/ledger.py": Domain.CODE,
         "ops.log": Domain.CONVERSATIONS,
         "storms.md": Domain.RESEARCH,
     }
     with Engine(write_workspace(tmp_path)) as unpublished:
-        assert unpublished.domain_of(paths) == {}
+        assert answers_of(unpublished).domain_of(paths) == {}
 
 
 def test_an_encoder_that_is_not_there_leaves_three_sources(settings: Settings) -> None:
     changed = configure(settings.file.parent, {"code": {"embedding": {"model": "hash:nonsense"}}})
     with Engine(changed) as engine:
         assert engine.agents[Domain.CODE].state is AgentState.DEGRADED
-        result = engine.query(question_of("payment error"))
+        result = query(engine, question_of("payment error"))
     configure(settings.file.parent)
     assert result["coverage"]["code"]["retrieval"]["dense"] == "failed"
     assert "hash:nonsense" in str(result["coverage"]["code"]["notices"])
@@ -230,7 +231,8 @@ from nornweave.config import load_settings
 with Engine(load_settings(Path(sys.argv[1]), {})) as engine:
     for text in json.loads(sys.argv[2]):
         now = datetime.fromisoformat(sys.argv[3])
-        result = engine.query(Question(text=text, top_k=100, expand="on", explain=True, now=now, viewer=OPERATOR))
+        question = Question(text=text, top_k=100, expand="on", explain=True, now=now, viewer=OPERATOR)
+        result = engine.as_seen_by(OPERATOR).answers.query(question)
         print(json.dumps([result["items"], result["domains_queried"], list(result["coverage"])]))
 assert "torch" not in sys.modules and "dagster" not in sys.modules
 """

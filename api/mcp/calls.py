@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from api.arrival import Arrival
-from api.seen import SeenEngine
 from api.state import Serving
 from nornweave.ask.search.question import Question
+from nornweave.ask.seen import SeenEngine
+from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.tools import Link
 
 T = TypeVar("T")
@@ -29,7 +30,7 @@ class ToolCall:
     arrival: Arrival
     link: Link
 
-    async def ask(self, question: Question, work: Callable[[SeenEngine], T]) -> T:
+    async def ask(self, question: Question, work: Callable[[SeenAnswers], T]) -> T:
         """Do what asks the domains, as ``POST /query`` does; raises as ``Serving.ask`` does."""
         return await self.serving.ask(question, work)
 

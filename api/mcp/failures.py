@@ -9,7 +9,15 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from api.errors import MAX_FIELDS, RETRY_STORE_S, ProblemError, field_problem
-from nornweave.core.errors import ConfigError, EncoderError, NoGenerationError, NornWeaveError, QueryError, StoreError
+from nornweave.core.errors import (
+    ConfigError,
+    EncoderError,
+    NoGenerationError,
+    NornWeaveError,
+    NotPermittedError,
+    QueryError,
+    StoreError,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +39,8 @@ def failure(error: Exception, allowed: Sequence[str]) -> str:
         case ProblemError():
             retry = (error.headers or {}).get("Retry-After")
             return f"{error.detail}. Call again in {retry} s." if retry else f"{error.detail}."
+        case NotPermittedError():
+            return f"{error}."
         case NoGenerationError():
             return f"{error}. Nothing can be found before that; `status` shows which domains are published."
         case StoreError() | EncoderError():

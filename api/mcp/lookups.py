@@ -13,10 +13,11 @@ from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArgu
 from api.mcp.calls import ToolCall
 from api.mcp.handles import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
-from api.seen import SeenAgent, SeenEngine
 from api.starting import wait_for_start
 from nornweave.ask.answer.pages import largest
 from nornweave.ask.search.records import AgentState
+from nornweave.ask.seen import SeenEngine
+from nornweave.ask.seen.agents import SeenAgent
 from nornweave.ask.views import LedgerDocument, LedgerEntryDocument
 from nornweave.ask.views.tool_results import ConflictsPageDocument, FetchDocument, ToolStatusDocument
 from nornweave.ask.views.tools import (
@@ -61,7 +62,7 @@ async def conflicts(arguments: ConflictsArguments, call: ToolCall) -> ConflictsP
         domain=_served(arguments.domain, call.serving.domains),
         settled=bool(arguments.settled),
     )
-    return await call.look_up(lambda engine: _ledger(engine.conflicts(), query, arguments, call))
+    return await call.look_up(lambda engine: _ledger(engine.ledger.conflicts(), query, arguments, call))
 
 
 async def status(_: StatusArguments, call: ToolCall) -> ToolStatusDocument:
@@ -74,9 +75,9 @@ def _fetched(engine: SeenEngine, name: str, call: ToolCall) -> FetchDocument | N
         domain, source_id, path = match[1], match[2], unquote(match[3])
         served = {one.value: one for one in call.serving.domains}
         is_name = domain in served and "\0" not in path  # which a database need not take
-        document = engine.document(served[domain], source_id, path) if is_name else None
+        document = engine.texts.document(served[domain], source_id, path) if is_name else None
         return fetched_document(document, call.link, name) if document else None
-    chunk = engine.chunk(name)
+    chunk = engine.texts.chunk(name)
     if chunk is None:
         return None
     citation = chunk["citation"]

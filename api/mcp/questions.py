@@ -8,9 +8,9 @@ from api.mcp.arguments import USUAL_RESULT_TOKENS, AnswerArguments, SearchArgume
 from api.mcp.calls import ToolCall
 from api.mcp.handles import HandlePlace, handle, place_of
 from api.mcp.results import is_within
-from api.seen import SeenEngine
 from nornweave.ask.answer.pages import AnswerPage, answer_page, largest, snippet
 from nornweave.ask.fuse.records import Answer
+from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.tool_results import AnswerPageDocument, SearchDocument
 from nornweave.ask.views.tools import Link, search_document, source_document
 
@@ -20,7 +20,7 @@ SNIPPET_CHARACTERS = 300
 async def search(arguments: SearchArguments, call: ToolCall) -> SearchDocument:
     """Search passages."""
     question = arguments.question(call.serving.askable, call.arrival)
-    return await call.ask(question, lambda engine: _search(engine.answer(question), call.link))
+    return await call.ask(question, lambda answers: _search(answers.answer(question), call.link))
 
 
 async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocument:
@@ -30,8 +30,8 @@ async def answer(arguments: AnswerArguments, call: ToolCall) -> AnswerPageDocume
     place_of(arguments.after, asked, None)  # a wrong handle is said before anything is searched
     size = arguments.max_tokens or USUAL_RESULT_TOKENS
 
-    def page(engine: SeenEngine) -> AnswerPageDocument:
-        found = engine.answer(question)
+    def page(answers: SeenAnswers) -> AnswerPageDocument:
+        found = answers.answer(question)
         published = {response.domain_id: response.generation for response in found.recalled.responses}
         place = place_of(arguments.after, asked, published)
         return _page(found, place, call.link, size, lambda start: handle(start, asked, published))

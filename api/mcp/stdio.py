@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
@@ -22,11 +23,13 @@ from api.errors import RETRY_SOON_S, unavailable
 from api.links import own_links, usual_url
 from api.mcp.schemas import own_filters
 from api.mcp.server import protocol_server
-from api.ports import EnginePort
 from api.state import Service, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.config import Settings
 from nornweave.core.access.viewer import OPERATOR
+
+if TYPE_CHECKING:
+    from nornweave.ask.engine import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -37,10 +40,10 @@ CLOSE_WITHIN_S = 2.0
 class Loading:
     """The engine, made and started in a thread: importing it takes longer than a client waits for the first answer."""
 
-    def __init__(self, make: Callable[[], EnginePort], timeout_ms: int) -> None:
+    def __init__(self, make: Callable[[], Engine], timeout_ms: int) -> None:
         self._make = make
         self._timeout_ms = timeout_ms
-        self._engine: EnginePort | None = None
+        self._engine: Engine | None = None
         self._serving: Serving | None = None
         self._problem: Exception | None = None
 
@@ -81,7 +84,7 @@ class Loading:
 
 
 def serve_stdio(
-    settings: Settings, *, environment: Mapping[str, str] | None = None, make: Callable[[], EnginePort] | None = None
+    settings: Settings, *, environment: Mapping[str, str] | None = None, make: Callable[[], Engine] | None = None
 ) -> None:
     """Serve the tools until standard input ends; ends the process.
 
@@ -115,7 +118,7 @@ def serve_stdio(
     os._exit(0)
 
 
-def _engine(settings: Settings) -> EnginePort:
+def _engine(settings: Settings) -> Engine:
     from nornweave.ask.engine import Engine
 
     return Engine(settings)

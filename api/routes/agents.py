@@ -11,11 +11,11 @@ from api.arrival import arrive
 from api.openapi import PROBLEMS
 from api.registration_body import listed_document
 from api.schemas import AgentDocument, RecallBody, RegistryDocument, json_response
-from api.seen import SeenAgent
 from api.starting import wait_for_start
 from api.state import Served, Serving
 from nornweave.ask.agents.exchange import GROUPS_HEADER
 from nornweave.ask.search.question import Question
+from nornweave.ask.seen.agents import SeenAgent
 from nornweave.ask.views import RecallDocument, recall_document
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
@@ -36,7 +36,7 @@ DomainName = Annotated[
 @router.get("/agents", response_model=RegistryDocument)
 def list_agents(serving: Served) -> Response:
     """List the agents with their state: those here, then those that registered from elsewhere."""
-    joined = serving.engine.joined() if serving.alone is None else ()
+    joined = serving.engine.agents.joined() if serving.alone is None else ()
     here = [_listed(agent) for agent in serving.agents]
     return json_response({"agents": here + [listed_document(one, serving.viewer) for one in joined]})
 

@@ -58,12 +58,12 @@ async def chat_completions(body: ChatBody, serving: Served, request: Request) ->
     `citations` and a list of links at the end lead to the passages.
     """
     arrival = arrive(serving.timeout_ms, serving.viewer)
-    writes = serving.engine.writes_answers
+    writes = serving.engine.answers.writes_answers
     question = body.question(serving.askable, arrival, synthesize=writes)
     chat = _Chat(question, body.model, int(arrival.now.timestamp()), page_links(serving.public_url, request), writes)
 
     async def answer() -> StreamedAnswer:
-        return await serving.ask(question, lambda engine: answer_streamed(engine, question))
+        return await serving.ask(question, lambda answers: answer_streamed(answers, question))
 
     if body.stream:
         return await stream(request, serving.streams, answer, chat.events)

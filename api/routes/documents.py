@@ -27,9 +27,9 @@ async def documents(domain: DomainName, asked: Annotated[DocumentsParameters, Qu
 
     What was handed in is `accepted` until a sync has looked at it.
     """
-    serving.check_operates()
+    serving.viewer.check_operates()
     served = serving.agent(domain).domain
-    return json_response(await serving.lookups.run(lambda: serving.engine.documents(served, asked.asked())))
+    return json_response(await serving.lookups.run(lambda: serving.engine.documents.page(served, asked.asked())))
 
 
 @router.delete(
@@ -43,12 +43,12 @@ async def withdraw(domain: DomainName, source_path: SourcePath, serving: Served)
 
     Documents of other sources are removed where they live: 409 says which source that is.
     """
-    serving.check_operates()
+    serving.viewer.check_operates()
     served = serving.agent(domain).domain
     if unsafe_path(source_path):
         return Response(status_code=204)
     try:
-        is_left = await serving.writing.run(lambda: serving.engine.withdraw(served, source_path))
+        is_left = await serving.writing.run(lambda: serving.engine.documents.withdraw(served, source_path))
     except ForeignDocumentError as error:
         owners = ", ".join(error.owners)
         detail = f"{source_path!r} was not handed in; it belongs to source {owners}: remove it there, then sync"

@@ -18,13 +18,13 @@ router = APIRouter(tags=["evaluations"], responses=problem_responses(401, 403, 4
 @router.get("/evaluations", response_model=EvaluationsDocument)
 async def evaluations(asked: Annotated[HistoryQuery, Query()], serving: Served) -> Response:
     """List what was measured, newest first: each judged set, stage by stage, with intervals."""
-    return json_response(await serving.lookups.run(lambda: serving.engine.evaluations(asked.asked())))
+    return json_response(await serving.lookups.run(lambda: serving.engine.quality.evaluations(asked.asked())))
 
 
 @router.get("/evaluations/compare", response_model=ComparisonDocument)
 async def compare(asked: Annotated[ComparisonQuery, Query()], serving: Served) -> Response:
     """Compare two generations of a domain query by query; largest losses first, with the queries that got worse."""
     found = await serving.lookups.run(
-        lambda: serving.engine.compare(asked.domain, asked.before, asked.after, asked.set_name)
+        lambda: serving.engine.quality.compare(asked.domain, asked.before, asked.after, asked.set_name)
     )
     return json_response(found)

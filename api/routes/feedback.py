@@ -8,9 +8,9 @@ from api.errors import ProblemError
 from api.feedback_body import FeedbackBody
 from api.openapi import PROBLEMS
 from api.schemas import json_response
-from api.seen import SeenEngine
 from api.state import Served
 from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackDocument
+from nornweave.ask.seen.answers import SeenAnswers
 
 router = APIRouter(tags=["feedback"], responses=PROBLEMS)
 
@@ -21,11 +21,11 @@ async def feedback(body: FeedbackBody, serving: Served) -> Response:
 
     It is on disk when this answers, and nothing is left to be done: hence 200. Evaluations take it as a judgment.
     """
-    return await serving.judging.run(lambda: _stored(serving.engine, body))
+    return await serving.judging.run(lambda: _stored(serving.engine.answers, body))
 
 
-def _stored(engine: SeenEngine, body: FeedbackBody) -> Response:
-    document = engine.feedback(body.query_id, body.chunk_id, body.useful)
+def _stored(answers: SeenAnswers, body: FeedbackBody) -> Response:
+    document = answers.feedback(body.query_id, body.chunk_id, body.useful)
     if document is None:
         raise ProblemError(404, _unknown(body.query_id))
     return json_response(document)

@@ -13,9 +13,9 @@ from api.errors import RETRY_SOON_S, problem_response
 from api.metrics import CONTENT_TYPE
 from api.openapi import OPEN_OPERATION, problem_responses
 from api.schemas import DomainReadiness, LivenessDocument, ReadinessDocument, json_response
-from api.seen import SeenAgent
 from api.state import Served, service_of, serving_of
 from nornweave.ask.search.records import AgentState
+from nornweave.ask.seen.agents import SeenAgent
 from nornweave.core.types import JsonValue
 
 EXPOSITION: dict[int | str, dict[str, Any]] = {
@@ -53,7 +53,7 @@ def ready(serving: Served) -> Response:
 @router.get("/metrics", response_class=Response, responses={**EXPOSITION, **problem_responses(401, 403, 503)})
 async def metrics(request: Request, serving: Served) -> Response:
     """Return requests, stages, retrievers, gaps, and the state of index and quality, in Prometheus' text format."""
-    serving.check_operates()
+    serving.viewer.check_operates()
     exposition = await serving.lookups.run(request.app.state.metrics.exposition)
     return Response(exposition, media_type=CONTENT_TYPE)
 

@@ -20,8 +20,8 @@ from api.ingestion import check_takes_documents
 from api.openapi import PROBLEMS, problem_responses
 from api.routes.agents import DomainName
 from api.schemas import json_response
-from api.seen import SeenAgent
 from api.state import Served, Serving
+from nornweave.ask.seen.agents import SeenAgent
 from nornweave.ask.views import Deposit
 
 router = APIRouter(tags=["inbox"], responses={**PROBLEMS, **problem_responses(403)})
@@ -81,17 +81,17 @@ async def ingest_alone(body: IngestBody, serving: Served, key: Key = None) -> Re
 
 
 async def _upload(serving: Serving, agent: SeenAgent, request: Request, key: str | None) -> Response:
-    serving.check_operates()
+    serving.viewer.check_operates()
     check_takes_documents(agent)
     return await _ingest(serving, agent, await multipart_body.read_files(request), key)
 
 
 async def _ingest(serving: Serving, agent: SeenAgent, documents: Sequence[Deposit], key: str | None) -> Response:
-    serving.check_operates()
+    serving.viewer.check_operates()
     check_takes_documents(agent)
     domain = agent.domain
 
     def deposited() -> Response:
-        return json_response({"documents": serving.engine.deposit(domain, documents, key)}, 202)
+        return json_response({"documents": serving.engine.documents.deposit(domain, documents, key)}, 202)
 
     return await serving.writing.run(deposited)

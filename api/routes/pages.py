@@ -42,12 +42,12 @@ from api.pages.status_view import elsewhere_view, status_view
 from api.registration_body import listed_document
 from api.routes.login import browsers_form, checked_form
 from api.schemas import json_response
-from api.seen import SeenEngine
 from api.state import Serving, serving_of
 from api.syncs import Running
+from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views import ChunkDocument, DocumentDocument, FormerDocument, FusionResult, LedgerDocument
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
-from nornweave.core.errors import EncoderError, NoGenerationError, QueryError, StoreError
+from nornweave.core.errors import EncoderError, NoGenerationError, NotPermittedError, QueryError, StoreError
 from nornweave.core.types import Domain, present
 
 MAX_EVALUATIONS = 500
@@ -108,7 +108,7 @@ async def conflicts(request: Request) -> Response:
     """Show the ledger, filtered like ``GET /conflicts``."""
     serving = serving_of(request)
     asked = _validated(LedgerQuery, request.query_params)
-    ledger = asked.chosen(await serving.lookups.run(serving.engine.conflicts))
+    ledger = asked.chosen(await serving.lookups.run(serving.engine.ledger.conflicts))
     if _wants_json(request):
         return json_response(ledger)
     address = f"{CONFLICTS}.json" + (f"?{request.url.query}" if request.url.query else "")
@@ -120,7 +120,7 @@ async def conflict(request: Request) -> Response:
     """Show one entry of the ledger."""
     serving = serving_of(request)
     entry_id = request.path_params["entry_id"]
-    ledger = await serving.lookups.run(serving.engine.conflicts)
+    ledger = await serving.lookups.run(serving.engine.ledger.conflicts)
     found = find_entry([*ledger["open"], *ledger["settled"]], entry_id)
     if found is None:
         raise ProblemError(404, "no such entry in the ledger; it may have been settled long ago")
@@ -147,7 +147,7 @@ async def status(request: Request) -> Response:
     """Show generations, freshness, failed documents and held deletions, each with what to do."""
     serving = serving_of(request)
     documents, catalogue = await serving.lookups.run(
-        lambda: (serving.engine.status(), catalogue_of(serving.agents)),
+        lambda: (serving.engine.documents.status(), catalogue_of(serving.agents)),
     )
     served = {domain: document for domain, document in documents.items() if domain in serving.domains}
     if _wants_json(request):
@@ -156,7 +156,7 @@ async def status(request: Request) -> Response:
     frame = shell_of(request, STATUS, f"{STATUS}.json")
     running = await serving.lookups.run(lambda: _running(serving))
     domains = [status_view(domain, served[domain], health[domain], running, present()) for domain in served]
-    joined = serving.engine.joined() if serving.alone is None else ()
+    joined = serving.engine.agents.joined() if serving.alone is None else ()
     context = {
         **frame,
         "domains": domains,
@@ -170,7 +170,7 @@ async def status(request: Request) -> Response:
 async def sync(request: Request) -> Response:
     """Start a sync that somebody asked for on the status page, and go back to it."""
     serving = serving_of(request)
-    serving.check_operates()
+    serving.viewer.check_operates()
     fields = await browsers_form(request)
     named = {domain.value: domain for domain in serving.domains}
     if serving.syncs is None or fields.get("domain") not in named:
@@ -178,7 +178,7 @@ async def sync(request: Request) -> Response:
     syncs, domain, seen = serving.syncs, named[fields["domain"]], fields.get("confirm_deletes", "")
 
     def start() -> bool:
-        held = sum(len(one["paths"]) for one in serving.engine.status()[domain.value]["held"])
+        held = sum(len(one["paths"]) for one in serving.engine.documents.status()[domain.value]["held"])
         if seen and seen != str(held):
             raise ProblemError(409, f"{held} removals are held by now; look at them again before you confirm")
         return syncs.start(domain, confirm_deletes=bool(seen))
@@ -200,7 +200,8 @@ async def judge(request: Request) -> Response:
         )
     except ValidationError as error:
         raise ProblemError(422, "query_id and chunk_id are needed") from error
-    stored = await serving.judging.run(lambda: serving.engine.feedback(body.query_id, body.chunk_id, body.useful))
+    answers = serving.engine.answers
+    stored = await serving.judging.run(lambda: answers.feedback(body.query_id, body.chunk_id, body.useful))
     if stored is None:
         raise ProblemError(404, "this answer is not remembered any more; ask again and judge then")
     return RedirectResponse(local(fields.get("next", ASK)), status_code=303)
@@ -224,7 +225,7 @@ def _shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
         try:
             _refuse_unknown(request.query_params, fields)
             return await endpoint(request)
-        except (ProblemError, QueryError, StoreError, EncoderError) as error:
+        except (ProblemError, NotPermittedError, QueryError, StoreError, EncoderError) as error:
             if _wants_json(request):
                 raise
             status_code, title = _titled(error)
@@ -246,6 +247,8 @@ def _titled(error: Exception) -> tuple[int, str]:
     if isinstance(error, ProblemError):
         names = {404: "Not here", 403: "Refused", 503: "Not now"}
         return error.status_code, names.get(error.status_code, "That did not work")
+    if isinstance(error, NotPermittedError):
+        return 403, "Refused"
     if isinstance(error, QueryError):
         return 422, "That cannot be asked"
     return 503, "Nothing is published yet" if isinstance(error, NoGenerationError) else "Not now"
@@ -289,15 +292,15 @@ async def _answered(
     body = form.body()
     question = body.question(serving.askable, arrival)
 
-    def answer(engine: SeenEngine) -> Response:
-        document: FusionResult = engine.query(question)
-        engine.remember(question, document)
+    def answer(answers: SeenAnswers) -> Response:
+        document: FusionResult = answers.query(question)
+        answers.remember(question, document)
         if _wants_json(request):
             return json_response(document)
         context = {
             **_ask_context(request, catalogue, form),
             "answer": answer_view(document, catalogue),
-            "writing": writing_body(body) if engine.writes_answers and document["items"] else "",
+            "writing": writing_body(body) if answers.writes_answers and document["items"] else "",
         }
         return html_response("ask.html", context)
 
@@ -308,19 +311,19 @@ def _found(
     serving: Serving, chunk_id: str
 ) -> tuple[ChunkDocument | None, DocumentDocument | None, FormerDocument | None]:
     """Return a chunk with its document; of one that is gone the document that held it."""
-    chunk = serving.engine.chunk(chunk_id)
+    chunk = serving.engine.texts.chunk(chunk_id)
     served = {domain.value: domain for domain in serving.domains}
     if chunk and chunk["domain_id"] in served:
         citation = chunk["citation"]
         place = (served[chunk["domain_id"]], citation["source_id"], citation["source_path"])
-        document = serving.engine.document(*place)
+        document = serving.engine.texts.document(*place)
         # Published anew between the two look-ups: the offsets would be those of another text.
         is_same = document is not None and document["generation"] == chunk["generation"]
         return chunk, document if is_same else None, None
-    former = serving.engine.former_document(chunk_id)
+    former = serving.engine.texts.former_document(chunk_id)
     if former is None or former["domain_id"] not in served:
         return None, None, None
-    document = serving.engine.document(served[former["domain_id"]], former["source_id"], former["source_path"])
+    document = serving.engine.texts.document(served[former["domain_id"]], former["source_id"], former["source_path"])
     return None, document, former
 
 
@@ -359,17 +362,18 @@ def _ledger_context(ledger: LedgerDocument, asked: LedgerQuery) -> dict[str, Any
 
 def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
     """Return the history, the refusal with its comparison, and the comparison that was asked for."""
-    history: EvaluationsDocument = serving.engine.evaluations(EvaluationsQuery(limit=MAX_EVALUATIONS))
+    measured = serving.engine.quality
+    history: EvaluationsDocument = measured.evaluations(EvaluationsQuery(limit=MAX_EVALUATIONS))
     refused = last_refusal(history["evaluations"])
     before = published_before(history["evaluations"], refused) if refused else None
     domains = {domain.value: domain for domain in Domain}
     refusal: ComparisonDocument | None = None
     if refused and before and refused["domain"] in domains:
-        refusal = serving.engine.compare(domains[refused["domain"]], before, refused["generation"], refused["set"])
+        refusal = measured.compare(domains[refused["domain"]], before, refused["generation"], refused["set"])
     comparison: ComparisonDocument | None = None
     if all(chosen.values()):
         asked = _validated(ComparisonQuery, chosen)
-        comparison = serving.engine.compare(asked.domain, asked.before, asked.after)
+        comparison = measured.compare(asked.domain, asked.before, asked.after)
     return {**history, "refused": refused, "refusal": refusal, "comparison": comparison}
 
 

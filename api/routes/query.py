@@ -17,11 +17,11 @@ from api.negotiation import EVENTS, prefers_events
 from api.openapi import problem_responses
 from api.query_body import QueryBody
 from api.schemas import json_response
-from api.seen import SeenEngine
 from api.state import Served
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import Question
+from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views import FusionResult, SynthesisDocument, synthesis_document
 from nornweave.core.errors import QueryError
 
@@ -51,11 +51,11 @@ async def query(body: QueryBody, serving: Served, request: Request) -> Response:
         return await stream(
             request,
             serving.streams,
-            lambda: serving.ask(question, lambda engine: answer_streamed(engine, question)),
+            lambda: serving.ask(question, lambda answers: answer_streamed(answers, question)),
             lambda streamed: _events(streamed, question, limited=body.timeout_ms is not None),
         )
     answer = _text if body.format == "text" else _document
-    return await serving.ask(question, lambda engine: answer(engine, question))
+    return await serving.ask(question, lambda answers: answer(answers, question))
 
 
 @router.post("/fuse", response_model=FusionResult)
@@ -66,27 +66,27 @@ async def fuse(body: FuseBody, serving: Served) -> Response:
     """
     arrival = arrive(body.timeout_ms, serving.viewer)
     question = body.question(arrival)
-    return await serving.fusions.run(lambda: _fused(serving.engine, question, body.recalled()), arrival.left_s)
+    return await serving.fusions.run(lambda: _fused(serving.engine.answers, question, body.recalled()), arrival.left_s)
 
 
-def _document(engine: SeenEngine, question: Question) -> Response:
+def _document(answers: SeenAnswers, question: Question) -> Response:
     """Answer and write the answer down, both in the thread: the event loop stays free for who asks next.
 
     It can be judged as soon as it is read: it is remembered before it is sent.
     """
-    document = engine.query(question)
+    document = answers.query(question)
     response = json_response(document)
-    engine.remember(question, document)
+    answers.remember(question, document)
     return response
 
 
-def _text(engine: SeenEngine, question: Question) -> Response:
-    return PlainTextResponse(engine.query_text(question))
+def _text(answers: SeenAnswers, question: Question) -> Response:
+    return PlainTextResponse(answers.query_text(question))
 
 
-def _fused(engine: SeenEngine, question: Question, recalled: Recalled) -> Response:
+def _fused(answers: SeenAnswers, question: Question, recalled: Recalled) -> Response:
     try:
-        return json_response(engine.fuse(question, recalled))
+        return json_response(answers.fuse(question, recalled))
     except QueryError as error:
         field = "original_text" if error.field in {"query", "text"} else error.field
         raise QueryError(field, error.problem) from error

@@ -87,9 +87,10 @@ def _registry(serving: Serving) -> RemoteAgents:
     """Return where agents register.
 
     Raises:
-        ProblemError: 403, the caller may not register agents; 404, none can join.
+        NotPermittedError: the caller may not register agents.
+        ProblemError: 404, none can join.
     """
-    remote = serving.engine.registry()
+    remote = serving.engine.agents.registry()
     if remote is None:
         raise ProblemError(404, "no agents can join here; 'agents.allow' of the configuration names where they may be")
     return remote

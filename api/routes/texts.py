@@ -27,7 +27,7 @@ DocumentPath = Annotated[str, Path(description="Relative to the source's `path`,
 @router.get("/chunks/{chunk_id}", response_model=ChunkDocument, responses=problem_responses(404), tags=["texts"])
 async def chunk(chunk_id: ChunkName, serving: Served) -> Response:
     """Return a chunk with its citation and what it states."""
-    found = await _looked_up(serving, lambda: serving.engine.chunk(chunk_id), chunk_id)
+    found = await _looked_up(serving, lambda: serving.engine.texts.chunk(chunk_id), chunk_id)
     return _found(found, f"no chunk {_shown(chunk_id)} is in what is served; it may have been changed or removed since")
 
 
@@ -40,14 +40,14 @@ async def chunk(chunk_id: ChunkName, serving: Served) -> Response:
 async def document(domain: DomainName, source_id: SourceName, path: DocumentPath, serving: Served) -> Response:
     """Return a whole document as it was ingested; the path is looked up, no file is opened."""
     served = serving.agent(domain).domain
-    found = await _looked_up(serving, lambda: serving.engine.document(served, source_id, path), source_id, path)
+    found = await _looked_up(serving, lambda: serving.engine.texts.document(served, source_id, path), source_id, path)
     return _found(found, f"no document {_shown(path)} of source {_shown(source_id)} is in what is served of {domain}")
 
 
 @router.get("/conflicts", response_model=LedgerDocument, tags=["conflicts"])
 async def conflicts(asked: Annotated[LedgerQuery, Query()], serving: Served) -> Response:
     """List what domains disagree about in the whole corpus, newest first, grouped by entity."""
-    return json_response(asked.chosen(await serving.lookups.run(serving.engine.conflicts)))
+    return json_response(asked.chosen(await serving.lookups.run(serving.engine.ledger.conflicts)))
 
 
 async def _looked_up(serving: Serving, look: Callable[[], T | None], *names: str) -> T | None:

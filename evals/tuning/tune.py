@@ -268,7 +268,8 @@ def _over_all_domains(
 
 
 def _located(engine: Engine, judged_sets: Sequence[SetToRun]) -> list[RunTarget]:
-    return [locate(engine, one.judged, one.domains) for one in judged_sets]
+    answers = engine.as_seen_by(OPERATOR).answers
+    return [locate(answers, one.judged, one.domains) for one in judged_sets]
 
 
 def _chosen(

@@ -74,7 +74,7 @@ def shared_corpus(shared: Path) -> JudgedCorpus:
 
 def rankings(engine: Engine, sets: Sequence[JudgedSet], progress: Progress | None = None) -> Rows:
     """Run judged sets in their own domain, with and without filters, and over all: the figures of what is served."""
-    results = evaluate_all(engine, [SetToRun(one) for one in sets], progress=progress)
+    results = evaluate_all(engine.as_seen_by(OPERATOR).answers, [SetToRun(one) for one in sets], progress=progress)
     return {
         f"{one.name}, {run.scope.value}": {"queries": one.measured, "failed": len(run.failures), **_means(run)}
         for one in results

@@ -14,6 +14,7 @@ from evals.runs import evaluate
 from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.engine import Engine
 from nornweave.config import load_settings
+from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 
 SET = "code-cosqa"
@@ -36,7 +37,7 @@ def print_evaluating(shared: Path, work: Path) -> None:
                 seconds, p50 = [], 0.0
                 for _ in range(TIMES):
                     started = time.perf_counter()
-                    result = evaluate(engine, judged, domains=[Domain.CODE], scopes=scopes)
+                    result = evaluate(engine.as_seen_by(OPERATOR).answers, judged, domains=[Domain.CODE], scopes=scopes)
                     seconds.append(f"{time.perf_counter() - started:.1f}")
                     p50 = result.scopes[0].p50_ms or 0.0
                 names = ("code alone" if served else "four domains", scopes[0].value, str(result.measured))

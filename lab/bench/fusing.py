@@ -109,7 +109,7 @@ def _stages(config: Path, texts: Sequence[str]) -> Table:
     with Engine(load_settings(config)) as engine:
         for text in texts[:_STAGED]:
             question = Question(text=text, now=present(), viewer=OPERATOR, top_k=10)
-            questions["80"].append((question, _recalled(engine.recall(question))))
+            questions["80"].append((question, _recalled(engine.as_seen_by(OPERATOR).answers.recall(question))))
         for text in texts[: _STAGED // 4]:
             question = Question(text=text, now=present(), viewer=OPERATOR)
             questions["1,000"].append((question, _recalled(_many(engine, texts, text))))
@@ -145,7 +145,9 @@ def _many(engine: Engine, texts: Sequence[str], first: str) -> tuple[RecallRespo
     for text in (*texts[start:], *texts[:start]):
         if all(len(found) >= 250 for found in items.values()):
             break
-        for response in engine.recall(Question(text=text, now=present(), viewer=OPERATOR, top_k=90)):
+        for response in engine.as_seen_by(OPERATOR).answers.recall(
+            Question(text=text, now=present(), viewer=OPERATOR, top_k=90)
+        ):
             domain = Domain(response.domain_id)
             answered[domain] = response
             items[domain].update({item.chunk_id: item for item in response.items})

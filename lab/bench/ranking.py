@@ -73,7 +73,7 @@ def print_ranking(shared: Path, work: Path, rows: Mapping[str, FusionSettings] =
     figures: dict[str, dict[str, str]] = {name: {} for name in ("merged by score, not fused", *rows)}
     with Engine(load_settings(config)) as engine:
         for name in SOURCES:
-            target = locate(engine, read_judgments(shared / name))
+            target = locate(engine.as_seen_by(OPERATOR).answers, read_judgments(shared / name))
             asked = _recalled(engine, target)
             table.add_column(f"{name} ({len(asked)})")
             figures["merged by score, not fused"][name] = _figure(target, asked, None)
@@ -89,7 +89,7 @@ def _recalled(engine: Engine, target: RunTarget) -> list[_Asked]:
     asked = []
     for query in target.queries[::step]:
         question = Question(text=query.text, now=present(), viewer=OPERATOR)
-        responses = {Domain(one.domain_id): one for one in engine.recall(question)}
+        responses = {Domain(one.domain_id): one for one in engine.as_seen_by(OPERATOR).answers.recall(question)}
         asked.append(_Asked(query.id, question, responses))
     return asked
 

@@ -24,6 +24,7 @@ from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.engine import Engine
 from nornweave.config import PlanSettings, Settings, SourceWeights, load_settings
 from nornweave.config.plans.active import read_plan, read_ranking
+from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 
 # What someone has who knows nothing of their corpus: what tuning should repair.
@@ -89,7 +90,7 @@ def half_of(judged: JudgedSet, half: int) -> JudgedSet:
 def _tuned(
     engine: Engine, settings: Settings, judged: JudgedSet, half: int, sets: Sequence[JudgedSet], max_queries: int
 ) -> _Row:
-    domain = locate(engine, judged).domain
+    domain = locate(engine.as_seen_by(OPERATOR).answers, judged).domain
     # The other sets' halves say what becomes of all domains; the half that is tested on says nothing.
     halves = [SetToRun(half_of(one, half)) for one in sets]
     result = tune(engine, settings, domain, halves, max_queries=max_queries, deadline_s=None)
@@ -101,7 +102,7 @@ def _tuned(
 def _scored(
     engine: Engine, domain: Domain, judged: JudgedSet, plans: tuple[PlanSettings, PlanSettings]
 ) -> list[dict[str, float]]:
-    cases = cases_of([locate(engine, judged)])
+    cases = cases_of([locate(engine.as_seen_by(OPERATOR).answers, judged)])
     with ThreadPoolExecutor(1) as executor:
         agent = engine.agents[domain]
         values = scored(plans, cases, lambda plan, case: domain_ranking(agent.with_plan(plan), executor, case))
@@ -113,7 +114,7 @@ def _ranked(engine: Engine, settings: Settings, sets: Sequence[JudgedSet], half:
     weights = (read_ranking(result.in_force), read_ranking(result.best))
     rows = []
     for judged in sets:
-        cases = cases_of([locate(engine, half_of(judged, 1 - half))])
+        cases = cases_of([locate(engine.as_seen_by(OPERATOR).answers, half_of(judged, 1 - half))])
         executors = {domain: ThreadPoolExecutor(1) for domain in engine.agents}
         values = scored(weights, cases, AllDomains(engine.agents, executors, settings.fusion).ranking_by_weights())
         ids = [case.id for case in cases]

@@ -45,7 +45,9 @@ def _answer(engine: Engine, stop: Path, pause_s: float) -> None:
     while not stop.exists():
         time.sleep(pause_s)
         text = f"which release is the {WORDS[answers % len(WORDS)]} in"
-        document = engine.query(Question(text=text, now=present(), viewer=OPERATOR, top_k=5))
+        document = engine.as_seen_by(OPERATOR).answers.query(
+            Question(text=text, now=present(), viewer=OPERATOR, top_k=5)
+        )
         found = {match for item in document["items"] for match in RELEASE.findall(item["content"])}
         if not seen and document["coverage_gaps"]:
             continue  # nothing was brought yet

@@ -165,7 +165,7 @@ def query(
             diversity=diversity,
             synthesize=synthesize,
         )
-        answered = engine.answer(question)
+        answered = engine.as_seen_by(OPERATOR).answers.answer(question)
     result = answer_document(answered)
     if as_json:
         print_json(result)

@@ -20,6 +20,7 @@
     │   ├── MissingObjectError the store has no such object
     │   └── PublisherConflictError   another publisher was there first
     ├── QueryError             a query is wrong: field, value, what is allowed (HTTP: 422)
+    ├── NotPermittedError      the viewer may not do or see this (HTTP: 403)
     ├── RerankerError          a cross-encoder cannot be loaded or fails; the combined order stands
     ├── ReconciliationError    an invariant of the store does not hold; nothing is published
     ├── AgentError             an agent on another machine gives no answer, or none that can be used
@@ -107,6 +108,10 @@ class QueryError(NornWeaveError):
         super().__init__(f"{field}: {problem}")
         self.field = field
         self.problem = problem
+
+
+class NotPermittedError(NornWeaveError):
+    """A viewer may not do or see something that concerns the whole service; the message says who may."""
 
 
 class RerankerError(NornWeaveError):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from memory_agent import MemoryAgent, memory_citation
@@ -16,8 +17,9 @@ from nornweave.ask.answer.streamed import StreamedAnswer, to_streamed
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.feedback.book import FeedbackBook, FeedbackDocument
-from nornweave.ask.fuse.records import Answer, Recalled
+from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import Question
+from nornweave.ask.seen.agents import SeenAgents
 from nornweave.ask.views import (
     ChunkDocument,
     Deposit,
@@ -57,8 +59,9 @@ class MemoryEngine:
     def __init__(self, *agents: MemoryAgent, book: FeedbackBook | None = None, history: Path = Path("none")) -> None:
         self.agents: Mapping[Domain, MemoryAgent] = {agent.domain: agent for agent in agents}
         self.calls: list[str] = []
-        self.on_answer: Callable[[Answer], None] | None = None
         self.remote: RemoteAgents | None = None
+        self.path = SimpleNamespace(remote=None, on_answer=None)
+        self.models = SimpleNamespace(encoder_load=lambda: EncoderLoad(0, 0, 0))
         self.questions: list[Question] = []
         self.judged: list[tuple[str, str, bool]] = []
         self.book = book
@@ -75,6 +78,37 @@ class MemoryEngine:
     def writes_answers(self) -> bool:
         return self.settings.names_a_model
 
+    def as_seen_by(self, viewer: Viewer) -> Any:
+        """Return the facades; those that take a viewer get this one."""
+
+        def of_viewer(method: Callable[..., Any]) -> Callable[..., Any]:
+            return lambda *arguments: method(*arguments, viewer)
+
+        return SimpleNamespace(
+            viewer=viewer,
+            agents=SeenAgents(self.agents, self.remote, viewer),  # type: ignore[arg-type]
+            answers=SimpleNamespace(
+                writes_answers=self.writes_answers,
+                answer=self.answer,
+                query=self.query,
+                query_text=self.query_text,
+                query_streamed=self.query_streamed,
+                remember=self.remember,
+                fuse=self.fuse,
+                feedback=of_viewer(self.feedback),
+            ),
+            texts=SimpleNamespace(
+                chunk=of_viewer(self.chunk),
+                document=of_viewer(self.document),
+                former_document=of_viewer(self.former_document),
+            ),
+            documents=SimpleNamespace(
+                status=self.status, page=self.documents, deposit=self.deposit, withdraw=self.withdraw
+            ),
+            quality=SimpleNamespace(evaluations=self.evaluations, compare=self.compare),
+            ledger=SimpleNamespace(conflicts=lambda: self.conflicts(viewer)),
+        )
+
     def start(self, *, wait: bool = True) -> None:
         self.calls.append(f"start wait={wait}")
         self._executors = {domain: ThreadPoolExecutor(THREADS) for domain in self.agents}
@@ -90,9 +124,6 @@ class MemoryEngine:
     def query_streamed(self, question: Question) -> StreamedAnswer:
         answered = self.answer(replace(question, synthesize=False))
         return to_streamed(answered, Synthesizer(self.settings), self.settings.fusion_max_chars_per_source)
-
-    def encoder_load(self) -> EncoderLoad:
-        return EncoderLoad(0, 0, 0)
 
     def query_text(self, question: Question) -> str:
         return render_answer(self.answer(question), self.settings.fusion_max_chars_per_source)

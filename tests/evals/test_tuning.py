@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from questions import answers_of
 from tuning_workspace import DEAF, GOOD, PAGES, page, path_of, publish, questions, write_workspace
 
 from evals.judgments import HiddenText, JudgedQuery, JudgedSet, Judgment, JudgmentError, JudgmentOrigin
@@ -92,9 +93,9 @@ def all_domains(engine: Engine) -> Iterator[AllDomains]:
 def test_the_objective_is_what_evaluations_measure(settings: Settings) -> None:
     judged = questions("docs")
     with serving(settings) as engine:
-        cases = cases_of([locate(engine, judged)])
+        cases = cases_of([locate(answers_of(engine), judged)])
         values = objective_of(engine, cases, engine.agents[DOCS].settings.plan)
-        stage = evaluate(engine, judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
+        stage = evaluate(answers_of(engine), judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
     assert stage is not None
     assert 0.05 < values.mean() < 0.95
     assert list(values) == [
@@ -110,7 +111,9 @@ def test_what_a_query_was_taken_from_is_hidden(settings: Settings) -> None:
                     for at, one in enumerate(judged.queries))  # fmt: skip
     plan = normalised(PlanSettings.model_validate(GOOD))
     with serving(settings) as engine, all_domains(engine) as everyone:
-        seen, unseen = (cases_of([locate(engine, replace(judged, queries=one))]) for one in (judged.queries, queries))
+        seen, unseen = (
+            cases_of([locate(answers_of(engine), replace(judged, queries=one))]) for one in (judged.queries, queries)
+        )
         assert objective_of(engine, seen, plan).mean() == 1
         assert objective_of(engine, unseen, plan).mean() < 0.6
         other = engine.agents[DOCS].with_plan(plan)
@@ -127,7 +130,7 @@ def test_a_refused_query_counts_nothing_and_a_missing_generation_is_an_error(
     blank = replace(judged.queries[1], text="  ")
     plan = PlanSettings.model_validate(GOOD)
     with serving(settings) as engine, all_domains(engine) as everyone:
-        cases = cases_of([locate(engine, replace(judged, queries=(wrong, blank, judged.queries[2])))])
+        cases = cases_of([locate(answers_of(engine), replace(judged, queries=(wrong, blank, judged.queries[2])))])
         assert list(objective_of(engine, cases, plan)) == [0, 0, 1]
         agent = engine.agents[DOCS].with_plan(plan)
         assert list(scored([agent], cases, lambda one, case: everyone.ranking(case, one))[agent])[1:] == [0, 1]
@@ -179,7 +182,7 @@ def test_nothing_is_written_before_it_is_kept_and_then_it_answers_with_its_evide
     assert "documentation gen-" in evidence["generation"]
     judged = questions("docs")
     with serving(settings) as engine:
-        answer = evaluate(engine, judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
+        answer = evaluate(answers_of(engine), judged, scopes=[ResultScope.DOMAIN]).scopes[0].stage("merged")
     assert answer is not None
     assert answer.metrics["Recall@10"].mean > 0.9
     assert files.back() is None
@@ -245,7 +248,7 @@ def test_sets_of_one_name_are_told_apart_and_those_of_all_domains_only_guard(set
     docs, papers = questions("docs", name="generated"), questions("papers", name="generated")
     both = replace(questions("docs", name="both"), across_domains=True)
     with serving(settings) as engine:
-        cases = cases_of([locate(engine, one) for one in (docs, papers, both)])
+        cases = cases_of([locate(answers_of(engine), one) for one in (docs, papers, both)])
         assert len({one.id for one in cases}) == 3 * PAGES
         assert {one.domain for one in cases} == {DOCS, PAPERS, None}
         result = tune(engine, settings, DOCS, anywhere(docs, papers, both), rounds=0)
@@ -275,7 +278,12 @@ def test_progress_is_told_query_by_query(settings: Settings) -> None:
 def test_ranking_anew_is_what_is_served(settings: Settings) -> None:
     other = RankWeights(score=0.3, corroboration=0.1, recency=0.3, domain=0.1, length=0.2)
     with serving(settings) as engine, all_domains(engine) as everyone:
-        cases = cases_of([locate(engine, questions("docs", count=12)), locate(engine, questions("papers", count=12))])
+        cases = cases_of(
+            [
+                locate(answers_of(engine), questions("docs", count=12)),
+                locate(answers_of(engine), questions("papers", count=12)),
+            ]
+        )
         ranking = everyone.ranking_by_weights()
         for weights in (engine.fusion.rank_weights("calibrated"), other):
             served = replace(everyone, fusion=engine.fusion.with_ranking(weights))

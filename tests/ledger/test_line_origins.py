@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from git_repository import Repository, write
-from questions import question_of
+from questions import query, question_of
 from recall_workspace import NO_MODELS, publish
 
 from nornweave.ask.engine import Engine
@@ -159,7 +159,7 @@ def test_what_is_known_of_a_version_is_not_asked_again(tmp_path: Path, repositor
 
 def conflict_of(settings: Settings) -> dict[str, Any]:
     with Engine(settings, [Domain.CODE, Domain.DOCUMENTATION], watch=False) as engine:
-        (conflict,) = engine.query(QUESTION)["conflicts"]
+        (conflict,) = query(engine, QUESTION)["conflicts"]
     return dict(conflict)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from questions import question_of
+from questions import query, question_of
 from support import BROKEN, MemorySource, memory_parts
 
 from nornweave.ask.engine import Engine
@@ -114,7 +114,7 @@ def test_a_copied_corpus_goes_on_in_its_precision_while_the_cpu_can(tmp_path: Pa
     # Queries are encoded in what is fastest here: they search vectors of any precision.
     with Engine(settings, watch=False) as engine:
         assert "+int8." not in engine.agents[Domain.DOCUMENTATION].encoder().encoder.version  # type: ignore[union-attr]
-        answer = engine.query(question_of("what does a dispute cost?"))
+        answer = query(engine, question_of("what does a dispute cost?"))
     assert answer["items"][0]["citation"]["source_path"] == "new.md"
     assert engine.agents[Domain.DOCUMENTATION]._mismatch(settings_meta(settings)) is None
 

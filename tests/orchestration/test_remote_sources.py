@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 import dagster as dg
 import pytest
 import yaml
+from questions import query
 from workspace_support import HASHED
 
 from lab.apis import site
@@ -25,7 +26,6 @@ from lab.apis.slack import SlackServer
 from lab.apis.stackexchange import StackExchangeServer
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
-from nornweave.ask.views import answer_document
 from nornweave.ask.views.status import status_document
 from nornweave.config import Settings, load_settings
 from nornweave.core.access.viewer import OPERATOR
@@ -261,7 +261,7 @@ def found(settings: Settings, text: str) -> set[str]:
     with Engine(settings, settings.served_domains, watch=False) as engine:
         for source in settings.sources:
             question = Question(text=text, now=present(), viewer=OPERATOR, domains=(source.domain,), top_k=20)
-            items = answer_document(engine.answer(question))["items"]
+            items = query(engine, question)["items"]
             saying = [item for item in items if word in item["content"].lower()]
             # What says the same is one item, with all its places.
             urls |= {place["url"] for item in saying for place in (item["citation"], *item["corroborated_by"])}

@@ -243,7 +243,7 @@ def test_a_replica_takes_no_documents(replica: Replica) -> None:
         Engine(replica.follower.settings, watch=False) as engine,
         pytest.raises(SourceUnavailableError, match="replica of s3://"),
     ):
-        engine.deposit(DOCUMENTATION, [])
+        engine.as_seen_by(OPERATOR).documents.deposit(DOCUMENTATION, [])
 
 
 def test_a_workspace_document_of_another_version_is_named(publisher: Publisher, publish_to: To, tmp_path: Path) -> None:

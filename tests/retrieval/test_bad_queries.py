@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from questions import question_of
+from questions import query, question_of
 from recall_workspace import HANDLERS, OPS, RUNBOOK, current_file, publish, write_workspace
 
 from nornweave.ask.engine import Engine
@@ -117,7 +117,7 @@ def test_strange_queries_are_answered(engine: Engine, name: str) -> None:
     everything: dict[str, Any] = {"expand": "on", "rerank": "on", "explain": True, "top_k": 100}
     for options in ({}, everything):
         started = time.process_time()
-        result = engine.query(question_of(STRANGE[name], **options))
+        result = query(engine, question_of(STRANGE[name], **options))
         seconds = time.process_time() - started
         is_accounted_for(result)
         assert result["coverage_gaps"] == []
@@ -127,7 +127,7 @@ def test_strange_queries_are_answered(engine: Engine, name: str) -> None:
 @pytest.mark.parametrize("name", ["emoji", "punctuation", "zero width", "Chinese", "one mark", "empty quotes"])
 def test_not_found_differs_from_not_searched(engine: Engine, name: str) -> None:
     """Where nothing has the words, the sources that read words ran and say so."""
-    result = engine.query(question_of(STRANGE[name]))
+    result = query(engine, question_of(STRANGE[name]))
     for covered in result["coverage"].values():
         assert covered["searched"] is True
         assert covered["total_searched"] > 0
@@ -136,7 +136,7 @@ def test_not_found_differs_from_not_searched(engine: Engine, name: str) -> None:
 
 
 def test_nothing_qualifies(engine: Engine) -> None:
-    result = engine.query(question_of("payment", domains=(Domain.CODE,), filters={Domain.CODE: {"language": "cobol"}}))
+    result = query(engine, question_of("payment", domains=(Domain.CODE,), filters={Domain.CODE: {"language": "cobol"}}))
     assert result["items"] == []
     covered = result["coverage"]["code"]
     assert (covered["searched"], covered["total_searched"]) == (True, 0)
@@ -160,7 +160,7 @@ def test_nothing_qualifies(engine: Engine) -> None:
 )
 def test_what_is_no_query_is_refused(engine: Engine, text: str, problem: str) -> None:
     with pytest.raises(QueryError, match=problem) as raised:
-        engine.query(question_of(text))
+        query(engine, question_of(text))
     assert raised.value.field == "query"
     assert len(str(raised.value)) < 200
 
@@ -168,7 +168,7 @@ def test_what_is_no_query_is_refused(engine: Engine, text: str, problem: str) ->
 @pytest.mark.parametrize("top_k", [0, -1, 101])
 def test_top_k_out_of_range_is_refused(engine: Engine, top_k: int) -> None:
     with pytest.raises(QueryError, match="allowed are 1 to 100") as raised:
-        engine.query(question_of("x", top_k=top_k))
+        query(engine, question_of("x", top_k=top_k))
     assert raised.value.field == "top_k"
 
 
@@ -204,7 +204,7 @@ def test_wrong_filters_are_refused_by_name(
     engine: Engine, domain: Domain, filters: Mapping[str, Any], field: str
 ) -> None:
     with pytest.raises(QueryError) as raised:
-        engine.query(question_of("payment", filters={domain: filters}))
+        query(engine, question_of("payment", filters={domain: filters}))
     assert raised.value.field == field
     assert len(str(raised.value)) < 400
 
@@ -214,25 +214,25 @@ def test_wrong_filters_are_refused_by_name(
 )
 def test_filter_values_are_values(engine: Engine, value: str) -> None:
     """They select what equals them: nothing, here, and every table is still there afterwards."""
-    result = engine.query(question_of("payment", domains=(Domain.CODE,), filters={Domain.CODE: {"language": value}}))
+    result = query(engine, question_of("payment", domains=(Domain.CODE,), filters={Domain.CODE: {"language": value}}))
     assert (result["items"], result["coverage"]["code"]["total_searched"]) == ([], 0)
-    assert engine.query(question_of("payment", domains=(Domain.CODE,)))["items"]
+    assert query(engine, question_of("payment", domains=(Domain.CODE,)))["items"]
 
 
 def test_domains_that_are_not_served_are_refused(workspace: Settings) -> None:
     with Engine(workspace, [Domain.CODE]) as engine:
         with pytest.raises(QueryError, match="'research' is not served; there are: code") as raised:
-            engine.query(question_of("payment", domains=(Domain.RESEARCH,)))
+            query(engine, question_of("payment", domains=(Domain.RESEARCH,)))
         assert raised.value.field == "domains"
         with pytest.raises(QueryError, match="asked are: code") as raised:
-            engine.query(question_of("payment", filters={Domain.RESEARCH: {"tags": ["x"]}}))
+            query(engine, question_of("payment", filters={Domain.RESEARCH: {"tags": ["x"]}}))
         assert raised.value.field == "filters.research"
 
 
 @pytest.mark.parametrize("timeout_ms", [-1000, 0, 1, 2, 5])
 def test_hardly_any_time_is_no_error(engine: Engine, timeout_ms: int) -> None:
     for name in ("one letter", "4,096 characters", "many clauses", "pasted code", "quoted regex"):
-        result = engine.query(question_of(STRANGE[name], timeout_ms=timeout_ms))
+        result = query(engine, question_of(STRANGE[name], timeout_ms=timeout_ms))
         is_accounted_for(result)
 
 
@@ -246,7 +246,7 @@ def test_nothing_published_and_everything_damaged(tmp_path: Path) -> None:
     pointer.write_bytes(b"\xff\xfe")
     with Engine(settings) as engine:
         for name in ("one letter", "pasted log"):
-            result = engine.query(question_of(STRANGE[name]))
+            result = query(engine, question_of(STRANGE[name]))
             is_accounted_for(result)
             assert result["items"] == []
             reasons = {gap["domain_id"]: gap["reason"] for gap in result["coverage_gaps"]}
@@ -256,7 +256,7 @@ def test_nothing_published_and_everything_damaged(tmp_path: Path) -> None:
             assert "gen-000001.duckdb" in reasons["conversations"]
             assert "CURRENT" in reasons["research"]
         with pytest.raises(QueryError):
-            engine.query(question_of(" "))
+            query(engine, question_of(" "))
 
 
 PIECES = st.sampled_from(
@@ -276,7 +276,7 @@ ANY_TEXT = st.lists(st.one_of(PIECES, st.text(st.characters(), max_size=6)), max
 def test_any_text_is_answered_or_refused(engine: Engine, text: str, expand: Any, explain: bool) -> None:
     question = question_of(text, expand=expand, explain=explain)
     try:
-        result = engine.query(question)
+        result = query(engine, question)
     except NornWeaveError as error:
         assert isinstance(error, QueryError)
         assert error.field == "query"
@@ -284,4 +284,4 @@ def test_any_text_is_answered_or_refused(engine: Engine, text: str, expand: Any,
         return
     is_accounted_for(result)
     assert not result["coverage_gaps"]
-    assert engine.query(question)["items"] == result["items"]
+    assert query(engine, question)["items"] == result["items"]

@@ -35,8 +35,9 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Generat
 
 def ids(settings: Settings) -> set[str]:
     with Engine(settings, [DOCS], watch=False) as engine:
+        texts = engine.as_seen_by(OPERATOR).texts
         paths = ("api.md", "operations/runbook.md")
-        documents = [engine.document(DOCS, "handbook", path, OPERATOR) for path in paths]
+        documents = [texts.document(DOCS, "handbook", path) for path in paths]
         return {chunk for document in documents if document for chunk in document["chunks"]}
 
 
@@ -46,14 +47,15 @@ def test_a_chunk_that_changed_stood_in_its_document(changed: tuple[Settings, Gen
     assert place is not None
     assert (place.source_id, place.path, place.generation) == ("handbook", "api.md", "gen-000001")
     with Engine(settings, [DOCS], watch=False) as engine:
-        assert engine.chunk(gone, OPERATOR) is None
-        assert engine.former_document(gone, OPERATOR) == {
+        texts = engine.as_seen_by(OPERATOR).texts
+        assert texts.chunk(gone) is None
+        assert texts.former_document(gone) == {
             "domain_id": "documentation",
             "source_id": "handbook",
             "source_path": "api.md",
             "generation": "gen-000001",
         }
-        assert engine.chunk(served, OPERATOR) is not None
+        assert texts.chunk(served) is not None
 
 
 @pytest.mark.parametrize("name", ["", "x", "0" * 32, "0" * 33, "' or 1=1", "0" * 32 + "\n"])

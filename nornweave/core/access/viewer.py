@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from nornweave.core.errors import NotPermittedError
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewer:
@@ -22,6 +24,17 @@ class Viewer:
     operates: bool = False
     registers: bool = False
     name: str = ""
+
+    def check_operates(self) -> None:
+        """Refuse what concerns the whole service to those who only ask.
+
+        Raises:
+            NotPermittedError: the same for everything that is refused.
+        """
+        if not self.operates:
+            raise NotPermittedError(
+                "this is for those who operate the service: the service token, or a group of operators"
+            )
 
 
 REGISTRAR = Viewer(registers=True, name="registration token")

@@ -1,0 +1,51 @@
+"""What the questions of all viewers pass through, wired once; ``seen/answers.py`` asks it on behalf of one viewer."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from nornweave.ask.agents.directory import RemoteAgents
+from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
+from nornweave.ask.feedback.book import FeedbackBook
+from nornweave.ask.fuse.records import Answer
+from nornweave.ask.search.agent import Agent
+from nornweave.config import Settings
+from nornweave.config.fusion import FusionSettings
+from nornweave.core.types import Domain
+from nornweave.index.ledger_file import LineBook
+
+# Questions wait for domains and domains for retrieval sources: pools apart, or a full one would wait for itself. Each
+# domain has threads of its own: one that hangs must not hold those that the others need.
+DOMAIN_THREADS = 16
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class QueryPath:
+    """The agents and what fuses their answers.
+
+    Attributes:
+        settings: of the workspace.
+        agents: of this process, by domain.
+        pools: where the agent of each domain works.
+        remote: agents on other machines; ``None``: none can join.
+        feedback: what answers showed, and what users say of it.
+        fusion: settings of fusion, with the weights that are in force now.
+        synthesizer: writes answers.
+        lines: who wrote which line.
+        is_closing: set once no question is answered any more.
+        on_answer: is told of every answer, in the thread that made it.
+    """
+
+    settings: Settings
+    agents: Mapping[Domain, Agent]
+    pools: Mapping[Domain, ThreadPoolExecutor]
+    remote: RemoteAgents | None
+    feedback: FeedbackBook
+    fusion: FusionSettings
+    synthesizer: Synthesizer
+    lines: LineBook
+    is_closing: threading.Event = field(default_factory=threading.Event)
+    on_answer: Callable[[Answer], None] | None = None

@@ -1,0 +1,103 @@
+"""The agents of the domains on behalf of one viewer, and those of other machines that join them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nornweave.ask.agents.directory import ListedAgent, RemoteAgents
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import AgentState, RecallResponse
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import NotPermittedError
+from nornweave.core.types import Domain, JsonValue
+
+
+def check_own(question: Question, viewer: Viewer) -> None:
+    """Refuse a question that was made for somebody else, which is a defect.
+
+    Raises:
+        PermissionError: it was.
+    """
+    if question.viewer != viewer:
+        raise PermissionError("a question is asked on behalf of somebody else")
+
+
+@dataclass(frozen=True, slots=True)
+class SeenAgent:
+    """One domain's agent."""
+
+    _agent: Agent
+    _viewer: Viewer
+
+    @property
+    def domain(self) -> Domain:
+        """The domain."""
+        return self._agent.domain
+
+    @property
+    def agent_id(self) -> str:
+        """The name that responses and coverage gaps carry."""
+        return self._agent.agent_id
+
+    @property
+    def state(self) -> AgentState:
+        """Where it stands in its lifecycle."""
+        return self._agent.state
+
+    @property
+    def ingestion_problem(self) -> str | None:
+        """Why it takes no documents now, ``None`` when it does."""
+        return self._agent.ingestion_problem
+
+    def recall(self, question: Question) -> RecallResponse:
+        """Answer a question from this domain alone; raises as ``Agent.recall`` does."""
+        check_own(question, self._viewer)
+        return self._agent.recall(question)
+
+    def describe(self) -> Mapping[str, JsonValue]:
+        """Return names, filters, plan and generation, with the sizes of what may be seen."""
+        return self._agent.describe(self._viewer)
+
+    def facets(self) -> Mapping[str, Sequence[tuple[str, int]]]:
+        """Return the most frequent values of filters, counted over what may be seen."""
+        return self._agent.facets(self._viewer)
+
+    def health(self) -> Mapping[str, JsonValue]:
+        """Return state, generation, checks and notices."""
+        return self._agent.health(self._viewer)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenAgents:
+    """All agents that can be asked."""
+
+    _agents: Mapping[Domain, Agent]
+    _remote: RemoteAgents | None
+    _viewer: Viewer
+
+    def here(self) -> dict[Domain, SeenAgent]:
+        """Return the agents of this process by domain, in the order of the enumeration."""
+        return {domain: SeenAgent(agent, self._viewer) for domain, agent in self._agents.items()}
+
+    def joined(self) -> tuple[ListedAgent, ...]:
+        """Return the agents on other machines that the viewer is shown."""
+        return self._remote.listed_for(self._viewer) if self._remote else ()
+
+    def askable(self) -> tuple[Domain, ...]:
+        """Return the domains that can be asked, here or elsewhere, in the order of the enumeration."""
+        joined = {agent.domain for agent in self._remote.asked_for(self._viewer)} if self._remote else ()
+        return tuple(domain for domain in Domain if domain in self._agents or domain in joined)
+
+    def registry(self) -> RemoteAgents | None:
+        """Return where agents on other machines register; ``None`` if none can join.
+
+        Raises:
+            NotPermittedError: where agents have a token of their own, being able to ask is not enough.
+        """
+        if not self._viewer.registers:
+            self._viewer.check_operates()
+            if self._remote and self._remote.has_token and not self._viewer.sees_everything:
+                raise NotPermittedError("agents register with the token of 'agents.registration_token_env'")
+        return self._remote

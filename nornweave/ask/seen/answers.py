@@ -1,0 +1,184 @@
+"""Answers on behalf of one viewer: API, command line and evaluations ask here, so that what is measured is served."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from nornweave.ask.answer.fan_out import choose_agents, recall_everywhere
+from nornweave.ask.answer.joined import JoinedAgents
+from nornweave.ask.answer.pipeline import answer, answer_from
+from nornweave.ask.answer.streamed import StreamedAnswer, to_streamed
+from nornweave.ask.answer.text_renderer import render_answer
+from nornweave.ask.answer.trace import Rankings, trace
+from nornweave.ask.feedback.book import FeedbackDocument
+from nornweave.ask.fuse.records import Answer, Recalled
+from nornweave.ask.query_path import QueryPath
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.question import NOTHING_HIDDEN, Question
+from nornweave.ask.search.records import Filters, HiddenPlace, RecallResponse
+from nornweave.ask.seen.agents import check_own
+from nornweave.ask.views import FusionResult, answer_document
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain, present
+from nornweave.disagree.conflicts.origins import NO_ORIGINS
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenAnswers:
+    """Answers to the questions of a viewer; a question of another viewer is a ``PermissionError``."""
+
+    _path: QueryPath
+    _viewer: Viewer
+
+    @property
+    def writes_answers(self) -> bool:
+        """Whether a model was chosen that writes answers."""
+        return self._path.settings.fusion.names_a_model
+
+    def answer(self, question: Question) -> Answer:
+        """Answer a question out of all domains; a domain that is late or fails is a coverage gap.
+
+        ``query``, ``query_text`` and ``query_streamed`` return the same in other forms and raise the same.
+
+        Raises:
+            QueryError: the question asks for something that cannot be.
+            StoreError: the engine is closed.
+        """
+        check_own(question, self._viewer)
+        path, joined = self._path, self._joined()
+        try:
+            answered = answer(
+                question,
+                self._own(joined),
+                path.pools,
+                path.fusion,
+                path.synthesizer,
+                path.lines.origins(),
+                joined,
+            )
+        except RuntimeError as error:  # of the pools, once they are closed
+            if not path.is_closing.is_set():
+                raise
+            raise StoreError("is shutting down; ask again later") from error
+        if path.on_answer:
+            path.on_answer(answered)
+        return answered
+
+    def query(self, question: Question) -> FusionResult:
+        """Answer a question as JSON."""
+        return answer_document(self.answer(question))
+
+    def query_text(self, question: Question) -> str:
+        """Answer a question as text, a section a domain."""
+        return render_answer(self.answer(question), self._path.settings.fusion.fusion_max_chars_per_source)
+
+    def query_streamed(self, question: Question) -> StreamedAnswer:
+        """Answer a question as JSON, its text apart."""
+        if question.synthesize:
+            self._path.synthesizer.prepare()
+        answered = self.answer(replace(question, synthesize=False))
+        return to_streamed(answered, self._path.synthesizer, self._path.settings.fusion.fusion_max_chars_per_source)
+
+    def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
+        """Fuse any agents' answers to a question; nothing is searched.
+
+        Only viewers who may see all lines are told who wrote one: the answers can name any place.
+
+        Raises:
+            QueryError: the question asks for something that cannot be.
+        """
+        check_own(question, self._viewer)
+        origins = self._path.lines.origins() if self._may_know_lines() else NO_ORIGINS
+        return answer_document(answer_from(question, recalled, self._path.fusion, self._path.synthesizer, origins))
+
+    def remember(self, question: Question, document: FusionResult) -> None:
+        """Store what an answer showed, so that its asker can judge it; never fails or waits."""
+        check_own(question, self._viewer)
+        self._path.feedback.shown(question, document)
+
+    def feedback(self, query_id: str, chunk_id: str, useful: bool) -> FeedbackDocument | None:
+        """Store what the viewer says of an item of an answer to them; it is on disk when this returns.
+
+        Returns:
+            What is stored; ``None`` when no such answer to this viewer is remembered.
+
+        Raises:
+            QueryError: the answer did not show the chunk.
+            StoreError: it cannot be stored now.
+        """
+        return self._path.feedback.add(query_id, chunk_id, useful, asker=self._viewer.name)
+
+    def recall(self, question: Question) -> tuple[RecallResponse, ...]:
+        """Return what every domain that is asked answers, before fusion; domains without an answer are left out."""
+        check_own(question, self._viewer)
+        chosen = choose_agents(question, self._path.agents, self._path.settings.fusion.fusion_max_sources)
+        responses, _ = recall_everywhere(question, chosen, self._path.pools)
+        return tuple(responses.values())
+
+    def rankings(
+        self,
+        text: str,
+        *,
+        domains: Sequence[Domain] | None,
+        filters: Mapping[Domain, Filters],
+        depth: int,
+        hidden: Mapping[Domain, HiddenPlace] = NOTHING_HIDDEN,
+    ) -> Rankings:
+        """Return what every stage ranked over the domains asked, and the answer as it is served; see ``answer.trace``.
+
+        Args:
+            text: the query.
+            domains: which are asked; ``None`` leaves it to the system.
+            filters: by domain.
+            depth: items wanted of each stage.
+            hidden: by domain a part of a document that is searched as if it was not there.
+
+        Raises:
+            QueryError: the query or its filters are wrong.
+            StoreError: what was published cannot be read.
+        """
+        question = Question(
+            text=text,
+            now=present(),
+            domains=None if domains is None else tuple(domains),
+            viewer=self._viewer,
+            top_k=depth,
+            filters=filters,
+            trace=True,
+            hidden=hidden,
+        )
+        return trace(question, self._path.agents, self._path.pools, self._path.fusion)
+
+    def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:
+        """Return the domain that holds each document, by its path in its source; unknown paths are left out."""
+        domains: dict[str, Domain] = {}
+        for domain, agent in self._path.agents.items():
+            try:
+                domains |= dict.fromkeys(set(paths).intersection(agent.paths(self._viewer)), domain)
+            except StoreError as error:
+                log.warning("%s: %s", domain.value, error)
+        return domains
+
+    def _joined(self) -> JoinedAgents | None:
+        """Return the agents on other machines that are asked for the viewer."""
+        remote = self._path.remote
+        return JoinedAgents(remote.asked_for(self._viewer), remote.executor) if remote else None
+
+    def _own(self, joined: JoinedAgents | None) -> Mapping[Domain, Agent]:
+        """Return the agents here, without those that have nothing by design where another one answers."""
+        elsewhere = {agent.domain for agent in joined.agents} if joined else set()
+        return {
+            domain: agent
+            for domain, agent in self._path.agents.items()
+            if domain not in elsewhere or agent.generation.name or self._path.settings.sources_of(domain)
+        }
+
+    def _may_know_lines(self) -> bool:
+        """Tell whether nothing is hidden from the viewer, as far as that is known without opening an index."""
+        restricted = any(agent.generation.restricted_documents for agent in self._path.agents.values())
+        return self._viewer.sees_everything or (self._path.settings.access is None and not restricted)

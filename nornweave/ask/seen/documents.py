@@ -1,0 +1,105 @@
+"""What syncs reported of documents, and the inbox, for operators: both say what is there, whoever may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.views import Deposit, DepositDocument, DocumentsDocument, documents_document
+from nornweave.ask.views.status import StatusDocument, status_document
+from nornweave.config import Settings
+from nornweave.connect.inbox.deposits import deposit
+from nornweave.connect.inbox.receipts import ReceiptBook
+from nornweave.core.access.viewer import OPERATOR, Viewer
+from nornweave.core.errors import NoGenerationError, SourceUnavailableError
+from nornweave.core.types import Domain
+from nornweave.index.inbox_life_cycle import DocumentsQuery, Shelf
+from nornweave.index.outcomes import read_outcomes
+from nornweave.index.wiring import INBOX, domain_folder
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDocuments:
+    """Where documents stand after the last sync; everything raises ``NotPermittedError`` for who does not operate."""
+
+    _settings: Settings
+    _agents: Mapping[Domain, Agent]
+    _viewer: Viewer
+
+    def status(self) -> dict[str, StatusDocument]:
+        """Return per served domain its generations and what its last syncs reported, paths of failed ones included.
+
+        Raises:
+            StoreError: a pointer to a published generation cannot be read.
+        """
+        self._viewer.check_operates()
+        return {domain.value: status_document(self._settings, domain) for domain in self._agents}
+
+    def page(self, domain: Domain, asked: DocumentsQuery) -> DocumentsDocument:
+        """Return where the documents of a domain stand, a page of them.
+
+        Raises:
+            QueryError: the cursor is none.
+            SourceUnavailableError: the inbox cannot be read.
+            StoreError: the generation cannot be read.
+        """
+        self._viewer.check_operates()
+        with self._shelf(domain) as shelf:
+            return documents_document(shelf.page(asked))
+
+    def deposit(self, domain: Domain, documents: Sequence[Deposit], key: str | None = None) -> list[DepositDocument]:
+        """Put documents into a domain's inbox; what is accepted is on disk when this returns.
+
+        Args:
+            domain: whose inbox.
+            documents: in order.
+            key: with one that came before, with the same documents, this returns what it returned then
+                (``inbox/receipts.py``).
+
+        Raises:
+            QueryError: the key came with other documents before.
+            SourceUnavailableError: the inbox cannot be written.
+        """
+        self._check_takes_documents()
+        put = partial(deposit, self._settings.inbox(domain), documents)
+        book = ReceiptBook(self._settings.data_dir / "idempotency" / domain.value)
+        receipts = put() if key is None else book.once(key, documents, put)
+        return [
+            {"source_path": receipt.source_path, "status": receipt.status.value, "reason": receipt.reason}
+            for receipt in receipts
+        ]
+
+    def withdraw(self, domain: Domain, source_path: str) -> bool:
+        """Take a document out of a domain's inbox; return whether anything is left for the next sync to remove.
+
+        Raises:
+            ForeignDocumentError: another source has it.
+            SourceUnavailableError: the inbox cannot be written.
+        """
+        self._check_takes_documents()
+        with self._shelf(domain) as shelf:
+            return shelf.take_out(source_path)
+
+    def _check_takes_documents(self) -> None:
+        self._viewer.check_operates()
+        if self._settings.replica_of:
+            raise SourceUnavailableError(
+                f"this is a replica of {self._settings.replica_of}; hand documents in where it is published"
+            )
+
+    @contextmanager
+    def _shelf(self, domain: Domain) -> Iterator[Shelf]:
+        """Return what is known of a domain's documents; before the first generation that is the inbox alone."""
+        with ExitStack() as stack:
+            generation = None
+            with suppress(NoGenerationError):
+                generation = stack.enter_context(self._agents[domain].generation.use(OPERATOR))
+            yield Shelf(
+                generation=generation,
+                outcomes=read_outcomes(domain_folder(self._settings, domain)),
+                root=self._settings.inbox(domain),
+                inbox=INBOX,
+            )

@@ -1,0 +1,53 @@
+"""The conflict ledger as one viewer may see it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.views import LedgerDocument
+from nornweave.ask.views.ledger import ledger_document
+from nornweave.config import Settings
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain
+from nornweave.disagree.ledger.entries import Place, seen_ledger
+from nornweave.index.ledger_file import load_ledger, published
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLedger:
+    """Conflicts of which the viewer may see every side."""
+
+    _settings: Settings
+    _agents: Mapping[Domain, Agent]
+    _viewer: Viewer
+
+    def conflicts(self) -> LedgerDocument:
+        """Return the ledger as the last publication left it.
+
+        Raises:
+            StoreError: it is damaged.
+        """
+        ledger = load_ledger(self._settings)
+        if ledger is not None and not self._viewer.sees_everything:
+            ledger = seen_ledger(ledger, self._seen_places)
+        return ledger_document(ledger, published(self._settings))
+
+    def _seen_places(self, domain: str, places: Collection[Place]) -> Collection[Place]:
+        """Return the documents among some that the viewer may see; none where that is not known."""
+        agent = self._agents.get(Domain(domain))
+        if agent is None:
+            return ()
+        try:
+            if agent.generation.sees_all(self._viewer):
+                return places
+            with agent.generation.use(self._viewer) as generation:
+                return generation.seen_places(places)
+        except StoreError as error:
+            log.warning("%s: %s", domain, error)
+            return ()

@@ -1,0 +1,43 @@
+"""What was measured, for operators: it is over everything, whoever may see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nornweave.ask.views.evaluations import (
+    ComparisonDocument,
+    EvaluationsDocument,
+    EvaluationsQuery,
+    comparison_document,
+    evaluations_document,
+)
+from nornweave.config import Settings
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.types import Domain
+from nornweave.improve.opening import history_of
+
+
+@dataclass(frozen=True, slots=True)
+class SeenQuality:
+    """The history of evaluations; everything raises ``NotPermittedError`` for who does not operate the service."""
+
+    _settings: Settings
+    _viewer: Viewer
+
+    def evaluations(self, asked: EvaluationsQuery) -> EvaluationsDocument:
+        """Return what was measured, newest first.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+        self._viewer.check_operates()
+        return evaluations_document(history_of(self._settings), asked)
+
+    def compare(self, domain: Domain, before: str, after: str, set_name: str | None = None) -> ComparisonDocument:
+        """Compare two generations of a domain on the judged sets that both were measured with.
+
+        Raises:
+            StoreError: the history cannot be read.
+        """
+        self._viewer.check_operates()
+        return comparison_document(history_of(self._settings), domain, before, after, set_name)

@@ -1,0 +1,78 @@
+"""The texts behind citations, as far as one viewer may see them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from nornweave.ask.search.agent import Agent
+from nornweave.ask.views import (
+    ChunkDocument,
+    DocumentDocument,
+    FormerDocument,
+    chunk_document,
+    document_document,
+    former_document,
+)
+from nornweave.config import Settings
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain
+from nornweave.index.wiring import store_of
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SeenTexts:
+    """Chunks and documents of what is served."""
+
+    _settings: Settings
+    _agents: Mapping[Domain, Agent]
+    _viewer: Viewer
+
+    def chunk(self, chunk_id: str) -> ChunkDocument | None:
+        """Return the text behind a citation, from whichever domain has it; ``None`` if none has it for this viewer."""
+        for domain, agent in self._agents.items():
+            with _readable(domain), agent.generation.use(self._viewer) as generation:
+                chunk = generation.chunk(chunk_id)
+                if chunk:
+                    return chunk_document(domain, chunk, generation.meta["generation"])
+        return None
+
+    def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:
+        """Return a document as it was ingested; ``None`` when it is not served, or not to this viewer.
+
+        Raises:
+            StoreError: what was published cannot be read.
+        """
+        if domain not in self._agents:
+            return None
+        with self._agents[domain].generation.use(self._viewer) as generation:
+            stored = generation.document(source_id, path)
+            if stored is None:
+                return None
+            return document_document(domain, source_id, path, stored, generation.meta["generation"])
+
+    def former_document(self, chunk_id: str) -> FormerDocument | None:
+        """Return the document that held a chunk which is not served any more; ``None`` when none is known.
+
+        A viewer is told of a document that they could see then, and may see now.
+        """
+        for domain, agent in self._agents.items():
+            with _readable(domain):
+                place = store_of(self._settings, domain).former_place(chunk_id)
+                if place and agent.generation.may_see(self._viewer, place.source_id, place.path, place.rule):
+                    return former_document(domain, place)
+        return None
+
+
+@contextmanager
+def _readable(domain: Domain) -> Iterator[None]:
+    """Log an unreadable domain and continue with the next."""
+    try:
+        yield
+    except StoreError as error:
+        log.warning("%s: %s", domain.value, error)
