@@ -56,6 +56,3 @@ def write(values: Mapping[str, Any], raw: bytes) -> object:
 
 def secrets(values: Mapping[str, Any], raw: bytes) -> object:
     return sorted(name for name in os.environ if "TOKEN" in name or "KEY" in name)
-
-
-TASKS = {task.__name__: task for task in (echo, loop, sleep, fill, crash, lie, fail, defect, write, secrets)}

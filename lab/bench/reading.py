@@ -42,7 +42,7 @@ def _here(file: _File) -> None:
 
 
 def _apart(file: _File) -> None:
-    document = parse_apart("file", _SOURCE, file.entry, file.raw, domain=file.domain)
+    document = parse_apart(read_document, _SOURCE, file.entry, file.raw, domain=file.domain)
     index_apart(document, Chunker(_STRATEGIES[file.domain], 512), _ENCODER)
 
 

@@ -75,7 +75,8 @@ def main(
 
 
 def _line(target: FuzzTarget, raw: bytes, outcome: FuzzOutcome) -> str:
-    return f"{outcome.state} {outcome.cpu_s:.1f} s {target.parser} {target.path} {raw[:60]!r} {outcome.reason[:160]}"
+    parser, reason = target.parser.__name__, outcome.reason[:160]
+    return f"{outcome.state} {outcome.cpu_s:.1f} s {parser} {target.path} {raw[:60]!r} {reason}"
 
 
 if __name__ == "__main__":

@@ -12,12 +12,17 @@ import psutil
 
 from lab.fuzz import packed
 from lab.fuzz.snippets import CODE, PROSE, SETTINGS
+from nornweave.connect.exports.messages import parse_messages
+from nornweave.connect.exports.transcripts import parse_transcript
+from nornweave.connect.files.source import stackexchange_document
+from nornweave.connect.inbox.source import inbox_document
 from nornweave.core.errors import DocumentError, ReaderLostError
-from nornweave.core.types import Domain, Entry, SourceId
+from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.index.port import IndexedChunk
 from nornweave.ingest.process_documents import index_apart
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.file import read_document
 from nornweave.read.isolated import parse_apart
 
 State: TypeAlias = Literal["read", "refused", "lost", "trouble"]
@@ -40,7 +45,7 @@ class FuzzTarget:
         wrap: makes the file of a text: an opening tag, the JSON around a post, an archive.
     """
 
-    parser: str
+    parser: Callable[..., Document]
     domain: Domain
     path: str
     snippets: Sequence[str]
@@ -79,17 +84,17 @@ _ENDINGS = "py ts tsx js go rs java c cpp rb php cs swift kt".split()  # noqa: S
 _SETTINGS = "a.yaml a.toml a.json a.xml a.ini a.properties .env a.tf Dockerfile pom.xml package.json".split()  # noqa: SIM905
 _PACKED = (packed.docx, packed.pptx, packed.xlsx, packed.epub, packed.ipynb, packed.eml)
 TARGETS: tuple[FuzzTarget, ...] = (
-    *(FuzzTarget("file", Domain.CODE, f"a.{end}", CODE, _php if end == "php" else str) for end in _ENDINGS),
-    *(FuzzTarget("file", Domain.DOCUMENTATION, f"a.{end}", PROSE) for end in ("md", "rst", "html", "txt")),
-    *(FuzzTarget("file", Domain.RESEARCH, f"a.{end}", PROSE) for end in ("md", "html")),
-    *(FuzzTarget("transcript", Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("vtt", "srt", "txt")),
-    *(FuzzTarget("messages", Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("txt", "jsonl", "log")),
-    *(FuzzTarget("file", Domain.CODE, path, SETTINGS) for path in _SETTINGS),
-    FuzzTarget("stackexchange", Domain.RESEARCH, "a.json", PROSE, _question),
-    *(FuzzTarget("file", Domain.DOCUMENTATION, f"a.{pack.__name__}", PROSE, pack) for pack in _PACKED),
-    FuzzTarget("inbox", Domain.DOCUMENTATION, "a.md", PROSE, _inbox),
+    *(FuzzTarget(read_document, Domain.CODE, f"a.{end}", CODE, _php if end == "php" else str) for end in _ENDINGS),
+    *(FuzzTarget(read_document, Domain.DOCUMENTATION, f"a.{end}", PROSE) for end in ("md", "rst", "html", "txt")),
+    *(FuzzTarget(read_document, Domain.RESEARCH, f"a.{end}", PROSE) for end in ("md", "html")),
+    *(FuzzTarget(parse_transcript, Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("vtt", "srt", "txt")),
+    *(FuzzTarget(parse_messages, Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("txt", "jsonl", "log")),
+    *(FuzzTarget(read_document, Domain.CODE, path, SETTINGS) for path in _SETTINGS),
+    FuzzTarget(stackexchange_document, Domain.RESEARCH, "a.json", PROSE, _question),
+    *(FuzzTarget(read_document, Domain.DOCUMENTATION, f"a.{pack.__name__}", PROSE, pack) for pack in _PACKED),
+    FuzzTarget(inbox_document, Domain.DOCUMENTATION, "a.md", PROSE, _inbox),
 )
-_WITH_DOMAIN = frozenset({"file", "stackexchange", "inbox"})
+_WITH_DOMAIN = frozenset({read_document, stackexchange_document, inbox_document})
 
 
 def read(target: FuzzTarget, raw: bytes) -> FuzzOutcome:

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import cast
 
 from nornweave.core.text import analyzer
 from nornweave.core.text.index_fields import lookup_keys, terms_by_field
 from nornweave.core.text.spans import KnownStarts, Lines, TokenIndex
-from nornweave.core.types import Chunk, ChunkId, Document, Domain, Fact, Span, digest
+from nornweave.core.types import Chunk, ChunkId, Document, Domain, Fact, JsonValue, Span, digest
 from nornweave.disagree.facts.extract import extract_facts
 from nornweave.disagree.facts.passage import Passage
 from nornweave.index.port import IndexedChunk
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.chunking.sections import CONVERTED
+from nornweave.read.transfer import Fields, document_from
 
 MAX_FACTS_OF_CHUNK = 128
 """More is a table of constants; each is read at every query that finds the chunk."""
 _READ_BY_CHUNK = frozenset((Domain.CONVERSATIONS, Domain.RESEARCH))
+
+
+def index_document(values: Mapping[str, JsonValue], raw: bytes) -> list[IndexedChunk]:
+    """Cut a document in a process of the sandbox; ``raw`` holds the offsets at which its tokens start."""
+    settings = cast(Fields, values["chunker"])
+    document = document_from(cast(Fields, values["document"]))
+    chunker = Chunker(**{**settings, "grammars": frozenset(settings["grammars"])})
+    return list(index_chunks(document, chunker, array("q", raw), str(values["encoder_version"])))
 
 
 def index_chunks(

@@ -29,6 +29,7 @@ from nornweave.core.sandbox.limits import cpu_count
 from nornweave.core.types import ContentHash, Document, canonical_json, digest, document_id
 from nornweave.index.port import Batch, IndexedChunk, NotStored, Stored, StoredDocument
 from nornweave.ingest.diff import Look
+from nornweave.ingest.index_chunks import index_document
 from nornweave.ingest.transfer import indexed_chunk_from
 from nornweave.models.encoders import Encoder
 from nornweave.read.chunking.chunker import Chunker
@@ -196,7 +197,7 @@ def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple
     """
     starts = array("q", encoder.tokenizer.token_starts(document.text))
     values = {"document": document, "chunker": chunker, "encoder_version": encoder.version}
-    sent = run_apart("index", values, starts.tobytes(), cpu_s=seconds_for(len(document.text)))
+    sent = run_apart(index_document, values, starts.tobytes(), cpu_s=seconds_for(len(document.text)))
     return tuple(map(indexed_chunk_from, cast(Sequence[Any], sent)))
 
 

@@ -2,28 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Callable, Mapping
+from typing import Concatenate, ParamSpec, cast
 
 from nornweave.core.sandbox import run_apart
-from nornweave.core.types import Document, Entry, SourceId
+from nornweave.core.sandbox.functions import address_of, function_at
+from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.time_limits import CONVERTED_SECONDS, pdf_seconds, seconds_for
-from nornweave.read.transfer import document_from
+from nornweave.read.transfer import Fields, document_from, entry_from
+
+Options = ParamSpec("Options")
 
 
-def parse_apart(parser: str, source_id: SourceId, entry: Entry, raw: bytes, **options: object) -> Document:
+def parse_apart(
+    parser: Callable[Concatenate[SourceId, Entry, bytes, Options], Document],
+    source_id: SourceId,
+    entry: Entry,
+    raw: bytes,
+    *_: Options.args,
+    **options: Options.kwargs,
+) -> Document:
     """Parse a document in a process with limits of time and memory.
 
     Args:
-        parser: a key of ``document_tasks.PARSERS``.
-        options: what that parser takes beside.
+        parser: a function of a module.
+        options: what that parser takes beside: JSON, and a ``domain``.
 
     Raises:
         DocumentError: what the parser raised; ``ReaderLostError`` when it went beyond its limits.
     """
     cpu_s = _seconds(entry.path.lower(), len(raw))
-    values = {"parser": parser, "source_id": source_id, "entry": entry, "options": options}
-    return document_from(cast(dict[str, Any], run_apart("parse", values, raw, cpu_s=cpu_s)))
+    values = {"parser": address_of(parser), "source_id": source_id, "entry": entry, "options": options}
+    return document_from(cast(Fields, run_apart(parse_document, values, raw, cpu_s=cpu_s, uses=(parser,))))
+
+
+def parse_document(values: Mapping[str, JsonValue], raw: bytes) -> Document:
+    """Call the parser that ``parse_apart`` named, in the process of the sandbox."""
+    parser = cast(Callable[..., Document], function_at(str(values["parser"])))
+    options = dict(cast(Fields, values["options"]))
+    if "domain" in options:
+        options["domain"] = Domain(options["domain"])
+    return parser(SourceId(str(values["source_id"])), entry_from(cast(Fields, values["entry"])), raw, **options)
 
 
 def _seconds(path: str, size: int) -> float:

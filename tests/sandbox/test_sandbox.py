@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
 import pytest
+import sandbox_tasks
 from support import memory_parts, published_texts, sync
 
 from nornweave.connect.files.source import FilesSource
-from nornweave.core.errors import DocumentError, DocumentSkipped, ReaderLostError
+from nornweave.core.errors import DocumentError, DocumentSkipped, ReaderLostError, TransientDocumentError
+from nornweave.core.sandbox.functions import function_at
 from nornweave.core.sandbox.limits import RETIRE_BYTES
 from nornweave.core.sandbox.pool import Pool
 from nornweave.core.types import Domain, Entry, SourceId
+from nornweave.read.web_page import read_web_page
 
 
 @pytest.fixture
@@ -32,17 +35,17 @@ def pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
 def test_a_task_gets_values_and_bytes_and_its_process_is_used_again(pool: Pool) -> None:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     first = pool.run(
-        "echo", {"text": "Ünï\ud800", "entry": Entry(path="a", gate="", updated_at=moment)}, b"123", cpu_s=5
+        sandbox_tasks.echo, {"text": "Ünï\ud800", "entry": Entry(path="a", gate="", updated_at=moment)}, b"123", cpu_s=5
     )
     assert first["text"] == "Ünï\ud800"
     assert (first["entry"]["path"], first["entry"]["updated_at"], first["size"]) == ("a", moment.isoformat(), 3)
-    assert pool.run("echo", {}, b"", cpu_s=5)["pid"] == first["pid"] != os.getpid()
+    assert pool.run(sandbox_tasks.echo, {}, b"", cpu_s=5)["pid"] == first["pid"] != os.getpid()
 
 
 def test_a_process_is_used_again_however_much_memory_its_parent_holds(pool: Pool) -> None:
     held = b"x" * (RETIRE_BYTES + 1)
-    first = pool.run("echo", {}, b"", cpu_s=5)["pid"]
-    assert pool.run("echo", {}, b"", cpu_s=5)["pid"] == first
+    first = pool.run(sandbox_tasks.echo, {}, b"", cpu_s=5)["pid"]
+    assert pool.run(sandbox_tasks.echo, {}, b"", cpu_s=5)["pid"] == first
     del held
 
 
@@ -59,26 +62,26 @@ def test_a_process_is_used_again_however_much_memory_its_parent_holds(pool: Pool
 def test_what_a_task_does_to_its_process_is_one_failure_and_the_next_task_runs(
     pool: Pool, task: str, cpu_s: float, reason: str
 ) -> None:
-    before = pool.run("echo", {}, b"", cpu_s=5)["pid"]
+    before = pool.run(sandbox_tasks.echo, {}, b"", cpu_s=5)["pid"]
     with pytest.raises(ReaderLostError, match=reason):
-        pool.run(task, {}, b"", cpu_s=cpu_s)
-    assert pool.run("echo", {}, b"", cpu_s=5)["pid"] != before
+        pool.run(getattr(sandbox_tasks, task), {}, b"", cpu_s=cpu_s)
+    assert pool.run(sandbox_tasks.echo, {}, b"", cpu_s=5)["pid"] != before
     assert not psutil.pid_exists(before)
 
 
 def test_what_a_task_raises_is_raised_and_a_defect_is_named(pool: Pool) -> None:
     with pytest.raises(DocumentSkipped, match="empty; fill it"):
-        pool.run("fail", {"skipped": True}, b"", cpu_s=5)
+        pool.run(sandbox_tasks.fail, {"skipped": True}, b"", cpu_s=5)
     with pytest.raises(DocumentError, match="empty; fill it"):
-        pool.run("fail", {"skipped": False}, b"", cpu_s=5)
+        pool.run(sandbox_tasks.fail, {"skipped": False}, b"", cpu_s=5)
     with pytest.raises(DocumentError, match=r"a defect of the parser \(KeyError: 'nobody thought of this'\)"):
-        pool.run("defect", {}, b"", cpu_s=5)
+        pool.run(sandbox_tasks.defect, {}, b"", cpu_s=5)
 
 
 def test_a_task_writes_no_file_and_sees_no_secret(pool: Pool, tmp_path: Path) -> None:
-    assert pool.run("secrets", {}, b"", cpu_s=5) == []
+    assert pool.run(sandbox_tasks.secrets, {}, b"", cpu_s=5) == []
     with pytest.raises(DocumentError, match=r"too large|File too large"):
-        pool.run("write", {"path": str(tmp_path / "a")}, b"", cpu_s=5)
+        pool.run(sandbox_tasks.write, {"path": str(tmp_path / "a")}, b"", cpu_s=5)
     assert not (tmp_path / "a").exists() or not (tmp_path / "a").read_bytes()
 
 
@@ -125,3 +128,23 @@ def test_a_pdf_bomb_fails_in_seconds_and_is_not_read_again_until_it_changes(
         assert sync(parts).failed == (failure,)
     (folder / "bomb.pdf").write_bytes(bomb(1))
     assert "too slow" not in "".join(failed.reason for failed in sync(parts).failed)
+
+
+@pytest.mark.parametrize("function", [lambda values, raw: None, Path.exists, print, Pool.run])
+def test_only_functions_of_modules_are_sent(pool: Pool, function: Callable[..., object]) -> None:
+    with pytest.raises(ValueError, match="expected a function of a module"):
+        pool.run(function, {}, b"", cpu_s=5)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["os:system", "nornweave.core.errors:DocumentError", "nornweave.core.sandbox.child:receive", "nornweave:x.y", ""],
+)
+def test_a_process_runs_only_what_a_module_of_the_package_defines(address: str) -> None:
+    with pytest.raises(ValueError, match="is not a function of nornweave"):
+        function_at(address)
+
+
+def test_a_function_of_another_package_is_not_run(pool: Pool) -> None:
+    with pytest.raises(TransientDocumentError, match="what reads it cannot be loaded"):
+        pool.run(read_web_page, {"charset": None}, b"<p>a", cpu_s=5)

@@ -32,6 +32,7 @@ from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailabl
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.conversation import as_is, mappings, parse_time
 from nornweave.read.isolated import parse_apart
+from nornweave.read.products.confluence import confluence_document
 from nornweave.read.products.confluence_storage import mentioned_accounts
 
 STAGES = ("spaces", "pages", "blogposts", "trails")
@@ -162,7 +163,7 @@ class ConfluenceFeed:
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return parse_apart("confluence", source_id, entry, raw)
+        return parse_apart(confluence_document, source_id, entry, raw)
 
     def _read(
         self, stage: str, cursor: str | None, position: Mapping[str, Any], state: Pass, known: Known

@@ -66,7 +66,7 @@ class MessagesSource(FolderSource):
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Build the document; see ``parse_messages``."""
-        return parse_apart("messages", self.id, entry, raw)
+        return parse_apart(parse_messages, self.id, entry, raw)
 
 
 def parse_messages(source_id: SourceId, entry: Entry, raw: bytes) -> Document:

@@ -46,7 +46,7 @@ class TranscriptSource(FolderSource):
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Build the document; see ``parse_transcript``."""
-        return parse_apart("transcript", self.id, entry, raw)
+        return parse_apart(parse_transcript, self.id, entry, raw)
 
 
 def parse_transcript(source_id: SourceId, entry: Entry, raw: bytes) -> Document:

@@ -16,7 +16,7 @@ from nornweave.core.errors import DocumentError, SourceUnavailableError, Transie
 from nornweave.core.files.paths import PathFilter, is_inside
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
-from nornweave.read.file import PARSE_VERSION, assemble
+from nornweave.read.file import PARSE_VERSION, assemble, read_document
 from nornweave.read.isolated import parse_apart
 from nornweave.read.products.stackexchange import parse_stackexchange
 
@@ -96,7 +96,7 @@ class FilesSource:
             DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
         """
         is_dated = "updated_at" in entry.metadata
-        return parse_apart("file", self.id, entry, raw, domain=self.domain, is_dated=is_dated)
+        return parse_apart(read_document, self.id, entry, raw, domain=self.domain, is_dated=is_dated)
 
     def _resolved_root(self) -> tuple[str, os.stat_result]:
         try:
@@ -130,7 +130,7 @@ class StackExchangeSource(FilesSource):
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn a file of questions and answers into a document."""
-        return parse_apart("stackexchange", self.id, entry, raw, domain=self.domain)
+        return parse_apart(stackexchange_document, self.id, entry, raw, domain=self.domain)
 
 
 def stackexchange_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:

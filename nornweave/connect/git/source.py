@@ -22,7 +22,7 @@ from nornweave.core.errors import DocumentError, SourceUnavailableError, Transie
 from nornweave.core.files.paths import PathFilter, is_text, printable
 from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
-from nornweave.read.file import PARSE_VERSION
+from nornweave.read.file import PARSE_VERSION, read_document
 from nornweave.read.isolated import parse_apart
 
 Provide: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
@@ -131,7 +131,7 @@ class GitSource:
         Raises:
             DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
         """
-        return parse_apart("file", self.id, entry, raw, domain=self.domain, is_dated=True)
+        return parse_apart(read_document, self.id, entry, raw, domain=self.domain, is_dated=True)
 
     def close(self) -> None:
         """End the git process that ``fetch`` keeps."""

@@ -224,7 +224,7 @@ class GithubDumpSource(FolderSource):
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return parse_apart("github", self.id, entry, raw)
+        return parse_apart(github_document, self.id, entry, raw)
 
     def _objects(self, path: str) -> tuple[dict[str, Any], ...]:
         raw = self.folder.read(path)

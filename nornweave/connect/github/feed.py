@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nornweave.connect.github.discussions import Discussions
-from nornweave.connect.github.export import read_issue, write_issues
+from nornweave.connect.github.export import github_document, read_issue, write_issues
 from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
 from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
@@ -125,7 +125,7 @@ class GithubFeed:
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return parse_apart("github", source_id, entry, raw)
+        return parse_apart(github_document, source_id, entry, raw)
 
     def _read(
         self, stage: str, state: Pass, url: str | None, since: dict[str, Any], known: Known

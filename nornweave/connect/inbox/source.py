@@ -104,7 +104,7 @@ class InboxSource:
         Raises:
             DocumentError: the file is broken, or the content is to its format.
         """
-        return parse_apart("inbox", self.id, entry, raw, domain=self.domain)
+        return parse_apart(inbox_document, self.id, entry, raw, domain=self.domain)
 
 
 def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:

@@ -25,6 +25,7 @@ from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailabl
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.conversation import as_is, mappings
 from nornweave.read.isolated import parse_apart
+from nornweave.read.products.jira import jira_document
 
 # Whole issues, and issues of which only the time is asked for.
 WHOLE = 50
@@ -152,7 +153,7 @@ class JiraFeed:
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return parse_apart("jira", source_id, entry, raw)
+        return parse_apart(jira_document, source_id, entry, raw)
 
     def _start(self, state: Pass, known: Known) -> dict[str, Any]:
         begun = self._now()

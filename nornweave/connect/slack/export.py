@@ -95,7 +95,7 @@ class SlackSource(FolderSource):
         Raises:
             DocumentSkipped: nothing but notices (joins, leaves) that day.
         """
-        return parse_apart("slack", self.id, entry, raw)
+        return parse_apart(slack_document, self.id, entry, raw)
 
     def _current(self) -> _Export:
         """Return the export's names, read again only when one of their files changed."""

@@ -21,7 +21,7 @@ from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, RecordPage, left_out
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
-from nornweave.connect.slack.export import read_message
+from nornweave.connect.slack.export import read_message, slack_document
 from nornweave.connect.slack.people import PREFIX, People, people_in
 from nornweave.connect.slack.records import event_in, folder_of
 from nornweave.core.errors import SourceUnavailableError
@@ -125,7 +125,7 @@ class SlackFeed:
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return parse_apart("slack", source_id, entry, raw)
+        return parse_apart(slack_document, source_id, entry, raw)
 
     def _people(self, position: Mapping[str, Any]) -> Iterator[RecordPage]:
         """Read the list of users; the names of people who are not in it any more stay."""

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from nornweave.connect.files.source import stackexchange_document
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
@@ -125,7 +126,7 @@ class StackExchangeFeed:
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return parse_apart("stackexchange", source_id, entry, raw, domain=self.domain)
+        return parse_apart(stackexchange_document, source_id, entry, raw, domain=self.domain)
 
     def _tag(self, tag: str, place: _Place, known: Known, *, is_whole: bool) -> Iterator[_Step]:
         """List the questions with a tag from a place on, oldest first."""

@@ -26,7 +26,7 @@ from nornweave.connect.web.robots import Robots
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
-from nornweave.read.web_document import VERSION, write_page
+from nornweave.read.web_document import VERSION, web_document, write_page
 
 
 class WebFeed:
@@ -99,4 +99,4 @@ class WebFeed:
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
-        return parse_apart("web", source_id, entry, raw, domain=self.domain)
+        return parse_apart(web_document, source_id, entry, raw, domain=self.domain)

@@ -22,7 +22,7 @@ from nornweave.connect.web.sitemaps import moment
 from nornweave.core.errors import DocumentError, TransientDocumentError
 from nornweave.core.sandbox import run_apart
 from nornweave.read.time_limits import seconds_for
-from nornweave.read.web_page import VERSION, robots_rules
+from nornweave.read.web_page import VERSION, read_web_page, robots_rules
 
 MAX_BYTES = {"pdf": 20 * 1024 * 1024}
 """Of a page, by format; of any other format ``_MAX_TEXT_BYTES``."""
@@ -181,7 +181,7 @@ class PageReader:
             values = {"charset": _charset(answer.headers)}
             page = cast(
                 dict[str, Any],
-                run_apart("web_page", values, answer.content, cpu_s=seconds_for(len(answer.content))),
+                run_apart(read_web_page, values, answer.content, cpu_s=seconds_for(len(answer.content))),
             )
         except TransientDocumentError as error:
             return PageOutcome(kind="failed", reason=str(error))

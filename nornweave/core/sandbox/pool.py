@@ -10,16 +10,21 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from nornweave.core.errors import DocumentError, DocumentSkipped, ReaderLostError, TransientDocumentError
 from nornweave.core.sandbox.frames import receive, send
+from nornweave.core.sandbox.functions import PACKAGE, address_of
 from nornweave.core.sandbox.limits import WALL_FACTOR
 from nornweave.core.types import JsonValue
 
 logger = logging.getLogger(__name__)
+
+Task: TypeAlias = Callable[[Mapping[str, JsonValue], bytes], object]
+"""A function of a module. It takes values and raw bytes, and returns what ``frames.send`` can send."""
 
 START_S = 60.0
 """What a process may take to load what it needs."""
@@ -36,11 +41,11 @@ _ERRORS = {error.__name__: error for error in (DocumentError, DocumentSkipped, T
 class _Child:
     """A process and the connection to it."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, package: str) -> None:
         ours, theirs = socket.socketpair()
         with theirs:
             # -P: nothing is imported from the working directory.
-            command = [sys.executable, "-P", "-m", "nornweave.core.sandbox.child", str(theirs.fileno()), module]
+            command = [sys.executable, "-P", "-m", "nornweave.core.sandbox.child", str(theirs.fileno()), package]
             self.process = subprocess.Popen(
                 command,
                 pass_fds=(theirs.fileno(),),
@@ -74,27 +79,37 @@ class _Child:
 
 
 class Pool:
-    """Processes that offer the ``TASKS`` of one module, by its name: they load it, this process does not."""
+    """Processes that run the functions of one package: they load them, this process need not."""
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    def __init__(self, package: str = PACKAGE) -> None:
+        self._package = package
         self._lock = threading.Lock()
         self._waiting: list[_Child] = []
 
-    def run(self, task: str, values: Mapping[str, object], raw: bytes, *, cpu_s: float) -> JsonValue:
-        """Run a task.
+    def run(
+        self,
+        task: Task,
+        values: Mapping[str, object],
+        raw: bytes,
+        *,
+        cpu_s: float,
+        uses: tuple[Callable[..., object], ...] = (),
+    ) -> JsonValue:
+        """Run a function.
 
         Args:
-            task: a name in ``TASKS``.
+            task: a function of a module of the package.
             values: JSON, and records of ``types`` in it.
             cpu_s: seconds of processor time that it may take; ``WALL_FACTOR`` times as many on the clock.
+            uses: functions that ``values`` name; like the task they are loaded before the time counts.
 
         Raises:
             DocumentError: what the task raised, or a defect of it.
             ReaderLostError: it took too long or too much memory, or ended its process.
             TransientDocumentError: no process can be started.
         """
-        request = {"task": task, "values": values, "cpu_s": cpu_s}
+        addresses = [address_of(function) for function in uses]
+        request = {"task": address_of(task), "uses": addresses, "values": values, "cpu_s": cpu_s}
         child = self._take()
         answer: Mapping[str, JsonValue] = {}
         try:
@@ -116,7 +131,7 @@ class Pool:
                     return child
                 child.end()
         try:
-            child = _Child(self._module)
+            child = _Child(self._package)
         except OSError as error:
             raise TransientDocumentError(f"no process to read it can be started: {error.strerror}") from error
         try:
