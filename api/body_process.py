@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is not an answer
     from api.app import create_app
     from api.tracing import log_trace_ids
-    from nornweave.config import load_settings
+    from nornweave.connect.connectors import load_settings
     from nornweave.core.types import Domain
 
     log_trace_ids(os.environ)

@@ -20,7 +20,7 @@ def main(arguments: Sequence[str]) -> int:
     """Serve; the arguments are the configuration, the host, the socket's descriptor and, for one alone, the agent."""
     threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
     from api.process import serve_on  # takes seconds, in which the parent may end
-    from nornweave.config import load_settings
+    from nornweave.connect.connectors import load_settings
     from nornweave.core.types import Domain
 
     config, host, descriptor, *agent = arguments

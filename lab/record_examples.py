@@ -20,8 +20,9 @@ import httpx
 
 from api.app import create_app
 from api.examples import FILE, Worked, worked_examples
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
 from nornweave.config.agents import AgentsSettings, AllowedAgent
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain, JsonValue
 
 MAX_CHARACTERS, MAX_ITEMS, MAX_LINES = 400, 8, 40

@@ -15,8 +15,8 @@ from functools import partial
 import dagster as dg
 
 from nornweave.config import Settings
+from nornweave.connect.connectors import open_source
 from nornweave.connect.inbox.source import InboxSource
-from nornweave.connect.opening import open_source
 from nornweave.connect.protocol import Source
 from nornweave.core.errors import ConfigError, NornWeaveError
 from nornweave.core.types import Domain, digest

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import dagster as dg
 
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.private_folder import keep_private
 from nornweave.core.types import Domain

@@ -13,7 +13,8 @@ from recall_workspace import publish, write_workspace
 
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
-from nornweave.config import PublishSettings, Settings, load_settings
+from nornweave.config import PublishSettings, Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain, GenerationId, present
 from nornweave.index.object_store import ObjectStore

@@ -12,7 +12,8 @@ from typing import Any
 import duckdb
 
 from nornweave.ask.search.agent import Agent
-from nornweave.config import PlanSettings, Settings, load_settings
+from nornweave.config import PlanSettings, Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.checksums import checksum_file
 from nornweave.index.generation import Generation

@@ -227,7 +227,7 @@ from pathlib import Path
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 with Engine(load_settings(Path(sys.argv[1]), {})) as engine:
     for text in json.loads(sys.argv[2]):
         now = datetime.fromisoformat(sys.argv[3])

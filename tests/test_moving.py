@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

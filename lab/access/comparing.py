@@ -13,7 +13,8 @@ from lab.access.corpora import SOURCES, Written, published
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Filters, RecallResponse
-from nornweave.config import DomainSettings, PlanSettings, StorageSettings, load_settings
+from nornweave.config import DomainSettings, PlanSettings, StorageSettings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain, JsonValue, present
 from nornweave.index.serving import ServedGeneration

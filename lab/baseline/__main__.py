@@ -20,7 +20,7 @@ from lab.baseline.comparing import NOISY, report, worse
 from lab.baseline.measuring import Rows
 from lab.conflicts.pairs import OWN, SHARED
 from nornweave.ask.engine import Engine
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 
 
 def main(

@@ -20,7 +20,8 @@ from lab.bench.corpora import functions_corpus
 from lab.bench.serving import queries_of
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.tokens import line_of
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain, present

@@ -20,7 +20,8 @@ from rich.table import Table
 from lab.bench.corpora import functions_corpus
 from lab.bench.serving import queries_of
 from nornweave.ask.engine import Engine
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run

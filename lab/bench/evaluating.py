@@ -13,7 +13,7 @@ from evals.results import ResultScope
 from evals.runs import evaluate
 from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.engine import Engine
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 

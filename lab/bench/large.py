@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport

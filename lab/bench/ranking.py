@@ -19,8 +19,8 @@ from nornweave.ask.answer.pipeline import answer_from, to_recalled
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallResponse
-from nornweave.config import load_settings
 from nornweave.config.fusion import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain, present
 

@@ -13,13 +13,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from nornweave.connect.files.document import file_document
 from nornweave.core.errors import DocumentError
 from nornweave.core.types import Domain, Entry, SourceId
 from nornweave.ingest.index_chunks import index_chunks
 from nornweave.ingest.process_documents import index_apart
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.read.chunking.chunker import Chunker
-from nornweave.read.file import read_document
 from nornweave.read.isolated import parse_apart
 
 ROUNDS = 5
@@ -36,13 +36,13 @@ class _File:
 
 
 def _here(file: _File) -> None:
-    document = read_document(_SOURCE, file.entry, file.raw, domain=file.domain)
+    document = file_document(_SOURCE, file.entry, file.raw, domain=file.domain)
     starts = array("q", _ENCODER.tokenizer.token_starts(document.text))
     list(index_chunks(document, Chunker(_STRATEGIES[file.domain], 512), starts, _ENCODER.version))
 
 
 def _apart(file: _File) -> None:
-    document = parse_apart(read_document, _SOURCE, file.entry, file.raw, domain=file.domain)
+    document = parse_apart(file_document, _SOURCE, file.entry, file.raw, domain=file.domain)
     index_apart(document, Chunker(_STRATEGIES[file.domain], 512), _ENCODER)
 
 

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from lab.bench.corpora import site_packages
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.generation import Generation
 from nornweave.index.port import Mask, Numbers, Vectors

@@ -25,7 +25,7 @@ from nornweave.ask.search.retrievers import (
     search_structured,
     term_weights,
 )
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain, present
 from nornweave.index.index import Index

@@ -21,7 +21,8 @@ from nornweave.ask.engine import Engine
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.retrievers import term_weights
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain, present
 from nornweave.index.conditions import PathGlob

@@ -16,7 +16,8 @@ from rich.table import Table
 from lab.campaigns.processes import CampaignChild, until
 from lab.campaigns.replicating import DOMAIN, LATELY_S, lines_of, replicate, write_corpus
 from lab.s3_server import BUCKET, s3_server
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import PublicationError
 from nornweave.core.sandbox.limits import cpu_count
 from nornweave.index.arrays import arrays_file

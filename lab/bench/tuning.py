@@ -22,8 +22,9 @@ from evals.tuning.objective import AllDomains, domain_ranking, scored
 from evals.tuning.results import Change, TuningResult, differing
 from lab.bench.fusing import SOURCES, workspace
 from nornweave.ask.engine import Engine
-from nornweave.config import PlanSettings, Settings, SourceWeights, load_settings
+from nornweave.config import PlanSettings, Settings, SourceWeights
 from nornweave.config.plans.active import read_plan, read_ranking
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 

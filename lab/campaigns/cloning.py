@@ -17,7 +17,8 @@ from lab.campaigns.processes import CONTEXT, CampaignChild, until
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.upstream import Upstream
 from lab.campaigns.workspace import NO_MODELS
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.wiring import file_store_of
 

@@ -19,7 +19,7 @@ from lab.campaigns.workspace import (
     disorder,
     published_state,
 )
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 
 _STEP_BYTES = 64
 _SHARDS = 3

@@ -19,7 +19,8 @@ from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS, WORDS
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain, GenerationId, present
 from nornweave.index.publish import number_of

@@ -12,7 +12,8 @@ from lab.campaigns.replicating import DOMAIN, lines_of, replicate, write_corpus
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS
 from lab.s3_server import BUCKET, s3_server
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import PublicationError
 from nornweave.index.wiring import file_store_of
 from nornweave.ingest.pipeline import run

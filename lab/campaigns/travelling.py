@@ -15,7 +15,8 @@ from lab.campaigns.replicating import DOMAIN, lines_of, replicate, write_corpus
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import NO_MODELS
 from lab.s3_server import BUCKET, s3_server
-from nornweave.config import PublishSettings, Settings, load_settings
+from nornweave.config import PublishSettings, Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.index.object_store import ObjectStore
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

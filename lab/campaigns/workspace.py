@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
 from nornweave.index.ledger_file import load_ledger, published

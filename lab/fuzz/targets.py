@@ -12,17 +12,17 @@ import psutil
 
 from lab.fuzz import packed
 from lab.fuzz.snippets import CODE, PROSE, SETTINGS
-from nornweave.connect.exports.messages import parse_messages
-from nornweave.connect.exports.transcripts import parse_transcript
-from nornweave.connect.files.source import stackexchange_document
+from nornweave.connect.files.document import file_document
 from nornweave.connect.inbox.source import inbox_document
+from nornweave.connect.messages.source import parse_messages
+from nornweave.connect.stackexchange.document import stackexchange_document
+from nornweave.connect.transcripts.source import parse_transcript
 from nornweave.core.errors import DocumentError, ReaderLostError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.index.port import IndexedChunk
 from nornweave.ingest.process_documents import index_apart
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.read.chunking.chunker import Chunker
-from nornweave.read.file import read_document
 from nornweave.read.isolated import parse_apart
 
 State: TypeAlias = Literal["read", "refused", "lost", "trouble"]
@@ -84,17 +84,17 @@ _ENDINGS = "py ts tsx js go rs java c cpp rb php cs swift kt".split()  # noqa: S
 _SETTINGS = "a.yaml a.toml a.json a.xml a.ini a.properties .env a.tf Dockerfile pom.xml package.json".split()  # noqa: SIM905
 _PACKED = (packed.docx, packed.pptx, packed.xlsx, packed.epub, packed.ipynb, packed.eml)
 TARGETS: tuple[FuzzTarget, ...] = (
-    *(FuzzTarget(read_document, Domain.CODE, f"a.{end}", CODE, _php if end == "php" else str) for end in _ENDINGS),
-    *(FuzzTarget(read_document, Domain.DOCUMENTATION, f"a.{end}", PROSE) for end in ("md", "rst", "html", "txt")),
-    *(FuzzTarget(read_document, Domain.RESEARCH, f"a.{end}", PROSE) for end in ("md", "html")),
+    *(FuzzTarget(file_document, Domain.CODE, f"a.{end}", CODE, _php if end == "php" else str) for end in _ENDINGS),
+    *(FuzzTarget(file_document, Domain.DOCUMENTATION, f"a.{end}", PROSE) for end in ("md", "rst", "html", "txt")),
+    *(FuzzTarget(file_document, Domain.RESEARCH, f"a.{end}", PROSE) for end in ("md", "html")),
     *(FuzzTarget(parse_transcript, Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("vtt", "srt", "txt")),
     *(FuzzTarget(parse_messages, Domain.CONVERSATIONS, f"a.{end}", PROSE) for end in ("txt", "jsonl", "log")),
-    *(FuzzTarget(read_document, Domain.CODE, path, SETTINGS) for path in _SETTINGS),
+    *(FuzzTarget(file_document, Domain.CODE, path, SETTINGS) for path in _SETTINGS),
     FuzzTarget(stackexchange_document, Domain.RESEARCH, "a.json", PROSE, _question),
-    *(FuzzTarget(read_document, Domain.DOCUMENTATION, f"a.{pack.__name__}", PROSE, pack) for pack in _PACKED),
+    *(FuzzTarget(file_document, Domain.DOCUMENTATION, f"a.{pack.__name__}", PROSE, pack) for pack in _PACKED),
     FuzzTarget(inbox_document, Domain.DOCUMENTATION, "a.md", PROSE, _inbox),
 )
-_WITH_DOMAIN = frozenset({read_document, stackexchange_document, inbox_document})
+_WITH_DOMAIN = frozenset({file_document, stackexchange_document, inbox_document})
 
 
 def read(target: FuzzTarget, raw: bytes) -> FuzzOutcome:

@@ -11,7 +11,7 @@ import yaml
 from rich.text import Text
 
 from nornweave.cli.options import JsonOption, output
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.connect.files.discovery import Proposal, look_around
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
@@ -79,7 +79,7 @@ def _lines(proposals: Sequence[Proposal], base: Path, folder: Path) -> Iterator[
 
 
 def _keys(proposal: Proposal, path: str) -> dict[str, str]:
-    return {"id": proposal.id, "domain": proposal.domain.value, "type": proposal.type.value, "path": path}
+    return {"id": proposal.id, "domain": proposal.domain.value, "type": proposal.type, "path": path}
 
 
 def _flow(keys: dict[str, str]) -> str:

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.files.private_folder import keep_private
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain

@@ -13,7 +13,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from nornweave.cli.options import messages
-from nornweave.config import PublishSettings, Settings, load_settings
+from nornweave.config import PublishSettings, Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError, DomainBusyError, PublicationError
 from nornweave.core.files.lock import WriterLock
 from nornweave.core.files.private_folder import keep_private

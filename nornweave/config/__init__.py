@@ -15,14 +15,13 @@ from nornweave.config.domain import (
     StorageSettings,
 )
 from nornweave.config.filters import USUAL_FILTERS, FilterSettings
-from nornweave.config.load import DOMAIN_FILES, MAX_CONFIG_BYTES, load_settings
+from nornweave.config.load import DOMAIN_FILES, MAX_CONFIG_BYTES, read_settings
 from nornweave.config.plan import Bm25Settings, FieldWeights, PlanSettings, SourceWeights
 from nornweave.config.publish import PublishSettings
-from nornweave.config.sources import ALLOWED_TYPES, SourceSettings, SourceType
+from nornweave.config.sources import SourceSettings
 from nornweave.config.workspace import AnswersSettings, FeedbackSettings, Settings
 
 __all__ = [
-    "ALLOWED_TYPES",
     "DOMAIN_FILES",
     "MAX_CONFIG_BYTES",
     "USUAL_FILTERS",
@@ -42,8 +41,7 @@ __all__ = [
     "RerankingWeights",
     "Settings",
     "SourceSettings",
-    "SourceType",
     "SourceWeights",
     "StorageSettings",
-    "load_settings",
+    "read_settings",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import yaml
 from pydantic import BaseModel, HttpUrl, ValidationError
@@ -28,13 +28,15 @@ DOMAIN_FILES = Path(__file__).parent / "domains"
 MAX_CONFIG_BYTES = 1_000_000
 
 T = TypeVar("T", bound=BaseModel)
+SourceKinds: TypeAlias = Mapping[str, type[SourceSettings]]
+"""The settings of each kind of source, by its ``type``."""
 
 
 class _File(FrozenSettings):
     """The schema of ``nornweave.yaml``."""
 
     data_dir: Path = Path("var")
-    sources: tuple[SourceSettings, ...] = ()
+    sources: tuple[Mapping[str, Any], ...] = ()
     domains: Mapping[Domain, dict[str, Any]] = {}
     webhook: HttpUrl | None = None
     fusion: Mapping[str, Any] = {}
@@ -48,11 +50,12 @@ class _File(FrozenSettings):
     workers: WorkersSettings | None = None
 
 
-def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
+def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str] | None = None) -> Settings:
     """Read ``nornweave.yaml`` and what it refers to.
 
     Args:
         file: the configuration file.
+        kinds: what ``sources:`` may name.
         environment: ``os.environ`` unless given.
 
     Raises:
@@ -61,7 +64,8 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
     environment = os.environ if environment is None else environment
     raw = _read_yaml(file)
     parsed = _validate(_File, raw, file)
-    ids = [source.id for source in parsed.sources]
+    sources = _read_sources(parsed.sources, kinds, file)
+    ids = [source.id for source in sources]
     if repeated := sorted({name for name in ids if ids.count(name) > 1}):
         raise ConfigError(f"{file}: sources: id {repeated[0]!r} is used twice; every source needs its own")
     if parsed.storage and parsed.publish:
@@ -72,7 +76,7 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
     base = file.resolve().parent
     return Settings(
         data_dir=_below(base, parsed.data_dir),
-        sources=tuple(_with_absolute_paths(source, base) for source in parsed.sources),
+        sources=tuple(_with_absolute_paths(source, base) for source in sources),
         domains={domain: _load_domain(domain, parsed.domains.get(domain, {}), file, environment) for domain in Domain},
         webhook=str(parsed.webhook) if parsed.webhook else None,
         file=file.resolve(),
@@ -103,8 +107,39 @@ def _with_absolute_files(access: AccessSettings | None, base: Path) -> AccessSet
 
 
 def _with_absolute_paths(source: SourceSettings, base: Path) -> SourceSettings:
-    paths = {key: _below(base, path) for key in ("path", "metadata") if (path := getattr(source, key)) is not None}
-    return source.model_copy(update=paths)
+    return source.model_copy(update={key: _below(base, value) for key, value in source if isinstance(value, Path)})
+
+
+def _read_sources(entries: tuple[Mapping[str, Any], ...], kinds: SourceKinds, file: Path) -> list[SourceSettings]:
+    sources, problems = [], []
+    for number, entry in enumerate(entries):
+        try:
+            sources.append(_read_source(entry, kinds, file, f"sources.{number}"))
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigError("\n".join(problems))
+    return sources
+
+
+def _read_source(entry: Mapping[str, Any], kinds: SourceKinds, file: Path, prefix: str) -> SourceSettings:
+    """Validate an entry by the class that its ``type`` names."""
+    if "type" not in entry:
+        raise ConfigError(f"{file}: key '{prefix}.type' is missing")
+    name = entry["type"]
+    if not isinstance(name, str) or name not in kinds:
+        *others, last = (repr(each) for each in kinds)
+        raise ConfigError(f"{file}: {prefix}.type: Input should be {', '.join(others)} or {last}, found {name!r}")
+    kind = kinds[name]
+    for key in sorted(map(str, entry.keys() - kind.model_fields.keys())):
+        if owners := sorted(each for each, settings in kinds.items() if key in settings.model_fields):
+            raise ConfigError(f"{file}: {prefix}: key {key!r} belongs to type {', '.join(owners)}, not {name}")
+    source = _validate(kind, entry, file, prefix)
+    if source.domain not in kind.domains:
+        allowed = ", ".join(sorted(each for each, settings in kinds.items() if source.domain in settings.domains))
+        message = f"type {name!r} does not fit domain {source.domain.value!r}; allowed: {allowed}"
+        raise ConfigError(f"{file}: {prefix}: {message}")
+    return source
 
 
 def _load_domain(

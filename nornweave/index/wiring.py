@@ -97,7 +97,7 @@ def file_store_of(settings: Settings, domain: Domain, *, dimensions: int = 0) ->
 def _declared(settings: Settings, domain: Domain) -> DeclaredFilters:
     return DeclaredFilters(
         tuple(each for each in settings.domains[domain].filters if each.is_declared),
-        {INBOX: INBOX, **{source.id: source.type.value for source in settings.sources_of(domain)}},
+        {INBOX: INBOX, **{source.id: source.type for source in settings.sources_of(domain)}},
     )
 
 

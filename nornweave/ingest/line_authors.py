@@ -8,8 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from nornweave.config import Settings, SourceSettings, SourceType
+from nornweave.config import Settings, SourceSettings
+from nornweave.connect.files.connector import FilesSettings
 from nornweave.connect.git.blame import MAX_FILES, TOTAL_S, commit_of, is_own_repository, origins
+from nornweave.connect.git.connector import GitSettings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Origin
 from nornweave.disagree.conflicts import LocatedFact
@@ -73,7 +75,7 @@ def _of_source(
     root = _root(source)
     if root is not None and not is_own_repository(root):
         return {}
-    revision = commit_of(root, source.ref if source.type is SourceType.GIT else "HEAD") if root else None
+    revision = commit_of(root, source.ref if isinstance(source, GitSettings) else "HEAD") if root else None
     if root is None or revision is None:
         return {}
     places = {(side.source_id, side.path, side.fact.line + 1) for side in sides}
@@ -88,6 +90,7 @@ def _of_source(
 
 def _root(source: SourceSettings) -> Path | None:
     """Return the folder whose repository knows a source's lines."""
-    if source.type not in {SourceType.GIT, SourceType.FILES} or source.metadata is not None or source.path is None:
+    is_dated = isinstance(source, FilesSettings) and source.metadata is not None
+    if not isinstance(source, GitSettings | FilesSettings) or is_dated or source.path is None:
         return None
     return source.path.parent if source.path.is_file() else source.path

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from functools import partial
 
-from nornweave.config import DomainSettings, Settings, SourceType
+from nornweave.config import DomainSettings, Settings
+from nornweave.connect.connectors import open_source
 from nornweave.connect.git.clone import remove_unused
+from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.inbox.source import InboxSource
-from nornweave.connect.opening import open_source
 from nornweave.core.types import Domain
 from nornweave.index.leases.wiring import pull
 from nornweave.index.wiring import INBOX, encoder_of, store_of
@@ -32,7 +33,7 @@ def domain_sync(
 
 
 def _repositories(settings: Settings) -> list[str]:
-    return [source.url for source in settings.sources if source.type is SourceType.GIT and source.url is not None]
+    return [source.url for source in settings.sources if isinstance(source, GitSettings) and source.url]
 
 
 def domain_parts(settings: Settings, domain: Domain) -> DomainParts:

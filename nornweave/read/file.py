@@ -18,19 +18,15 @@ from nornweave.read.pdf.document import LIBRARY as PDF_LIBRARY
 from nornweave.read.pdf.document import VERSION as PDF_VERSION
 from nornweave.read.pdf.document import parse_pdf
 from nornweave.read.pdf.ocr import version as ocr_version
-from nornweave.read.products.stackexchange import VERSION as STACKEXCHANGE_VERSION
-from nornweave.read.products.stackexchange import parse_stackexchange
 
 # Raise it when the same bytes come out as another document.
-PARSE_VERSION = ",".join(
-    ("documents-4", CONVERTED_VERSION, PDF_VERSION, PDF_LIBRARY, ocr_version(), STACKEXCHANGE_VERSION)
-)
+PARSE_VERSION = ",".join(("documents-4", CONVERTED_VERSION, PDF_VERSION, PDF_LIBRARY, ocr_version()))
 
 # What ``Entry.metadata`` says about fields that documents have of their own.
 _FIELDS = frozenset({"title", "url", "updated_at", "revision"})
 _PDF, _ZIP = b"%PDF-", b"PK\x03\x04"
 _OF_TEXT = frozenset({".ipynb", ".eml"})
-_LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
+LFS_POINTER = b"version https://git-lfs.github.com/spec/v1\n"
 
 
 def read_document(
@@ -55,12 +51,12 @@ def read_document(
         DocumentError: too large, binary, empty or broken.
     """
     check_size(len(raw))
-    if raw.startswith(_LFS_POINTER):
+    if raw.startswith(LFS_POINTER):
         raise DocumentSkipped("Git LFS pointer in place of the file; run 'git lfs pull' and use a source of type files")
     if domain is Domain.CODE:
         parsed, format_ = _code(raw, keep_generated=is_handed_in), language_of(entry.path) or "text"
     else:
-        parsed, format_ = _prose(domain, entry.path, raw, is_text=is_handed_in)
+        parsed, format_ = _prose(entry.path, raw, is_text=is_handed_in)
     return assemble(source_id, domain, entry, raw, parsed, format_, is_dated=is_dated)
 
 
@@ -101,14 +97,12 @@ def _code(raw: bytes, *, keep_generated: bool) -> Parsed:
     return Parsed(text=text)
 
 
-def _prose(domain: Domain, path: str, raw: bytes, *, is_text: bool) -> tuple[Parsed, str]:
+def _prose(path: str, raw: bytes, *, is_text: bool) -> tuple[Parsed, str]:
     suffix = PurePosixPath(path.lower()).suffix
     if suffix == ".pdf" and (not is_text or raw.startswith(_PDF)):
         return parse_pdf(raw), "pdf"
     if suffix in CONVERTED and (suffix in _OF_TEXT or not is_text or raw.startswith(_ZIP)):
         return read_converted(CONVERTED[suffix], raw), CONVERTED[suffix]
-    if suffix == ".json" and domain is Domain.RESEARCH:
-        return parse_stackexchange(raw), "stackexchange"
     text = decode(raw)
     format_ = FORMATS.get(suffix, "text")
     facts = describe(text, format_)

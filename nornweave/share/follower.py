@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import MissingObjectError, NornWeaveError, PublicationError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import Domain

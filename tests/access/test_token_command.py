@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from api.access.session_key import session_key
 from api.auth import check_listening
 from nornweave.cli.main import app
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.tokens import hash_of, read_tokens
 from nornweave.core.errors import ConfigError
 

@@ -16,7 +16,8 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from api.app import create_app
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.tokens import line_of
 from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.pipeline import run

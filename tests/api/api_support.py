@@ -14,7 +14,8 @@ from memory_engine import MemoryEngine
 from pydantic import TypeAdapter
 
 from api.app import create_app
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts

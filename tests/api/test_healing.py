@@ -24,7 +24,7 @@ SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, environment={}))
 """
 WITHIN_S = 120.0

@@ -29,7 +29,7 @@ SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 if __name__ == "__main__":
     settings = load_settings(Path(sys.argv[1]))
     sys.exit(serve(settings, port=0, workers=int(sys.argv[2])))

@@ -32,7 +32,7 @@ from pathlib import Path
 from api_support import MemoryAgent, MemoryEngine
 import api.state
 from api.mcp.stdio import serve_stdio
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 {make}
 serve_stdio(load_settings(Path(sys.argv[1])), make=make)

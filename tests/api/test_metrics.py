@@ -27,7 +27,7 @@ SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, workers=2))
 """
 

@@ -15,7 +15,8 @@ from command_line import nornweave
 from mcp import Client
 from test_real_engine import until_ready
 
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 
 FILES = {
     "prod.md": "---\nenvironment: Prod\nseverity: 3\nconfidence: 0.9\n---\n# Prod\n\nThe queue is drained.\n",

@@ -31,7 +31,7 @@ SERVE = """
 import sys
 from pathlib import Path
 from api.serving import serve
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 agent = Domain(sys.argv[2]) if len(sys.argv) > 2 else None
 sys.exit(serve(load_settings(Path(sys.argv[1]), {}), port=0, agent=agent))
@@ -52,7 +52,7 @@ import sys
 from pathlib import Path
 from api_support import MemoryAgent, MemoryEngine
 import api.app
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 seconds = float(sys.argv[2])
 api.app._engine = lambda settings, agent: MemoryEngine(MemoryAgent(Domain.CODE, seconds=seconds))
@@ -65,7 +65,7 @@ import sys, time
 from pathlib import Path
 from api_support import MemoryAgent, MemoryEngine
 import api.app
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 class Loading(MemoryEngine):
     def close(self):
@@ -79,7 +79,7 @@ import logging, sys
 from pathlib import Path
 from api_support import MemoryAgent, MemoryEngine
 import api.app
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 class Logging(MemoryAgent):
     def recall(self, question):
@@ -278,7 +278,7 @@ import asyncio, json, sys
 from pathlib import Path
 import httpx
 import api.process
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 async def main():
     app = api.process.create_app(load_settings(Path(sys.argv[1]), {}), environment={})
     async with app.router.lifespan_context(app):
@@ -286,6 +286,8 @@ async def main():
             assert (await client.post("/agents/code/recall", json={"query_text": "payment"})).status_code == 200
 asyncio.run(main())
 heavy = ("torch", "transformers", "sentence_transformers", "dagster", "litellm", "mcp", "evals", "orchestration")
+heavy += ("nornweave.ingest", "nornweave.read.file")
+heavy += ("nornweave.connect.mirror.mirrored", "nornweave.connect.git.source")
 print(json.dumps([name for name in heavy if name in sys.modules]))
 """
     command = [sys.executable, "-c", script, str(published.file)]

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.exports.messages import MessagesSource
-from nornweave.connect.exports.transcripts import TranscriptSource
+from nornweave.connect.conversation import RawMessage, conversation, gather_threads
 from nornweave.connect.github.export import GithubDumpSource
+from nornweave.connect.messages.source import MessagesSource
 from nornweave.connect.slack.export import SlackSource
+from nornweave.connect.transcripts.source import TranscriptSource
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Chunk, Document, Entry, SourceId
 from nornweave.read.chunking.message_groups import GROUP_TOKENS
 from nornweave.read.chunking.messages import CONTEXT_TOKENS, VERSION, chunk_messages
-from nornweave.read.conversation import RawMessage, conversation, gather_threads
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations"
 START = datetime(2026, 1, 16, 14, 22, tzinfo=UTC)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from command_line import nornweave
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 
@@ -38,7 +38,7 @@ def test_what_lies_around_becomes_a_configuration(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "code           api: a git repository" in done.stdout
     settings = load_settings(tmp_path / "nornweave.yaml")
-    assert [(source.id, source.domain.value, source.type.value) for source in settings.sources] == [
+    assert [(source.id, source.domain.value, source.type) for source in settings.sources] == [
         ("api", "code", "git"),
         ("api-docs", "documentation", "git"),
         ("handbook-docs", "documentation", "files"),

@@ -12,7 +12,7 @@ from command_line import HASHED, nornweave
 from live_server import live
 
 from api.app import create_app
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 
 TOKEN = "t0ken-of-this-test"
 

@@ -40,7 +40,7 @@ class SyncingProcess:
 
 
 def main(config: str, wait_s: str) -> None:
-    from nornweave.config import load_settings
+    from nornweave.connect.connectors import load_settings
     from nornweave.core.errors import NornWeaveError
     from nornweave.core.types import Domain
     from nornweave.ingest.records import SyncOptions, no_progress

@@ -18,7 +18,7 @@ import yaml
 from dagster._core.definitions.reconstruct import ReconstructableRepository
 from dagster._core.launcher import LaunchRunContext, WorkerStatus
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.index.publish import GenerationFiles
 from orchestration.instance import write_instance
 

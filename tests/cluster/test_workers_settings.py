@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.index.leases.extras import workers_extra

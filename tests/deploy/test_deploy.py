@@ -13,7 +13,7 @@ import typer
 import yaml
 
 from nornweave.cli.main import app
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())

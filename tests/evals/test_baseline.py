@@ -11,7 +11,7 @@ from lab.baseline.comparing import NOISY, is_worse, report, with_sums, worse
 from lab.baseline.measuring import Rows, conflict_pairs, example_corpus, index_facts, rankings
 from lab.conflicts.pairs import OWN
 from nornweave.ask.engine import Engine
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

@@ -19,7 +19,8 @@ from evals.runs import SetToRun, evaluate_all
 from evals.sets import read_sets
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.query import read_query
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain, GenerationId

@@ -15,7 +15,8 @@ from evals.report import as_json, eval_failed
 from evals.runs import SetToRun
 from evals.sets import read_sets
 from nornweave.ask.engine import Engine
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.text.terminal import Terminal
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

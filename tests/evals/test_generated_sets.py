@@ -27,7 +27,8 @@ from evals.generated.query_words import (
 )
 from evals.judged_files import read_judgments, write_judgments
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 
 TYPES = {"chat": "messages", "slack": "slack", "issues": "github", "questions": "stackexchange"}

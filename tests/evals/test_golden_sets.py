@@ -13,8 +13,8 @@ import pytest
 from evals.judged_files import read_judgments
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
 from nornweave.ask.search.filters import read_filters
-from nornweave.config import Settings, load_settings
-from nornweave.connect.opening import open_source
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings, open_source
 from nornweave.core.types import Document, Domain
 
 REPOSITORY = Path(__file__).parents[2]

@@ -16,7 +16,8 @@ import yaml
 from evals.evaluation import GenerationReport, evaluate_candidate
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.query_features import heading_terms
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain
 from nornweave.index.connection import Connection

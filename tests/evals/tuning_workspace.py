@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentOrigin
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions

@@ -14,7 +14,7 @@ import yaml
 from recall_workspace import NO_MODELS, current_file, publish
 
 from nornweave.disagree.conflicts import FactConflict, LocatedFact, find_conflicts
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.index.fact_pairs import read_fact_pairs
 from nornweave.core.types import Domain
 

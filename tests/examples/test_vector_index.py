@@ -11,7 +11,7 @@ import pytest
 import yaml
 from recall_workspace import NO_MODELS, current_file, publish
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.index.conditions import PathGlob
 from nornweave.index.generation import Generation
 from nornweave.index.ranked_chunks import best

@@ -15,7 +15,8 @@ from recall_workspace import NO_MODELS, publish
 
 from nornweave.ask.engine import Engine
 from nornweave.ask.views.ledger import ledger_document
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.ledger_file import LineBook, load_ledger, published
 from nornweave.index.wiring import store_of

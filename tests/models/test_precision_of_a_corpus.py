@@ -12,7 +12,8 @@ from questions import query, question_of
 from support import BROKEN, MemorySource, memory_parts
 
 from nornweave.ask.engine import Engine
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index import wiring
 from nornweave.index.corpus import DuckDBStore

@@ -18,7 +18,8 @@ from workspace_support import HASHED, Configure, write_workspace
 
 from nornweave.cli.main import app
 from nornweave.cli.report import sync_failed
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.lock import WriterLock
 from nornweave.core.text.terminal import Terminal

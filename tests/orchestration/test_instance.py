@@ -154,7 +154,7 @@ def test_a_run_can_be_followed_while_it_writes(settings: Settings, instance: dg.
 def test_two_processes_share_the_history(settings: Settings, instance: dg.DagsterInstance) -> None:
     materialize(settings, [Domain.CODE], SyncOptions(), no_progress, instance)
     script = (
-        "import sys; from pathlib import Path; from nornweave.config import load_settings\n"
+        "import sys; from pathlib import Path; from nornweave.connect.connectors import load_settings\n"
         "from nornweave.ingest.records import SyncOptions, no_progress; from nornweave.core.types import Domain\n"
         "from orchestration.instance import open_instance; from orchestration.runs import materialize\n"
         "settings = load_settings(Path(sys.argv[1]), {})\n"

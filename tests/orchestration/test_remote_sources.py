@@ -27,7 +27,8 @@ from lab.apis.stackexchange import StackExchangeServer
 from nornweave.ask.engine import Engine
 from nornweave.ask.search.question import Question
 from nornweave.ask.views.status import status_document
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import present
 from orchestration.automation import SYNC_JOB

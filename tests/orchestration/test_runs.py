@@ -281,7 +281,7 @@ INTERRUPTED = """
 import os, signal, sys, threading
 from pathlib import Path
 import duckdb
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.ingest.records import SyncOptions
 from orchestration.instance import open_instance
 from orchestration.runs import materialize

@@ -38,7 +38,7 @@ sys.exit(supervise([child], lambda line: print(line, flush=True)))
 UP = """
 import sys
 from pathlib import Path
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.share.supervisor import up
 ports = map(int, sys.argv[2:])
 sys.exit(up(load_settings(Path(sys.argv[1]), {}), dagster_port=next(ports), port=next(ports)))

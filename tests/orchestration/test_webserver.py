@@ -22,7 +22,8 @@ from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 from workspace_support import HASHED
 
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.wiring import domain_folder
 from nornweave.ingest.records import SyncOptions, no_progress

@@ -7,7 +7,8 @@ from typing import Protocol
 
 import yaml
 
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 
 HASHED = {"embedding": {"model": "hash:64", "dimensions": 64}}
 CODE = {

@@ -7,7 +7,7 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.read.products.adf import text_of_adf
+from nornweave.connect.jira.adf import text_of_adf
 
 
 def node(kind: str, *content: Any, **attributes: Any) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.connect.confluence.storage import html_of_storage, mentioned_accounts
 from nornweave.read.chunking.outlines.html import read_html
-from nornweave.read.products.confluence_storage import html_of_storage, mentioned_accounts
 
 NAMES = {"557058:ann": "Ann Lee"}
 

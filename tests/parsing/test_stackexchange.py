@@ -11,10 +11,10 @@ from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.connect.stackexchange.document import parse_stackexchange
+from nornweave.connect.stackexchange.html import text_of_html
 from nornweave.core.errors import DocumentError
-from nornweave.read.forum_html import text_of_html
 from nornweave.read.parsed import Parsed
-from nornweave.read.products.stackexchange import parse_stackexchange
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
 

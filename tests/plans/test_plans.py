@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from nornweave.config import FieldWeights, PlanSettings, Settings, SourceWeights, load_settings
+from nornweave.config import FieldWeights, PlanSettings, Settings, SourceWeights
 from nornweave.config.fusion import CALIBRATED_WEIGHTS, FusionSettings, RankWeights
 from nornweave.config.plans.active import (
     plan_digest,
@@ -28,6 +28,7 @@ from nornweave.config.plans.active import (
     read_ranking,
 )
 from nornweave.config.plans.versioned_files import CONFIGURED, PlanFiles
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
 

@@ -12,8 +12,8 @@ from publishers import DOCUMENTATION, Publisher, Replica
 from s3_proxy import Call, Proxy
 
 from nornweave.ask.engine import Engine
-from nornweave.config import load_settings
 from nornweave.config.plans.active import plan_digest, plan_files, plan_in_force
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import PublicationError, SourceUnavailableError
 

@@ -17,7 +17,7 @@ from remote_hub import ForeignServer, Hub
 from waiting import until
 
 from api.app import create_app
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 
 SERVER = Path(__file__).parent / "foreign_server.py"

@@ -16,7 +16,7 @@ import pytest
 from recall_workspace import FILES, SOURCES, publish
 from remote_hub import Hub
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "agents"

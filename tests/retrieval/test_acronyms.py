@@ -18,7 +18,8 @@ from nornweave.ask.search.expand import acronym_variants
 from nornweave.ask.search.initials import capitalised_names
 from nornweave.ask.search.records import Switch
 from nornweave.ask.search.retrievers import is_said
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
 

@@ -20,7 +20,8 @@ from recall_workspace import NO_MODELS, agent_of, opened, publish
 from nornweave.ask.search.filter_options import parse_filter_options
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.question import Question
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present

@@ -15,8 +15,8 @@ from support import sync
 
 from nornweave.ask.search.filter_options import parse_filter_options
 from nornweave.ask.search.filters import read_filters
-from nornweave.config import Settings, load_settings
-from nornweave.connect.opening import open_source
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings, open_source
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, JsonValue
 from nornweave.index.conditions import AnyName, AnyOf, Between, PathGlob, Under

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from nornweave.ask.search.heuristics import HEURISTICS, HeuristicCandidate, all_bonuses, dated
 from nornweave.ask.search.query_features import cues_of
-from nornweave.config import HeuristicSettings, RerankingSettings, load_settings
+from nornweave.config import HeuristicSettings, RerankingSettings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import ChunkId, Domain, JsonValue
 

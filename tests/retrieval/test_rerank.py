@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from nornweave.ask.search.heuristics import HeuristicCandidate
 from nornweave.ask.search.rerank import Ranked, final_score, rerank
-from nornweave.config import HeuristicSettings, RerankingSettings, RerankingWeights, load_settings
+from nornweave.config import HeuristicSettings, RerankingSettings, RerankingWeights
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import ChunkId, Domain, JsonValue
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)

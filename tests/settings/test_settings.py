@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 
@@ -72,6 +72,31 @@ def test_the_environment_wins(tmp_path: Path) -> None:
         ("sources: [{id: a, domain: code, type: files, path: x, incldue: []}]", ["incldue", "include"]),
         ("sources: [{id: a, domain: code, type: files, path: x, include: '*.py'}]", ["sources.0.include", "'*.py'"]),
         ("sources: {a: b}", ["sources", "tuple"]),
+        ("sources: [a]", ["sources.0", "dictionary", "'a'"]),
+        ("sources: [{id: a, domain: code, type: [files], path: x}]", ["sources.0.type", "['files']", "'jira'"]),
+        (
+            "sources: [{id: a, domain: code, type: files, path: x, ref: main, tags: [a]}]",
+            ["sources.0: key 'ref' belongs to type git, not files"],
+        ),
+        (
+            "sources: [{id: a, domain: code, type: git, path: x, relist_hours: 1}]",
+            ["key 'relist_hours' belongs to type confluence, github, jira, slack, stackexchange, web, not git"],
+        ),
+        ("sources: [{id: a, domain: code, type: git}]", ["key 'path' or 'url' is missing"]),
+        ("sources: [{id: a, domain: documentation, type: web, path: x}]", ["key 'url' is missing"]),
+        (
+            "sources: [{id: a, domain: code, type: git, path: x, url: 'https://h/a'}]",
+            ["keys 'path' and 'url' exclude each other"],
+        ),
+        ("sources: [{id: a, domain: code, type: git, url: 'https://u:secret@h/a'}]", ["'url' holds a password"]),
+        (
+            "sources: [{id: a, domain: code, type: git, path: x, submodules: true}]",
+            ["key 'submodules': submodules are not read; name each of them as a source of its own"],
+        ),
+        (
+            "sources: [{id: A, domain: code, type: git, path: x}, {id: b, domain: code, type: web, url: x}]",
+            ["sources.0.id", "sources.1: type 'web' does not fit domain 'code'"],
+        ),
         ("domains: {cod: {}}", ["domains.cod", "'code'"]),
         ("domains: {code: {chunking: {max_chunk_tokens: lots}}}", ["max_chunk_tokens", "'lots'", "integer"]),
         ("domains: {code: {embedding: {modl: x}}}", ["modl", "batch_size, device, dimensions, model"]),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.index.corpus import DuckDBStore

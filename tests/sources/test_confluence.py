@@ -14,12 +14,12 @@ from interruptions import list_interrupted
 
 from lab.apis.confluence import SITE, TOKEN, USER, ConfluenceServer, large
 from lab.apis.server import HANG_UP, Reply, serving
+from nornweave.connect.confluence.document import confluence_document
 from nornweave.connect.confluence.feed import ConfluenceFeed
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, SourceId
-from nornweave.read.products.confluence import confluence_document
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 

@@ -17,13 +17,14 @@ import pytest
 from lab.campaigns.cloning import published_pages
 from lab.campaigns.upstream import Upstream
 from lab.campaigns.workspace import NO_MODELS
-from nornweave.config import Settings, SourceSettings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings, open_source
 from nornweave.connect.git import clone as clones
 from nornweave.connect.git import open_clone
 from nornweave.connect.git.clone import remove_unused
+from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.git.open_clone import remove_leftovers
 from nornweave.connect.git.remote import RemoteGitSource
-from nornweave.connect.opening import open_source
 from nornweave.core.errors import SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run
@@ -41,7 +42,7 @@ def upstream(tmp_path: Path) -> Upstream:
 
 
 def source(tmp_path: Path, url: str, *, id: str = "pages", ref: str = "HEAD") -> RemoteGitSource:  # noqa: A002
-    settings = SourceSettings(id=id, domain=Domain.DOCUMENTATION, type="git", url=url, ref=ref)  # type: ignore[arg-type]
+    settings = GitSettings(id=id, domain=Domain.DOCUMENTATION, url=url, ref=ref)
     opened = open_source(settings, tmp_path / "var")
     assert isinstance(opened, RemoteGitSource)
     return opened

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from nornweave.config import SourceSettings
+from nornweave.connect.connectors import open_source
 from nornweave.connect.git import network
+from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.git.remote import RemoteGitSource
-from nornweave.connect.opening import open_source
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Domain, Listing
 from tests.git_repository import Repository
@@ -54,7 +54,7 @@ def server(upstream: Repository) -> Iterator[GitServer]:
 
 def source(tmp_path: Path, url: str, **settings: Any) -> RemoteGitSource:
     values = {"id": "api", "domain": Domain.DOCUMENTATION, "type": "git", "url": url, **settings}
-    opened = open_source(SourceSettings(**values), tmp_path / "var")
+    opened = open_source(GitSettings(**values), tmp_path / "var")
     assert isinstance(opened, RemoteGitSource)
     return opened
 

@@ -15,12 +15,12 @@ from interruptions import list_interrupted
 from lab.apis.jira import SITE, TOKEN, USER, JiraServer, adf, large
 from lab.apis.server import Reply, serving
 from nornweave.ask.search.passage_url import passage_url
+from nornweave.connect.jira.document import jira_document
 from nornweave.connect.jira.feed import JiraFeed
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, SourceId
-from nornweave.read.products.jira import jira_document
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 

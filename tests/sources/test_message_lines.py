@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.exports.messages import MessagesSource
+from nornweave.connect.conversation import parse_time
+from nornweave.connect.messages.source import MessagesSource
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.conversation import parse_time
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "messages"
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.slack.export import SlackSource
+from nornweave.connect.slack.text import Directory, body_of, plain
 from nornweave.core.errors import (
     ConfigError,
     DocumentError,
@@ -19,7 +20,6 @@ from nornweave.core.errors import (
     TransientDocumentError,
 )
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.products.slack_text import Directory, body_of, plain
 
 EXPORT = Path(__file__).parents[1] / "golden" / "conversations" / "slack"
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.exports.transcripts import TranscriptSource, date_of
+from nornweave.connect.exports.speakers import split_speaker
+from nornweave.connect.transcripts.source import TranscriptSource, date_of
+from nornweave.connect.transcripts.subtitles import Said, parse_plain, parse_srt, parse_vtt, seconds
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.speakers import split_speaker
-from nornweave.read.subtitles import Said, parse_plain, parse_srt, parse_vtt, seconds
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "transcripts"
 

@@ -14,10 +14,10 @@ from interruptions import list_interrupted
 
 from lab.apis.server import HANG_UP, Reply, serving
 from lab.apis.site import SiteServer, large, small
-from nornweave.config import SourceSettings
+from nornweave.connect.connectors import open_source
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
-from nornweave.connect.opening import open_source
+from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.text.spans import KnownStarts, TokenIndex
@@ -468,7 +468,7 @@ def test_wrong_settings_are_refused(key: str, options: Mapping[str, Any]) -> Non
 def test_the_settings_open_a_site(site: SiteServer, tmp_path: Path) -> None:
     site.put("/guide/a.html")
     configured = {"id": "site", "domain": "research", "type": "web", "url": f"{site.url}/guide/", "max_pages": 5}
-    source = open_source(SourceSettings.model_validate(configured), tmp_path)
+    source = open_source(WebSettings.model_validate(configured), tmp_path)
     (entry,) = source.list().entries
     assert source.parse(entry, source.fetch(entry)).domain is Domain.RESEARCH
 

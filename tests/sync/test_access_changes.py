@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from nornweave.ask.views import Deposit
-from nornweave.config import Settings, load_settings
+from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.connect.inbox.deposits import deposit
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain

@@ -21,7 +21,7 @@ from command_line import HASHED, nornweave
 from confluent_kafka import Consumer, Producer
 from waiting import until
 
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.port import Publication

@@ -9,7 +9,7 @@ from typing import Any
 from nornweave.ask.views.status import status_document
 from nornweave.cli.checks.findings import CheckFinding
 from nornweave.config import Settings, SourceSettings
-from nornweave.connect.opening import open_source
+from nornweave.connect.connectors import open_source
 from nornweave.connect.protocol import Checked
 from nornweave.core.errors import ConfigError, EncoderError, NornWeaveError, StoreError
 from nornweave.core.types import Domain
@@ -22,7 +22,7 @@ _SYNC = "run `nornweave sync`"
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:
     """Open a source and list it; of one behind a network, ask for its first page only."""
     for key in ("token_env", "credentials_env"):
-        name = getattr(source, key)
+        name = getattr(source, key, None)
         if name and not environment.get(name, "").strip():
             text = f"{key} names {name}, which is not set"
             remedy = f"set {name} where NornWeave runs (`export {name}=…`), Dagster included"

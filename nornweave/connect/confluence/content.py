@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from nornweave.connect.confluence.storage import mentioned_accounts
+from nornweave.connect.conversation import as_is, parse_time
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known
 from nornweave.core.types import JsonValue
-from nornweave.read.conversation import as_is, parse_time
-from nornweave.read.products.confluence_storage import mentioned_accounts
 
 _MAX_DEPTH = 50
 _ID = re.compile(r"[0-9]{1,20}")

@@ -25,15 +25,15 @@ from nornweave.connect.confluence.content import (
     modified_at,
     spaces_of,
 )
+from nornweave.connect.confluence.document import confluence_document
+from nornweave.connect.confluence.storage import mentioned_accounts
+from nornweave.connect.conversation import as_is, mappings, parse_time
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, AtlassianSite, listed
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.conversation import as_is, mappings, parse_time
 from nornweave.read.isolated import parse_apart
-from nornweave.read.products.confluence import confluence_document
-from nornweave.read.products.confluence_storage import mentioned_accounts
 
 STAGES = ("spaces", "pages", "blogposts", "trails")
 # Of a list with bodies: a body may have megabytes. Of one without: as many as the API gives.

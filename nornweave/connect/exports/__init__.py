@@ -1,1 +1,1 @@
-"""Conversations in files: transcripts, message logs."""
+"""What exports of conversations share: their folder, and lines that name a speaker."""

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from nornweave.config.sources import SourceType
 from nornweave.connect.git.program import GitFailedError, run_git
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
@@ -39,7 +38,7 @@ class Proposal:
 
     id: str
     domain: Domain
-    type: SourceType
+    type: str
     path: str
     why: str
     repository: str | None = None
@@ -62,7 +61,7 @@ def look_around(root: Path) -> tuple[Proposal, ...]:
             if len(proposals) >= MAX_PROPOSALS or _is_covered(folder.path, domain, covered):
                 continue
             covered.add((folder.path, domain))
-            repository = _github_repository(root / folder.path) if type_ is SourceType.GIT else None
+            repository = _github_repository(root / folder.path) if type_ == "git" else None
             name = _identifier(root, folder.path, domain, {each.id for each in proposals})
             proposals.append(Proposal(name, domain, type_, folder.path, why, repository))
     return tuple(proposals)
@@ -86,25 +85,25 @@ def _is_entered(name: str) -> bool:
     return not name.startswith(".") and name not in _LEFT_OUT
 
 
-def _offers(folder: _Folder) -> Iterator[tuple[Domain, SourceType, str]]:
+def _offers(folder: _Folder) -> Iterator[tuple[Domain, str, str]]:
     """Yield what a folder could be read as, with the reason."""
     if ".git" in folder.names:
-        yield Domain.CODE, SourceType.GIT, "a git repository"
-        yield Domain.DOCUMENTATION, SourceType.GIT, "the documents in it"
+        yield Domain.CODE, "git", "a git repository"
+        yield Domain.DOCUMENTATION, "git", "the documents in it"
         return
     if {"channels.json", "users.json"} <= folder.names:
-        yield Domain.CONVERSATIONS, SourceType.SLACK, "a Slack export"
+        yield Domain.CONVERSATIONS, "slack", "a Slack export"
         return
     if recordings := sum(folder.suffixes[suffix] for suffix in _RECORDINGS):
-        yield Domain.CONVERSATIONS, SourceType.TRANSCRIPTS, f"{recordings} transcripts"
+        yield Domain.CONVERSATIONS, "transcripts", f"{recordings} transcripts"
         return
     if papers := folder.suffixes[".pdf"]:
-        yield Domain.RESEARCH, SourceType.FILES, f"{papers} PDF files"
+        yield Domain.RESEARCH, "files", f"{papers} PDF files"
     if documents := sum(folder.suffixes[suffix] for suffix in _DOCUMENTS):
-        yield Domain.DOCUMENTATION, SourceType.FILES, f"{documents} documents"
+        yield Domain.DOCUMENTATION, "files", f"{documents} documents"
     if folder.languages:
         language, _ = folder.languages.most_common(1)[0]
-        yield Domain.CODE, SourceType.FILES, f"{folder.languages.total()} files of code, mostly {language}"
+        yield Domain.CODE, "files", f"{folder.languages.total()} files of code, mostly {language}"
 
 
 def _is_covered(path: str, domain: Domain, covered: set[tuple[str, Domain]]) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from nornweave.connect.files.document import FILE_VERSION, file_document
 from nornweave.connect.files.sidecar import NO_SIDECAR, Sidecar, load_sidecar
 from nornweave.connect.files.skip import Rules
 from nornweave.connect.files.walk import FoundFile, walk
@@ -16,9 +17,7 @@ from nornweave.core.errors import DocumentError, SourceUnavailableError, Transie
 from nornweave.core.files.paths import PathFilter, is_inside
 from nornweave.core.text.decode import MAX_BYTES, check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
-from nornweave.read.file import PARSE_VERSION, assemble, read_document
 from nornweave.read.isolated import parse_apart
-from nornweave.read.products.stackexchange import parse_stackexchange
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class FilesSource:
     @property
     def version(self) -> str:
         """Changes when the same bytes may be parsed into a different document."""
-        return f"files-1,{PARSE_VERSION}"
+        return f"files-1,{FILE_VERSION}"
 
     def list(self) -> Listing:
         """List the files, by path, without reading them.
@@ -96,7 +95,7 @@ class FilesSource:
             DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
         """
         is_dated = "updated_at" in entry.metadata
-        return parse_apart(read_document, self.id, entry, raw, domain=self.domain, is_dated=is_dated)
+        return parse_apart(file_document, self.id, entry, raw, domain=self.domain, is_dated=is_dated)
 
     def _resolved_root(self) -> tuple[str, os.stat_result]:
         try:
@@ -120,28 +119,6 @@ class FilesSource:
             return None
         target = os.path.realpath(self.metadata)
         return os.path.relpath(target, root) if is_inside(target, root) else None
-
-
-@dataclass(frozen=True, slots=True)
-class StackExchangeSource(FilesSource):
-    """A folder, or one file, of Stack Exchange JSON."""
-
-    include: tuple[str, ...] = field(default=("**/*.json",), kw_only=True)
-
-    def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn a file of questions and answers into a document."""
-        return parse_apart(stackexchange_document, self.id, entry, raw, domain=self.domain)
-
-
-def stackexchange_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
-    """Turn a file of questions and answers into a document.
-
-    Raises:
-        DocumentError: too large, or no such file.
-    """
-    check_size(len(raw))
-    is_dated = "updated_at" in entry.metadata
-    return assemble(source_id, domain, entry, raw, parse_stackexchange(raw), "stackexchange", is_dated=is_dated)
 
 
 def _entry(found: FoundFile, sidecar: Sidecar) -> Entry:

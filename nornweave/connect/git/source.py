@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
+from nornweave.connect.files.document import FILE_VERSION, file_document
 from nornweave.connect.files.skip import Rules
 from nornweave.connect.git.location import leads_outside
 from nornweave.connect.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
@@ -22,7 +23,6 @@ from nornweave.core.errors import DocumentError, SourceUnavailableError, Transie
 from nornweave.core.files.paths import PathFilter, is_text, printable
 from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId, freeze
-from nornweave.read.file import PARSE_VERSION, read_document
 from nornweave.read.isolated import parse_apart
 
 Provide: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
@@ -86,7 +86,7 @@ class GitSource:
     def version(self) -> str:
         """Changes when the same bytes may be parsed into a different document."""
         # Documents have an address of their own, which this says the form of.
-        return ",".join(("git-2", PARSE_VERSION, *([self.web_url] if self.web_url else [])))
+        return ",".join(("git-2", FILE_VERSION, *([self.web_url] if self.web_url else [])))
 
     def list(self) -> Listing:
         """List the committed files, by path; the gate is the blob id.
@@ -131,7 +131,7 @@ class GitSource:
         Raises:
             DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
         """
-        return parse_apart(read_document, self.id, entry, raw, domain=self.domain, is_dated=True)
+        return parse_apart(file_document, self.id, entry, raw, domain=self.domain, is_dated=True)
 
     def close(self) -> None:
         """End the git process that ``fetch`` keeps."""

@@ -13,10 +13,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
-from nornweave.connect.exports.conversation_folder import FolderFile, FolderSource
-from nornweave.core.errors import DocumentError, DocumentSkipped
-from nornweave.core.types import Document, Entry, JsonValue, Listing, SourceId, digest
-from nornweave.read.conversation import (
+from nornweave.connect.conversation import (
     RawMessage,
     as_is,
     clean,
@@ -30,6 +27,9 @@ from nornweave.read.conversation import (
     parse_time,
     to_canonical,
 )
+from nornweave.connect.exports.folder import FolderFile, FolderSource
+from nornweave.core.errors import DocumentError, DocumentSkipped
+from nornweave.core.types import Document, Entry, JsonValue, Listing, SourceId, digest
 from nornweave.read.isolated import parse_apart
 
 COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")

@@ -15,6 +15,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from nornweave.connect.conversation import as_is, mappings
+from nornweave.connect.github.connector import PUBLIC_API
 from nornweave.connect.github.discussions import Discussions
 from nornweave.connect.github.export import github_document, read_issue, write_issues
 from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
@@ -22,11 +24,9 @@ from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.conversation import as_is, mappings
 from nornweave.read.isolated import parse_apart
 
 API_VERSION = "2022-11-28"
-PUBLIC_API = "https://api.github.com"
 PER_PAGE = 100
 STAGES = ("issues", "comments", "review_comments", "discussions")
 _PATHS = {"issues": "issues", "comments": "issues/comments", "review_comments": "pulls/comments"}

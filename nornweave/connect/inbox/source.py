@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from nornweave.connect.exports.messages import MessagesSource, parse_messages
-from nornweave.connect.exports.transcripts import TranscriptSource, parse_transcript
+from nornweave.connect.files.document import FILE_VERSION, file_document
 from nornweave.connect.inbox.file import (
     MAX_FILE_BYTES,
     content_of,
@@ -21,6 +20,8 @@ from nornweave.connect.inbox.file import (
     read_header,
     withdrawn_paths,
 )
+from nornweave.connect.messages.source import MessagesSource, parse_messages
+from nornweave.connect.transcripts.source import TranscriptSource, parse_transcript
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
 from nornweave.core.text.dates import utc
@@ -36,7 +37,6 @@ from nornweave.core.types import (
     digest,
     freeze,
 )
-from nornweave.read.file import PARSE_VERSION, read_document
 from nornweave.read.isolated import parse_apart
 
 _BROKEN = "the inbox file is broken"
@@ -54,7 +54,7 @@ class InboxSource:
     @property
     def version(self) -> str:
         """Changes when the same bytes may be parsed into a different document."""
-        return ",".join(("inbox-1", PARSE_VERSION, MessagesSource.version, TranscriptSource.version))
+        return ",".join(("inbox-1", FILE_VERSION, MessagesSource.version, TranscriptSource.version))
 
     def list(self) -> Listing:
         """List the documents, by path; an inbox that nobody wrote to yet is empty.
@@ -124,7 +124,7 @@ def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Dom
         is_dated = stored.get("source_updated_at") is not None
         # Bytes are read as a file of their suffix is, and yet somebody sent them on purpose.
         is_handed_in = domain is Domain.CODE or not is_binary(stored)
-        document = read_document(source_id, entry, content, domain=domain, is_dated=is_dated, is_handed_in=is_handed_in)
+        document = file_document(source_id, entry, content, domain=domain, is_dated=is_dated, is_handed_in=is_handed_in)
     return replace(document, content_hash=ContentHash(digest(raw)))
 
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.feed import Body, Known
 from nornweave.core.types import JsonValue
-from nornweave.read.conversation import as_is, mappings
 
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,99})-[0-9]{1,12}", re.ASCII)
 _ID = re.compile(r"[0-9]{1,20}")

@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.jira.content import comment_body, id_of, is_as_stored, issue_body, key_of, loaded
+from nornweave.connect.jira.document import jira_document
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, AtlassianSite, listed
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.conversation import as_is, mappings
 from nornweave.read.isolated import parse_apart
-from nornweave.read.products.jira import jira_document
 
 # Whole issues, and issues of which only the time is asked for.
 WHOLE = 50

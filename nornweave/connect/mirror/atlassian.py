@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from nornweave.connect.conversation import as_is, clean_name, mappings
 from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits, Parameters
 from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.read.conversation import as_is, clean_name, mappings
 
 TOKEN_NAME = "ATLASSIAN_TOKEN"  # noqa: S105 - a name, not a token
 # Ten million pages of 50; a site that sends more sends the same ones for ever.

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits
 from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.read.conversation import as_is, mappings
 
 # Slack recommends no more than 200, and allows 999; of apps sold outside its marketplace 15.
 PER_PAGE = 200

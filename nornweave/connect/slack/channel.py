@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from typing import Any
 
+from nornweave.connect.conversation import as_is, clean_name
 from nornweave.connect.mirror.feed import FeedRecord, Known
 from nornweave.connect.slack.api import MAX_PAGES, PER_PAGE, SlackApi, SlackError, items, next_cursor
 from nornweave.connect.slack.people import People
@@ -25,7 +26,6 @@ from nornweave.connect.slack.records import (
     turn_of,
 )
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.read.conversation import as_is, clean_name
 
 # Edits of a reply leave no mark on its thread. A full pass reads every so many-th old thread again, each in its turn.
 TURNS = 30

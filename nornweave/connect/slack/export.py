@@ -14,10 +14,7 @@ from datetime import timedelta
 from pathlib import PurePosixPath
 from typing import Any
 
-from nornweave.connect.exports.conversation_folder import Folder, FolderFile, FolderSource
-from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.core.types import Document, Entry, Listing, Skip, SourceId, digest
-from nornweave.read.conversation import (
+from nornweave.connect.conversation import (
     RawMessage,
     as_is,
     clean,
@@ -31,8 +28,11 @@ from nornweave.read.conversation import (
     parse_time,
     to_canonical,
 )
+from nornweave.connect.exports.folder import Folder, FolderFile, FolderSource
+from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
+from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import Document, Entry, Listing, Skip, SourceId, digest
 from nornweave.read.isolated import parse_apart
-from nornweave.read.products.slack_text import Directory, body_of, speaker_of, user_name
 
 USERS = "users.json"
 # Public, private, direct and group-direct channels; each file is optional.

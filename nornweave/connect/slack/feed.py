@@ -17,22 +17,22 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from nornweave.connect.conversation import as_is, to_canonical
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, RecordPage, left_out
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
+from nornweave.connect.slack.connector import PUBLIC_API
 from nornweave.connect.slack.export import read_message, slack_document
 from nornweave.connect.slack.people import PREFIX, People, people_in
 from nornweave.connect.slack.records import event_in, folder_of
+from nornweave.connect.slack.text import Directory
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.conversation import as_is, to_canonical
 from nornweave.read.isolated import parse_apart
-from nornweave.read.products.slack_text import Directory
 
 log = logging.getLogger(__name__)
 
-PUBLIC_API = "https://slack.com/api"
 # A pass of changes looks back so far before the last one: edits and deletions within it are seen at once.
 WINDOW_S = 3 * 86_400
 _NOT_JOINED = "not among the channels that the token's owner has joined; invite the app, or correct 'channels'"

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.feed import FeedRecord, Known
 from nornweave.connect.slack.api import SlackApi, SlackError
-from nornweave.read.conversation import as_is
-from nornweave.read.products.slack_text import user_name
+from nornweave.connect.slack.text import user_name
 
 log = logging.getLogger(__name__)
 

@@ -13,10 +13,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from nornweave.connect.conversation import as_is, clean_name, mappings
 from nornweave.connect.mirror.feed import Body, FeedRecord
 from nornweave.connect.slack.export import NOTICES, count_reactions
-from nornweave.read.conversation import as_is, clean_name, mappings
-from nornweave.read.products.slack_text import user_name
+from nornweave.connect.slack.text import user_name
 
 _TS = re.compile(r"[1-9]\d{9}\.\d{6}")
 _FIELDS = ("subtype", "ts", "thread_ts", "user", "bot_id", "username", "text", "reply_count", "latest_reply")

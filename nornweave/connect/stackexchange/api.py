@@ -10,9 +10,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits, Parameters
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.read.conversation import as_is
 
 PER_PAGE = 100
 # Errors come with status 400, whatever their number is; a throttle violation also with its own.

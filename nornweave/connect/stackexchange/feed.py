@@ -17,16 +17,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from nornweave.connect.files.source import stackexchange_document
+from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.api_client import Limits
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
+from nornweave.connect.stackexchange.connector import PUBLIC_API
+from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.conversation import as_is, mappings
 from nornweave.read.isolated import parse_apart
 
-PUBLIC_API = "https://api.stackexchange.com/2.3"
 # Answers of the API may be as old as some minutes.
 _OVERLAP_S = 600
 # 2,000,000 questions; a server that sends more pages than this sends the same ones for ever.

@@ -220,7 +220,7 @@ def second_reader(configuration: Path) -> SecondReader:
         ConfigError: the file, or a variable, is wrong.
     """
     if configuration.is_file():
-        from nornweave.config import load_settings
+        from nornweave.connect.connectors import load_settings
 
         settings = load_settings(configuration).fusion
     else:

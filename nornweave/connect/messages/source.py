@@ -9,12 +9,7 @@ from datetime import UTC, datetime, time
 from pathlib import PurePosixPath
 from typing import Any
 
-from nornweave.connect.exports.conversation_folder import FolderSource
-from nornweave.connect.exports.transcripts import date_of
-from nornweave.core.errors import DocumentError, DocumentSkipped
-from nornweave.core.text.decode import decode
-from nornweave.core.types import Document, Entry, Listing, SourceId
-from nornweave.read.conversation import (
+from nornweave.connect.conversation import (
     RawMessage,
     as_is,
     clean,
@@ -25,8 +20,13 @@ from nornweave.read.conversation import (
     mappings,
     parse_time,
 )
+from nornweave.connect.exports.folder import FolderSource
+from nornweave.connect.exports.speakers import split_speaker
+from nornweave.connect.transcripts.source import date_of
+from nornweave.core.errors import DocumentError, DocumentSkipped
+from nornweave.core.text.decode import decode
+from nornweave.core.types import Document, Entry, Listing, SourceId
 from nornweave.read.isolated import parse_apart
-from nornweave.read.speakers import split_speaker
 
 SUFFIXES = (".txt", ".log", ".jsonl", ".ndjson", ".json")
 _LINES = (".jsonl", ".ndjson")

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePosixPath
 
-from nornweave.connect.exports.conversation_folder import FolderSource
+from nornweave.connect.conversation import RawMessage, conversation
+from nornweave.connect.exports.folder import FolderSource
+from nornweave.connect.transcripts.subtitles import Said, parse_plain, parse_srt, parse_vtt
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import decode
 from nornweave.core.types import Document, Entry, Listing, SourceId
-from nornweave.read.conversation import RawMessage, conversation
 from nornweave.read.isolated import parse_apart
-from nornweave.read.subtitles import Said, parse_plain, parse_srt, parse_vtt
 
 _READERS = {".vtt": parse_vtt, ".srt": parse_srt, ".txt": parse_plain}
 # 2026-01-16-standup, standup_20260116, GMT20260116-143000_Recording, 2026-01-16T14-30 retro

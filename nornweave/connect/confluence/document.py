@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from nornweave.connect.confluence.storage import html_of_storage
+from nornweave.connect.conversation import as_is, clean_name, load_json, parse_time
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import check_size
 from nornweave.core.types import Document, Domain, Entry, SourceId, freeze
-from nornweave.read.conversation import as_is, clean_name, load_json, parse_time
 from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
-from nornweave.read.products.confluence_storage import html_of_storage
 
 
 def confluence_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from nornweave.connect.conversation import clean, clean_name
+from nornweave.connect.exports.speakers import split_speaker
 from nornweave.core.errors import DocumentError
-from nornweave.read.conversation import clean, clean_name
-from nornweave.read.speakers import split_speaker
 
 _CLOCK = r"(?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,6})?"
 _TIMING = re.compile(rf"\s*({_CLOCK})\s*-->\s*({_CLOCK})(?:\s.*)?")

@@ -6,10 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from nornweave.core.errors import DocumentError, DocumentSkipped
-from nornweave.core.text.decode import check_size
-from nornweave.core.types import Document, Entry, JsonValue, SourceId
-from nornweave.read.conversation import (
+from nornweave.connect.conversation import (
     RawMessage,
     as_is,
     clean,
@@ -19,7 +16,10 @@ from nornweave.read.conversation import (
     mappings,
     parse_time,
 )
-from nornweave.read.products.adf import text_of_adf
+from nornweave.connect.jira.adf import text_of_adf
+from nornweave.core.errors import DocumentError, DocumentSkipped
+from nornweave.core.text.decode import check_size
+from nornweave.core.types import Document, Entry, JsonValue, SourceId
 
 _UNKNOWN = "unknown"
 _LATEST = datetime.max.replace(tzinfo=UTC)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from nornweave.read.conversation import as_is, mappings
+from nornweave.connect.conversation import as_is, mappings
 
 # People nest lists a few levels deep; what is deeper than this was not written by them.
 _MAX_DEPTH = 60

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
+from nornweave.connect.stackexchange.html import text_of_html
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
-from nornweave.read.forum_html import text_of_html
 
 COMMENTS = "\n\nComments:\n"
 """Stands between a post and what was commented on it."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nornweave.read.conversation import as_is, clean, clean_name, mappings
+from nornweave.connect.conversation import as_is, clean, clean_name, mappings
 
 _REFERENCE = re.compile(r"<([^<>|\n]*)(?:\|([^<>\n]*))?>")
 _ENTITIES = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))

@@ -5,14 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from urllib.parse import urlsplit
 
+from nornweave.connect.stackexchange.posts import COMMENTS, Post, load_json, posts_in
 from nornweave.core.errors import DocumentError
-from nornweave.core.types import JsonValue, Section, SectionKind, Span, freeze
+from nornweave.core.text.decode import check_size
+from nornweave.core.types import Document, Domain, Entry, JsonValue, Section, SectionKind, SourceId, Span, freeze
+from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
-from nornweave.read.products.stackexchange_posts import COMMENTS, Post, load_json, posts_in
 
 VERSION = "stackexchange-1"
 
 _CONTEXT_WORDS = 80
+
+
+def stackexchange_document(
+    source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain, is_dated: bool = False
+) -> Document:
+    """Turn a file of questions and answers into a document; see ``parse_stackexchange``.
+
+    Args:
+        is_dated: ``entry.updated_at`` is a statement, and goes before the date of the questions.
+
+    Raises:
+        DocumentError: too large, or no such file.
+    """
+    check_size(len(raw))
+    return assemble(source_id, domain, entry, raw, parse_stackexchange(raw), "stackexchange", is_dated=is_dated)
 
 
 def parse_stackexchange(raw: bytes) -> Parsed:

@@ -1,0 +1,39 @@
+"""Confluence Cloud: pages and blog posts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from nornweave.config.sources import Name
+from nornweave.connect.connector import Connector
+from nornweave.connect.mirror.settings import AtlassianSettings
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain
+
+
+class ConfluenceSettings(AtlassianSettings):
+    """The keys of ``type: confluence``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION})
+
+    type: Literal["confluence"] = "confluence"
+    spaces: tuple[Name, ...] = ()
+    """Keys of spaces; empty: every space that the user may read."""
+
+
+def _open(settings: ConfluenceSettings, data_dir: Path) -> Source:
+    from nornweave.connect.confluence.feed import ConfluenceFeed
+    from nornweave.connect.mirror.opening import mirrored
+
+    feed = ConfluenceFeed(
+        settings.url or "",
+        spaces=settings.spaces,
+        user=settings.user,
+        token=settings.token,
+        token_name=settings.token_name,
+    )
+    return mirrored(settings, feed, data_dir)
+
+
+CONFLUENCE = Connector(ConfluenceSettings, _open)

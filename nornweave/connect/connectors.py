@@ -1,0 +1,66 @@
+"""The table of the kinds of source. A new kind is a folder beside this file, and a line in ``CONNECTORS``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nornweave.config import Settings, SourceSettings, read_settings
+from nornweave.connect.confluence.connector import CONFLUENCE
+from nornweave.connect.connector import Connector
+from nornweave.connect.files.connector import FILES
+from nornweave.connect.git.connector import GIT
+from nornweave.connect.github.connector import GITHUB
+from nornweave.connect.inbox.connector import INBOX
+from nornweave.connect.jira.connector import JIRA
+from nornweave.connect.messages.connector import MESSAGES
+from nornweave.connect.protocol import Source
+from nornweave.connect.slack.connector import SLACK
+from nornweave.connect.stackexchange.connector import STACKEXCHANGE
+from nornweave.connect.transcripts.connector import TRANSCRIPTS
+from nornweave.connect.web.connector import WEB
+from nornweave.core.errors import ConfigError
+
+CONNECTORS: Mapping[str, Connector[Any]] = {
+    each.type: each
+    for each in (
+        FILES,
+        GIT,
+        WEB,
+        SLACK,
+        GITHUB,
+        CONFLUENCE,
+        JIRA,
+        TRANSCRIPTS,
+        MESSAGES,
+        STACKEXCHANGE,
+        INBOX,
+    )
+}
+_KINDS = {name: connector.settings for name, connector in CONNECTORS.items()}
+
+
+def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read ``nornweave.yaml``, whose sources are of these kinds; see ``read_settings``.
+
+    Raises:
+        ConfigError: the file is missing or broken; a key is unknown, missing or of the wrong type; ids repeat.
+    """
+    return read_settings(file, _KINDS, environment)
+
+
+def open_source(settings: SourceSettings, data_dir: Path) -> Source:
+    """Return the source; nothing is read yet.
+
+    Args:
+        settings: of the source.
+        data_dir: of the workspace; remote sources keep there what they have read.
+
+    Raises:
+        ConfigError: a key has the wrong form.
+    """
+    try:
+        return CONNECTORS[settings.type].open(settings, data_dir)
+    except ConfigError as error:
+        raise ConfigError(f"sources[{settings.id}]: {error}") from error

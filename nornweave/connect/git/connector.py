@@ -1,0 +1,78 @@
+"""Repositories, on this machine or elsewhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from nornweave.config.sources import EnvironmentName, Name, SourceSettings
+from nornweave.connect.connector import Connector
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain, SourceId
+
+
+class GitSettings(SourceSettings):
+    """The keys of ``type: git``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CODE, Domain.DOCUMENTATION, Domain.RESEARCH})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
+
+    type: Literal["git"] = "git"
+    url: str | None = None
+    ref: str = "HEAD"
+    """The branch, tag or commit that is read."""
+    web_url: str | None = None
+    """Where people read a file in a browser, with ``{commit}`` and ``{path}``; of well-known hosts it is known."""
+    credentials_env: EnvironmentName | None = None
+    """The environment variable with a password or token for ``url``."""
+    hosts: tuple[Name, ...] = ()
+    """Further hosts that ``url`` may lead to."""
+    max_megabytes: int = Field(2_000, ge=1, le=1_000_000)
+    """The largest clone."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_no_submodules(cls, values: Any) -> Any:
+        if isinstance(values, dict) and "submodules" in values:
+            raise ValueError("key 'submodules': submodules are not read; name each of them as a source of its own")
+        return values
+
+
+def _open(settings: GitSettings, data_dir: Path) -> Source:
+    if settings.url is not None:
+        return _open_remote(settings, settings.url, data_dir)
+    from nornweave.connect.git.source import GitSource
+
+    return GitSource(
+        SourceId(settings.id),
+        settings.domain,
+        settings.required_path,
+        include=settings.include,
+        exclude=settings.exclude,
+        ref=settings.ref,
+        web_url=settings.web_url,
+    )
+
+
+def _open_remote(settings: GitSettings, url: str, data_dir: Path) -> Source:
+    from nornweave.connect.git.address import parse_address
+    from nornweave.connect.git.clone import Clone
+    from nornweave.connect.git.network import Network
+    from nornweave.connect.git.remote import RemoteGitSource
+    from nornweave.connect.git.watched import MEGABYTE
+
+    network = Network(parse_address(url), hosts=settings.hosts, credentials_env=settings.credentials_env)
+    return RemoteGitSource(
+        SourceId(settings.id),
+        settings.domain,
+        Clone(data_dir, network, max_bytes=settings.max_megabytes * MEGABYTE),
+        ref=settings.ref,
+        include=settings.include,
+        exclude=settings.exclude,
+        web_url=settings.web_url,
+    )
+
+
+GIT = Connector(GitSettings, _open)

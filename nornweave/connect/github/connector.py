@@ -1,0 +1,48 @@
+"""GitHub: issues, pull requests and discussions of a repository, or a dump of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import StringConstraints
+
+from nornweave.connect.connector import Connector
+from nornweave.connect.mirror.settings import ApiSettings
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain, SourceId
+
+PUBLIC_API = "https://api.github.com"
+
+
+class GithubSettings(ApiSettings):
+    """The keys of ``type: github``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "repository")
+    usual_variable: ClassVar[str] = "GITHUB_TOKEN"
+
+    type: Literal["github"] = "github"
+    repository: Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
+    """``owner/name``: read GitHub through its API instead of a dump."""
+    api_url: str = PUBLIC_API
+    """Of an enterprise server; the public service unless given."""
+
+
+def _open(settings: GithubSettings, data_dir: Path) -> Source:
+    if settings.repository is None:
+        from nornweave.connect.github.export import GithubDumpSource
+
+        return GithubDumpSource(
+            SourceId(settings.id), settings.required_path, include=settings.include, exclude=settings.exclude
+        )
+    from nornweave.connect.github.feed import GithubFeed
+    from nornweave.connect.mirror.opening import mirrored
+
+    feed = GithubFeed(
+        settings.repository, api_url=settings.api_url, token=settings.token, token_name=settings.token_name
+    )
+    return mirrored(settings, feed, data_dir)
+
+
+GITHUB = Connector(GithubSettings, _open)

@@ -1,0 +1,28 @@
+"""Documents that were handed in, over HTTP or by ``nornweave push``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from nornweave.config.sources import SourceSettings
+from nornweave.connect.connector import Connector
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain, SourceId
+
+
+class InboxSettings(SourceSettings):
+    """The keys of ``type: inbox``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset(Domain)
+
+    type: Literal["inbox"] = "inbox"
+
+
+def _open(settings: InboxSettings, data_dir: Path) -> Source:  # noqa: ARG001 - ``path`` says where it is
+    from nornweave.connect.inbox.source import InboxSource
+
+    return InboxSource(SourceId(settings.id), settings.domain, settings.required_path)
+
+
+INBOX = Connector(InboxSettings, _open)

@@ -1,0 +1,39 @@
+"""Jira Cloud: issues with their comments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from nornweave.config.sources import Name
+from nornweave.connect.connector import Connector
+from nornweave.connect.mirror.settings import AtlassianSettings
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain
+
+
+class JiraSettings(AtlassianSettings):
+    """The keys of ``type: jira``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+
+    type: Literal["jira"] = "jira"
+    projects: tuple[Name, ...] = ()
+    """Keys of projects; empty: every project that the user may read."""
+
+
+def _open(settings: JiraSettings, data_dir: Path) -> Source:
+    from nornweave.connect.jira.feed import JiraFeed
+    from nornweave.connect.mirror.opening import mirrored
+
+    feed = JiraFeed(
+        settings.url or "",
+        projects=settings.projects,
+        user=settings.user,
+        token=settings.token,
+        token_name=settings.token_name,
+    )
+    return mirrored(settings, feed, data_dir)
+
+
+JIRA = Connector(JiraSettings, _open)

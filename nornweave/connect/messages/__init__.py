@@ -1,0 +1,1 @@
+"""Logs of messages, one a line."""

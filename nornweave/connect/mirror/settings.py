@@ -1,0 +1,59 @@
+"""The keys of sources that are read into a mirror."""
+
+from __future__ import annotations
+
+import os
+from typing import ClassVar
+
+from pydantic import Field
+
+from nornweave.config.sources import EnvironmentName, Name, SourceSettings
+
+
+class MirroredSettings(SourceSettings):
+    """The keys of what is listed again and again over the network."""
+
+    relist_hours: float = Field(24.0, gt=0, le=8_760)
+    """Everything is listed again after so many hours, to find what was deleted."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why the source cannot be asked, if so."""
+        return None
+
+
+class ApiSettings(MirroredSettings):
+    """The keys of an API that takes a token."""
+
+    usual_variable: ClassVar[str] = "token_env"
+    """The environment variable that holds the token unless the source names another."""
+
+    token_env: EnvironmentName | None = None
+    """The environment variable that holds the token."""
+
+    @property
+    def token_name(self) -> str:
+        """The environment variable in which the token is looked for."""
+        return self.token_env or self.usual_variable
+
+    @property
+    def token(self) -> str | None:
+        """The token in the environment, without the line end that a file of secrets ends with."""
+        return (os.environ.get(self.token_name) or "").strip() or None
+
+    @property
+    def problem(self) -> str | None:
+        """Name the variable of ``token_env`` if it is not set."""
+        return f"token_env names {self.token_env}, which is not set" if self.token_env and not self.token else None
+
+
+class AtlassianSettings(ApiSettings):
+    """The keys of a site of Atlassian Cloud."""
+
+    place_keys: ClassVar[tuple[str, ...]] = ("url",)
+    usual_variable: ClassVar[str] = "ATLASSIAN_TOKEN"
+
+    url: str | None = None
+    """Of the site."""
+    user: Name | None = None
+    """The account, an e-mail address, that the token belongs to; without one it is sent as a bearer token."""

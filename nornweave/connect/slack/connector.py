@@ -1,0 +1,41 @@
+"""Slack: an export folder, or the Web API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from nornweave.config.sources import Name
+from nornweave.connect.connector import Connector
+from nornweave.connect.mirror.settings import ApiSettings
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain, SourceId
+
+PUBLIC_API = "https://slack.com/api"
+
+
+class SlackSettings(ApiSettings):
+    """The keys of ``type: slack``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "token_env")
+
+    type: Literal["slack"] = "slack"
+    channels: tuple[Name, ...] = ()
+    """Names or ids; empty: every channel that the token's owner has joined."""
+    api_url: str = PUBLIC_API
+
+
+def _open(settings: SlackSettings, data_dir: Path) -> Source:
+    if settings.path is not None:
+        from nornweave.connect.slack.export import SlackSource
+
+        return SlackSource(SourceId(settings.id), settings.path, include=settings.include, exclude=settings.exclude)
+    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.slack.feed import SlackFeed
+
+    feed = SlackFeed(settings.channels, api_url=settings.api_url, token=settings.token, token_name=settings.token_name)
+    return mirrored(settings, feed, data_dir)
+
+
+SLACK = Connector(SlackSettings, _open)

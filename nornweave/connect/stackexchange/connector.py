@@ -1,0 +1,57 @@
+"""Stack Exchange: questions and answers of a site, or files of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import StringConstraints
+
+from nornweave.config.sources import Name
+from nornweave.connect.connector import Connector
+from nornweave.connect.mirror.settings import ApiSettings
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain, SourceId
+
+PUBLIC_API = "https://api.stackexchange.com/2.3"
+
+
+class StackExchangeSettings(ApiSettings):
+    """The keys of ``type: stackexchange``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.RESEARCH})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "site")
+
+    type: Literal["stackexchange"] = "stackexchange"
+    site: Annotated[str, StringConstraints(pattern=r"^[\w.-]+$", max_length=100)] | None = None
+    """A site of Stack Exchange, such as ``stackoverflow``: read it through its API instead of a dump."""
+    tags: tuple[Name, ...] = ()
+    """Questions with any of these."""
+    api_url: str = PUBLIC_API
+
+
+def _open(settings: StackExchangeSettings, data_dir: Path) -> Source:
+    if settings.site is None:
+        from nornweave.connect.stackexchange.export import StackExchangeSource
+
+        return StackExchangeSource(
+            SourceId(settings.id),
+            settings.domain,
+            settings.required_path,
+            include=settings.include,
+            exclude=settings.exclude,
+        )
+    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.stackexchange.feed import StackExchangeFeed
+
+    feed = StackExchangeFeed(
+        settings.site,
+        settings.tags,
+        api_url=settings.api_url,
+        key=settings.token,
+        key_name=settings.token_name,
+    )
+    return mirrored(settings, feed, data_dir)
+
+
+STACKEXCHANGE = Connector(StackExchangeSettings, _open)

@@ -1,0 +1,30 @@
+"""Meeting transcripts: ``.vtt``, ``.srt``, and ``.txt`` with ``Speaker: text`` lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from nornweave.config.sources import SourceSettings
+from nornweave.connect.connector import Connector
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain, SourceId
+
+
+class TranscriptsSettings(SourceSettings):
+    """The keys of ``type: transcripts``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.CONVERSATIONS})
+
+    type: Literal["transcripts"] = "transcripts"
+
+
+def _open(settings: TranscriptsSettings, data_dir: Path) -> Source:  # noqa: ARG001 - the files are not copied
+    from nornweave.connect.transcripts.source import TranscriptSource
+
+    return TranscriptSource(
+        SourceId(settings.id), settings.required_path, include=settings.include, exclude=settings.exclude
+    )
+
+
+TRANSCRIPTS = Connector(TranscriptsSettings, _open)

@@ -1,0 +1,49 @@
+"""The pages of a documentation site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from pydantic import Field
+
+from nornweave.config.sources import Name
+from nornweave.connect.connector import Connector
+from nornweave.connect.mirror.settings import MirroredSettings
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain
+
+
+class WebSettings(MirroredSettings):
+    """The keys of ``type: web``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION, Domain.RESEARCH})
+    place_keys: ClassVar[tuple[str, ...]] = ("url",)
+
+    type: Literal["web"] = "web"
+    url: str | None = None
+    """The first page."""
+    prefix: str | None = None
+    """Only pages whose address starts so; the folder of ``url`` unless given."""
+    hosts: tuple[Name, ...] = ()
+    """Further hosts that ``url`` may lead to."""
+    max_pages: int = Field(5_000, ge=1, le=200_000)
+
+
+def _open(settings: WebSettings, data_dir: Path) -> Source:
+    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.web.feed import WebFeed
+
+    feed = WebFeed(
+        settings.url or "",
+        domain=settings.domain,
+        prefix=settings.prefix,
+        hosts=settings.hosts,
+        max_pages=settings.max_pages,
+        include=settings.include,
+        exclude=settings.exclude,
+    )
+    return mirrored(settings, feed, data_dir)
+
+
+WEB = Connector(WebSettings, _open)

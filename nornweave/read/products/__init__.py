@@ -1,1 +1,0 @@
-"""Parsers of records that one product writes."""
