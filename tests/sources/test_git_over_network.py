@@ -470,16 +470,6 @@ def test_a_ref_that_git_would_read_otherwise_is_refused(tmp_path: Path, ref: str
         source(tmp_path, "https://example.org/x.git", ref=ref)
 
 
-def test_submodules_are_not_read_and_that_is_said(tmp_path: Path, upstream: Repository, server: GitServer) -> None:
-    with pytest.raises(ConfigError, match="submodules are not read; name each of them as a source of its own"):
-        source(tmp_path, server.url("team/api.git"), submodules=True)
-    commit = upstream.git("rev-parse", "HEAD")
-    upstream.git("update-index", "--add", "--cacheinfo", f"160000,{commit},libs/other")
-    upstream.git("commit", "-q", "-m", "x")
-    listing = source(tmp_path, server.url("team/api.git")).list()
-    assert [skip.reason for skip in listing.skipped] == ["submodule; declare it as a source of its own"]
-
-
 def test_one_module_lets_git_use_the_network() -> None:
     folder = Path(network.__file__).parent
     texts = {file.name: file.read_text(encoding="utf-8") for file in folder.glob("*.py")}
