@@ -109,7 +109,7 @@ def open_arrays(generation: Path, of: str, make: Make) -> Arrays:
     try:
         arrays = _mapped(file, of)
         if arrays is None:
-            with _alone(file.parent, lambda: _is_of(file, of)):
+            with alone(file.parent, lambda: _is_of(file, of)):
                 arrays = _mapped(file, of) or _made(file, of, make)
     except OSError as error:
         log.info("%s cannot be used (%s): the arrays of this generation are kept in memory", file, error)
@@ -230,7 +230,7 @@ def _crc32(descriptor: int, end: int) -> int:
 
 
 @contextmanager
-def _alone(folder: Path, is_there: Callable[[], bool]) -> Iterator[None]:
+def alone(folder: Path, is_there: Callable[[], bool]) -> Iterator[None]:
     """Keep other processes from making the same file; wait for one that does.
 
     The lock is on the folder: it leaves no file behind and ends with the process.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -13,7 +14,7 @@ from nornweave.core.errors import StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import GenerationId
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
-from nornweave.index.former_chunks import FormerPlace, former_place
+from nornweave.index.former_chunks import FormerPlace, former_place, place_in_files
 from nornweave.index.partition import partition, shard_count, working_files
 from nornweave.index.port import Writer
 from nornweave.index.publish import GenerationFiles
@@ -97,7 +98,7 @@ class DuckDBStore:
 
     def former_place(self, chunk_id: str) -> FormerPlace | None:
         """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
-        return former_place(self.files, chunk_id)
+        return former_place(self.files, chunk_id, partial(place_in_files, self.files))
 
     def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
         """Return the files on this machine with the documents, chunks and facts of a generation.

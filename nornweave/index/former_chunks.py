@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import duckdb
 
@@ -17,8 +19,12 @@ from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.connection import connect_reader
 from nornweave.index.publish import GenerationFiles
+from nornweave.index.serving import Generations
 
 _CHUNK_ID = re.compile(r"[0-9a-f]{32}")
+
+LookUp: TypeAlias = Callable[[GenerationId, str], "FormerPlace | None"]
+"""Generation and chunk id → where it stood there."""
 
 log = logging.getLogger(__name__)
 
@@ -33,26 +39,30 @@ class FormerPlace:
     generation: GenerationId
 
 
-def former_place(files: GenerationFiles, chunk_id: str) -> FormerPlace | None:
+def former_place(generations: Generations, chunk_id: str, look_up: LookUp) -> FormerPlace | None:
     """Return where a chunk stood; ``None`` when no generation that is kept knows it.
 
     All are asked, whichever knows it: the time that it takes says nothing.
     """
-    current, place = files.current(), None
+    current, place = generations.current(), None
     if not _CHUNK_ID.fullmatch(chunk_id):
         return None
-    for generation in reversed(files.all()):
+    for generation in reversed(generations.all()):
         if generation == current:
             continue
         try:
-            places = [_look_up(file, chunk_id) for file in files.data_files(generation)]
+            former = look_up(generation, chunk_id)
         except (StoreError, duckdb.Error, ValueError) as error:  # removed meanwhile, or damaged: an older one may know
             log.info("%s: %s", generation, error)
             continue
-        found = next(filter(None, places), None)
-        if found and place is None:
-            place = FormerPlace(*found, generation)
+        place = place or former
     return place
+
+
+def place_in_files(files: GenerationFiles, generation: GenerationId, chunk_id: str) -> FormerPlace | None:
+    """Return where a chunk stood in a generation; ``None`` when that did not have it."""
+    places = [_look_up(file, chunk_id) for file in files.data_files(generation)]
+    return next((FormerPlace(*place, generation) for place in places if place), None)
 
 
 def _look_up(file: Path, chunk_id: str) -> tuple[str, str, Rule] | None:

@@ -62,7 +62,7 @@ from nornweave.index.value_counts import (
     unread_rows,
     unread_values,
 )
-from nornweave.index.vectors import VectorIndex, load_hnsw, load_matrix, write_vectors
+from nornweave.index.vectors import HnswVectors, Nearest, VectorIndex, load_hnsw, load_matrix, write_vectors
 from nornweave.index.visibility import NO_STATEMENTS, SeenTerms, Visibilities, Visible
 
 log = logging.getLogger(__name__)
@@ -94,7 +94,11 @@ class Generation:
     """
 
     def __init__(
-        self, file: Path, statements: Mapping[str, Statement] = NO_STATEMENTS, corpus: Lengths | None = None
+        self,
+        file: Path,
+        statements: Mapping[str, Statement] = NO_STATEMENTS,
+        corpus: Lengths | None = None,
+        nearest: Nearest | None = None,
     ) -> None:
         """Open a file.
 
@@ -102,6 +106,7 @@ class Generation:
             file: of the generation.
             statements: what the configuration says now about who may see each source, beside what the file says.
             corpus: the lengths of all chunks of the corpus that this file is a shard of.
+            nearest: asks an index over the vectors that is elsewhere.
         """
         if not file.is_file():
             raise StoreError(f"{file}: no such generation")
@@ -115,7 +120,9 @@ class Generation:
         try:
             self.meta: Mapping[str, str] = dict(self._connection.execute("select key, value from meta").fetchall())
             self._check_schema(file)
-            self._load(statements, corpus)
+            if nearest:
+                self.meta = {**self.meta, "built_with": "hnsw"}
+            self._load(statements, corpus, nearest)
             # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.
             self._connection.execute("set threads = 1")
         except (duckdb.Error, KeyError, ValueError, OSError, MemoryError) as error:
@@ -132,7 +139,7 @@ class Generation:
                 f"{GENERATION_SCHEMA!r}; run `nornweave sync`"
             )
 
-    def _load(self, statements: Mapping[str, Statement], corpus: Lengths | None) -> None:
+    def _load(self, statements: Mapping[str, Statement], corpus: Lengths | None, nearest: Nearest | None) -> None:
         chunks = self._connection.execute("select chunk_no, document_no from chunks").fetchnumpy()
         self.size = len(chunks["chunk_no"])
         self._documents = np.zeros(self.size, np.int32)
@@ -147,7 +154,7 @@ class Generation:
         self._pairs = load_pairs(arrays)
         self._names = load_names(arrays)
         self._cards = Cards(arrays)
-        self._vectors = self._load_vectors(arrays)
+        self._vectors = HnswVectors(nearest, load_matrix(arrays)) if nearest else self._load_vectors(arrays)
 
     def _load_vectors(self, arrays: Arrays) -> VectorIndex:
         if self.meta["built_with"] != "hnsw":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from typing import Any, Protocol, Self
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
 import simsimd
@@ -45,12 +46,8 @@ class VectorIndex(Protocol):
         """Return the vectors of some chunks, in their order, of shape ``(len(numbers), dimensions)``."""
 
 
-class Rows(Protocol):
-    """Vectors in full, by chunk number: an array, or what fetches those that are asked for."""
-
-    def __len__(self) -> int: ...
-
-    def __getitem__(self, numbers: Numbers, /) -> Any: ...
+Nearest: TypeAlias = Callable[[Vectors, int], Numbers | None]
+"""Query and ``k`` → the nearest chunks that an index knows; ``None`` when it cannot be asked now."""
 
 
 class VectorMatrix:
@@ -62,10 +59,7 @@ class VectorMatrix:
     are read that are scored again.
     """
 
-    gather_share = _GATHER_SHARE
-    """Up to this share of chunks that pass a filter, all of them are scored in full."""
-
-    def __init__(self, matrix: Rows, codes: NDArray[np.int8], scales: Scores) -> None:
+    def __init__(self, matrix: Vectors, codes: NDArray[np.int8], scales: Scores) -> None:
         self.matrix = matrix
         self.codes = codes
         self.scales = scales
@@ -80,7 +74,7 @@ class VectorMatrix:
         """Return the ``k`` most similar chunks."""
         numbers = seen if within is None else np.flatnonzero(within).astype(np.int32)
         count, rescored = len(self.matrix) if seen is None else len(seen), k + max(k, _SPARE_RESCORED)
-        is_few = numbers is not None and (len(numbers) <= rescored or len(numbers) <= count * self.gather_share)
+        is_few = numbers is not None and (len(numbers) <= rescored or len(numbers) <= count * _GATHER_SHARE)
         if numbers is not None and within is not None and is_few:
             return best(self.similarities(query, numbers), k, numbers)
         near = best(_estimates(query, self.codes, self.scales, numbers), rescored, numbers).numbers
@@ -96,26 +90,22 @@ class VectorMatrix:
 
 
 class HnswVectors:
-    """The ``vss`` index of the generation file, for searches among all chunks; the matrix for all else."""
+    """An HNSW index for searches among all chunks; the matrix for all else."""
 
-    def __init__(self, connection: Connection, matrix: VectorMatrix):
-        self._connection = connection
+    def __init__(self, nearest: Nearest, matrix: VectorMatrix):
+        self._nearest = nearest
         self._matrix = matrix
 
     def search(self, query: Vectors, k: int, within: Mask | None, seen: Numbers | None = None) -> Hits:
         """Return the ``k`` most similar chunks.
 
-        The index filters after it has searched, which loses chunks that qualify (vss 1.5.5), and it knows chunks that
+        An index filters after it has searched, which loses chunks that qualify (vss 1.5.5), and it knows chunks that
         must not be seen. So the matrix is searched where some chunks do not count. Scores are always those of the
         matrix: they do not tell which of the two was searched.
         """
-        if within is not None or seen is not None:
+        numbers = self._nearest(query, k) if within is None and seen is None else None
+        if numbers is None:
             return self._matrix.search(query, k, within, seen)
-        # Six digits keep single precision; a bound list costs fifty times as much (facts).
-        literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
-        with _HNSW_SEARCHES:
-            found = self._connection.cursor().execute(nearest_statement(len(query)), [literal, k]).fetchnumpy()
-        numbers = found["chunk_no"].astype(np.int32)
         return best(self.similarities(query, numbers), k, numbers)
 
     def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
@@ -125,6 +115,14 @@ class HnswVectors:
     def vectors(self, numbers: Numbers) -> Vectors:
         """Return the vectors of some chunks, in their order."""
         return self._matrix.vectors(numbers)
+
+
+def _nearest_in_file(connection: Connection, query: Vectors, k: int) -> Numbers:
+    # Six digits keep single precision; a bound list costs fifty times as much (facts).
+    literal = "[" + ",".join(f"{value:.6g}" for value in query) + "]"
+    with _HNSW_SEARCHES:
+        nearest = connection.cursor().execute(nearest_statement(len(query)), [literal, k]).fetchnumpy()
+    return nearest["chunk_no"].astype(np.int32)
 
 
 def nearest_statement(dimensions: int) -> str:
@@ -170,7 +168,7 @@ def load_hnsw(connection: Connection, arrays: Arrays, *, search_width: int) -> H
             with the default of ``vss`` finds .95 of the ten nearest.
     """
     connection.execute(f"set global hnsw_ef_search = {search_width:d}")
-    return HnswVectors(connection, load_matrix(arrays))
+    return HnswVectors(partial(_nearest_in_file, connection), load_matrix(arrays))
 
 
 def _estimates(query: Vectors, codes: NDArray[np.int8], scales: Scores, numbers: Numbers | None) -> Scores:

@@ -84,10 +84,14 @@ def queries(count: int) -> np.ndarray:
 def test_the_file_has_the_index_that_is_searched(indexes: Indexes) -> None:
     assert isinstance(indexes.exact, VectorMatrix)
     assert isinstance(indexes.hnsw, HnswVectors)
-    plan = indexes.hnsw._connection.execute(
-        "explain select chunk_no from vectors order by array_cosine_distance(vector, ?::float[48]) limit 10",
-        [str(indexes.vectors[0].tolist())],
-    ).fetchall()
+    plan = (
+        indexes.hnsw._nearest.args[0]
+        .execute(
+            "explain select chunk_no from vectors order by array_cosine_distance(vector, ?::float[48]) limit 10",
+            [str(indexes.vectors[0].tolist())],
+        )
+        .fetchall()
+    )
     assert "HNSW_INDEX_SCAN" in str(plan)
 
 

@@ -1,7 +1,7 @@
 """The generations of one domain in PostgreSQL, and the row that points at the published one.
 
-A generation is a set of tables, ``g000007_chunks`` and others, created and filled in one transaction. Publication moves
-one row. Who reads a generation holds a shared advisory lock on its number; it is not removed as long as somebody does.
+A generation is a file in parts, ``g000007_file``, beside tables for people with SQL; all are stored in one transaction.
+Publication moves one row. Readers search a copy on their machine, so a generation may be removed while it is read.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-import psycopg
+from psycopg import sql
 
-from nornweave.core.access.rules import Statement
-from nornweave.core.errors import NoGenerationError
+from nornweave.core.access.rules import Statement, decode_rule
+from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.postgresql.index import PostgresIndex
-from nornweave.index.postgresql.local_copy import copied
-from nornweave.index.postgresql.names import TABLES, lock_class, name_of, prefix_of
+from nornweave.index.former_chunks import FormerPlace
+from nornweave.index.generation import Generation
+from nornweave.index.postgresql.copies import LocalCopies
+from nornweave.index.postgresql.names import name_of, prefix_of
+from nornweave.index.postgresql.nearest import ServerIndex
 from nornweave.index.postgresql.server import Connection, Server
 from nornweave.index.publish import number_of
 from nornweave.index.visibility import NO_STATEMENTS
@@ -38,12 +40,13 @@ class PostgresGenerations:
             candidate: what counts as published, to measure it before it is; no other generation answers then.
         """
         self.server = server
-        self.folder = folder
+        self.copies = LocalCopies(server, folder / "copies")
+        self._folder = folder
         self._candidate = candidate
 
     def of_candidate(self, candidate: GenerationId) -> PostgresGenerations:
         """Return the generations as if a candidate was published."""
-        return PostgresGenerations(self.server, self.folder, candidate)
+        return PostgresGenerations(self.server, self._folder, candidate)
 
     def current(self) -> GenerationId | None:
         """Return the published generation, or ``None`` when nothing was published."""
@@ -61,8 +64,14 @@ class PostgresGenerations:
         """Return the complete generations, oldest first."""
         if self._candidate:
             return (self._candidate,)
-        rows = self.server.rows_if_there("select number from generations where complete order by number")
-        return tuple(name_of(number) for (number,) in rows)
+        return tuple(self.complete())
+
+    def complete(self) -> dict[GenerationId, str]:
+        """Return the checksums of the complete generations, oldest first; an earlier version's have none."""
+        rows = self.server.rows_if_there(
+            "select number, meta->>'checksum' from generations where complete and meta ? 'checksum' order by number"
+        )
+        return {name_of(number): checksum for number, checksum in rows}
 
     def meta(self, generation: GenerationId) -> Mapping[str, str]:
         """Return how a generation was built.
@@ -76,19 +85,19 @@ class PostgresGenerations:
         meta: Mapping[str, str] = rows[0][0]
         return meta
 
-    def open(self, generation: GenerationId, statements: Mapping[str, Statement] = NO_STATEMENTS) -> PostgresIndex:
-        """Open a generation for reading; it stays until it is closed.
+    def open(self, generation: GenerationId, statements: Mapping[str, Statement] = NO_STATEMENTS) -> Generation:
+        """Open the copy of a generation on this machine, which is fetched unless it is there.
 
         Args:
             generation: by name.
             statements: what the configuration says now about who may see each source.
         """
-        pin = Pin(self.server, generation)
-        try:
-            return PostgresIndex(self.server, generation, self.meta(generation), statements, pin, self.local_file)
-        except BaseException:
-            pin.close()
-            raise
+        meta = self.meta(generation)
+        nearest = None
+        if meta["built_with"] == "hnsw":
+            table, width = f"{prefix_of(generation)}vectors", int(meta["hnsw_ef_search"])
+            nearest = ServerIndex(self.server, table, int(meta["dimensions"]), width)
+        return Generation(self.local_file(generation), statements, nearest=nearest)
 
     def size_bytes(self, generation: GenerationId) -> int:
         """Return how many bytes the tables of a generation take."""
@@ -103,36 +112,33 @@ class PostgresGenerations:
         return int(rows[0][0]) if rows else 0
 
     def local_file(self, generation: GenerationId) -> Path:
-        """Return a DuckDB file with the documents, chunks and facts of a generation, copied when it is first asked for.
+        """Return the copy of a generation on this machine; a newly fetched one takes the place of older ones."""
+        checksum = self.meta(generation).get("checksum")
+        if checksum is None:
+            raise StoreError(f"{self.server.name}: an earlier version stored {generation}; run `nornweave sync`")
+        is_new = not self.copies.path(generation, checksum).is_file()
+        file = self.copies.fetch(generation, checksum)
+        if is_new:
+            self.copies.prune(self.complete())
+        return file
 
-        For what reads a whole generation, not for queries: the ledger, and sets that are made out of a corpus.
-        """
-        return copied(self.server, generation, dict(self.meta(generation)), self.folder / "copies")
-
-
-class Pin:
-    """A shared advisory lock that keeps a generation from being removed, on a connection of its own.
-
-    A server that restarts forgets it; the generation is then kept as long as the limit of generations says.
-    """
-
-    def __init__(self, server: Server, generation: GenerationId) -> None:
-        self._connection = server.connect()
-        try:
-            self._connection.execute(
-                "select pg_advisory_lock_shared(%s, %s)", [lock_class(server.schema), number_of(generation)]
-            )
-        except psycopg.Error as error:
-            self._connection.close()
-            raise server.unreadable(error) from error
-
-    def close(self) -> None:
-        """Give the generation free."""
-        self._connection.close()
+    def former_place(self, generation: GenerationId, chunk_id: str) -> FormerPlace | None:
+        """Return where a chunk stood in a generation; ``None`` when that did not have it."""
+        g = prefix_of(generation)
+        rows = self.server.rows(
+            f"""
+            select source_id, path, rule::text
+            from {g}chunks
+            join {g}documents using (document_no)
+            where chunk_id = %s
+            """,
+            [chunk_id],
+        )
+        return next((FormerPlace(source, path, decode_rule(rule), generation) for source, path, rule in rows), None)
 
 
 def prune(connection: Connection, schema: str, keep: int) -> None:
-    """Remove all but the newest ``keep`` complete generations; never the published one, nor one that is read."""
+    """Remove all but the newest ``keep`` complete generations; never the published one."""
     numbers = connection.execute(
         """
         select number from generations
@@ -145,17 +151,20 @@ def prune(connection: Connection, schema: str, keep: int) -> None:
         remove(connection, schema, number)
 
 
-def remove(connection: Connection, schema: str, number: int) -> bool:
-    """Remove a generation unless somebody reads it; tell whether it is gone."""
+def remove(connection: Connection, schema: str, number: int) -> None:
+    """Remove a generation with whatever tables it has."""
     with connection.transaction():
-        row = connection.execute("select pg_try_advisory_xact_lock(%s, %s)", [lock_class(schema), number]).fetchone()
-        if not row or not row[0]:
-            return False
-        # All at once: the policies of one look at another.
-        tables = ", ".join(f"{prefix_of(name_of(number))}{table}" for table in TABLES)
-        connection.execute(f"drop table if exists {tables}")
+        tables = connection.execute(
+            """
+            select relname from pg_class
+            where relnamespace = to_regnamespace(%s) and relkind = 'r' and starts_with(relname, %s)
+            """,
+            [schema, prefix_of(name_of(number))],
+        ).fetchall()
+        if tables:  # all at once: the policies of one look at another
+            names = sql.SQL(", ").join(sql.Identifier(name) for (name,) in tables)
+            connection.execute(sql.SQL("drop table {}").format(names))
         connection.execute("delete from generations where number = %s", [number])
-    return True
 
 
 def point_at(connection: Connection, generation: GenerationId) -> None:

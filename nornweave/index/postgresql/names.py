@@ -8,11 +8,6 @@ from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.publish import number_of
 
-TABLES = (
-    "documents", "chunks", "cards", "fact_keys", "vectors", "terms", "pairs", "names", "arrays", "facet_values",
-    "facets", "moments", "quantities", "unread_values",
-)  # fmt: skip
-
 
 def lock_class(schema: str) -> int:
     """Return the first key of a schema's advisory locks: they are common to the whole database."""

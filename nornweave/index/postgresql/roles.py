@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nornweave.index.postgresql.names import TABLES
 from nornweave.index.postgresql.schema import SCHEMA, statement_text
 from nornweave.index.postgresql.server import Connection
 from nornweave.index.postgresql.workspace import WORKSPACE_SCHEMA
@@ -33,12 +32,12 @@ def _schema_statements(schema: str, tables: str, version: str, grants: str) -> s
     )
 
 
-def grant_generation(connection: Connection, prefix: str) -> None:
+def grant_generation(connection: Connection, prefix: str, tables: Iterable[str]) -> None:
     """Let readers read a generation, and people the documents of their groups, where the roles are there."""
     row = connection.execute("select count(*) from pg_roles where rolname = any(%s)", [list(_ROLES)]).fetchone()
     if row and row[0] == len(_ROLES):
-        tables = ", ".join(f"{prefix}{table}" for table in TABLES)
-        connection.execute(statement_text("generation_access").format(g=prefix, tables=tables))
+        names = ", ".join(f"{prefix}{table}" for table in tables)
+        connection.execute(statement_text("generation_access").format(g=prefix, tables=names))
 
 
 def become_writer(connection: Connection) -> None:

@@ -19,11 +19,10 @@ from nornweave.config import StorageSettings
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
-from nornweave.index.former_chunks import FormerPlace
+from nornweave.index.former_chunks import FormerPlace, former_place
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Batch, Candidate, Counts, PendingText, Publication, Vectors
 from nornweave.index.postgresql import build as generation_build
-from nornweave.index.postgresql.former_chunks import former_place
 from nornweave.index.postgresql.generations import PostgresGenerations, point_at, prune, remove
 from nornweave.index.postgresql.lock import take_lock, write_holder
 from nornweave.index.postgresql.names import name_of
@@ -91,7 +90,7 @@ class PostgresStore:
 
     def former_place(self, chunk_id: str) -> FormerPlace | None:
         """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
-        return former_place(self.files, chunk_id)
+        return former_place(self.files, chunk_id, self.files.former_place)
 
     def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
         """Return a file on this machine with the documents, chunks and facts of a generation."""
@@ -299,6 +298,10 @@ class PostgresWriter(WorkingTables):
             return True
         return self._has_changes()
 
+    def _facts(self, facts: Mapping[str, str]) -> dict[str, str]:
+        # Generations of an earlier version, which stored no file, are built again.
+        return {**super()._facts(facts), "stored_as": "file"}
+
     def current(self) -> GenerationId | None:
         """Return the published generation."""
         rows = self._rows("select number from pointer")
@@ -313,6 +316,7 @@ class PostgresWriter(WorkingTables):
                 return generation_build.build(
                     self._connection,
                     self._store.folder,
+                    self._store.files.copies,
                     publication,
                     self._settings,
                     self._facts(facts),
@@ -329,8 +333,9 @@ class PostgresWriter(WorkingTables):
             self._publish(candidate)
         try:
             prune(self._connection, self._server.schema, self._settings.keep_generations)
-        except psycopg.Error as error:  # it is published; the next publication removes them
-            logger.warning("older generations could not be removed: %s", self._server.unreadable(error))
+            self._store.files.copies.prune(self._store.files.complete())
+        except (psycopg.Error, StoreError, OSError) as error:  # it is published; the next publication removes them
+            logger.warning("older generations could not be removed: %s", error)
         return publication
 
     def _publish(self, candidate: Candidate) -> None:
@@ -363,6 +368,7 @@ class PostgresWriter(WorkingTables):
             number = number_of(candidate.generation)
             if self._rows("select from generations where number = %s and not complete", [number]):
                 remove(self._connection, self._server.schema, number)
+                self._store.files.copies.remove(candidate.generation)
 
 
 _EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"

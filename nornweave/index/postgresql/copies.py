@@ -1,0 +1,126 @@
+"""Keep copies of generation files on this machine: what is searched is a local file, wherever it is stored.
+
+PostgreSQL has each file in parts. The first process of a machine that needs a generation fetches it; the others open
+the same copy. A copy is named after the content, ``copies/gen-000007-1a2b3c4d.duckdb``, so that a schema that was
+dropped and filled again is never taken for the one before.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from nornweave.core.errors import StoreError
+from nornweave.core.files.atomic_write import sync_path
+from nornweave.core.types import GenerationId
+from nornweave.index.arrays import alone, arrays_file, remove_arrays
+from nornweave.index.checksums import check, checksum_file, checksum_of, write_checksum
+from nornweave.index.postgresql.names import prefix_of
+from nornweave.index.postgresql.server import Server
+from nornweave.index.publish import number_of
+
+log = logging.getLogger(__name__)
+
+_ARRIVING = ".copy-"
+
+
+class LocalCopies:
+    """The copies of one domain; every method may be called from any thread and process."""
+
+    def __init__(self, server: Server, folder: Path) -> None:
+        """Store the parameters.
+
+        Args:
+            server: with the schema of the domain.
+            folder: of the copies.
+        """
+        self._server = server
+        self._folder = folder
+
+    def path(self, generation: GenerationId, checksum: str) -> Path:
+        """Return where the copy of a generation lies, by the size and CRC-32 of its file."""
+        return self._folder / f"{generation}-{checksum.split()[-1]}.duckdb"
+
+    def fetch(self, generation: GenerationId, checksum: str) -> Path:
+        """Return the copy of a generation; it is fetched unless it is there and sound.
+
+        Raises:
+            StoreError: the server cannot be asked, the generation was removed, or the disk is full.
+        """
+        file = self.path(generation, checksum)
+        if _is_sound(file):
+            return file
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with alone(self._folder, file.is_file):
+                if not _is_sound(file):
+                    self._fetch(file, generation, checksum)
+        except OSError as error:
+            raise StoreError(f"{file}: {generation} could not be copied: {error}") from error
+        return file
+
+    def _fetch(self, file: Path, generation: GenerationId, checksum: str) -> None:
+        for left in self._folder.glob(f"{_ARRIVING}*"):  # of killed processes: this one has the lock
+            shutil.rmtree(left, ignore_errors=True)
+        with TemporaryDirectory(prefix=_ARRIVING, dir=self._folder) as place:
+            arriving = Path(place) / file.name
+            table = f"{prefix_of(generation)}file"
+            ((count,),) = self._server.rows(f"select count(*) from {table}")
+            with arriving.open("wb") as stream:
+                for part in range(count):
+                    ((content,),) = self._server.rows(f"select content from {table} where part = %s", [part])
+                    stream.write(content)
+            if checksum_of(arriving) != checksum:
+                raise StoreError(f"{self._server.name}: {generation} is damaged; roll back, or sync again with --full")
+            self.add(arriving, generation, checksum)
+
+    def add(self, built: Path, generation: GenerationId, checksum: str) -> None:
+        """Move a file to its place among the copies.
+
+        Raises:
+            OSError: it cannot be moved.
+        """
+        file = self.path(generation, checksum)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        sync_path(built)
+        write_checksum(built, file, checksum)
+        built.replace(file)
+
+    def remove(self, generation: GenerationId) -> None:
+        """Remove the copies of a generation; who has one open goes on reading it."""
+        for file in self._folder.glob(f"{generation}-*.duckdb"):
+            _remove(file)
+
+    def prune(self, complete: Mapping[GenerationId, str]) -> None:
+        """Remove the copies of older generations than the newest complete one, but for the complete ones.
+
+        Args:
+            complete: the checksums of the complete generations.
+        """
+        newest = max(map(number_of, complete), default=0)
+        keep = {self.path(generation, checksum) for generation, checksum in complete.items()}
+        for file in self._folder.glob("gen-*.duckdb"):
+            if file not in keep and int(file.name.split("-")[1]) <= newest:  # a newer one is a candidate
+                _remove(file)
+        remove_arrays(self._folder)
+
+
+def _is_sound(file: Path) -> bool:
+    """Tell whether a copy is there, with the bytes that were stored."""
+    if not file.is_file():
+        return False
+    try:
+        check(file)
+    except StoreError as error:
+        log.warning("%s; it is copied again", error)
+        file.unlink(missing_ok=True)
+        return False
+    return True
+
+
+def _remove(file: Path) -> None:
+    for each in (file, checksum_file(file), arrays_file(file)):
+        each.unlink(missing_ok=True)
