@@ -8,14 +8,16 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.blocks import block_entries, dockerfile_entries
+from nornweave.disagree.facts.configuration.brackets import BracketReader
 from nornweave.disagree.facts.configuration.entries import Entry
-from nornweave.disagree.facts.configuration.json_tokens import json_entries
-from nornweave.disagree.facts.configuration.manifest_lines import patterns_of
-from nornweave.disagree.facts.configuration.manifests import entry_requirements, line_requirements, says_only_versions
-from nornweave.disagree.facts.configuration.sections import section_entries
+from nornweave.disagree.facts.configuration.lines import BLOCKS, SECTIONS, YAML, dockerfile_entries, line_entries
+from nornweave.disagree.facts.configuration.manifests import (
+    entry_requirements,
+    line_requirements,
+    patterns_of,
+    says_only_versions,
+)
 from nornweave.disagree.facts.configuration.settings import setting_facts
-from nornweave.disagree.facts.configuration.yaml_lines import yaml_entries
 from nornweave.disagree.facts.passage import Passage
 from nornweave.read.chunking.languages import language_of
 
@@ -23,10 +25,10 @@ MAX_FACTS = 2_000
 """Of one passage: more is data."""
 
 _READERS: dict[str, Callable[[str], Iterator[Entry]]] = {
-    "yaml": yaml_entries,
-    "json": json_entries,
-    "sections": section_entries,
-    "blocks": block_entries,
+    "yaml": lambda text: line_entries(text, YAML),
+    "json": lambda text: BracketReader(text).read(),
+    "sections": lambda text: line_entries(text, SECTIONS),
+    "blocks": lambda text: line_entries(text, BLOCKS),
     "dockerfile": dockerfile_entries,
 }
 _ENDINGS = {
