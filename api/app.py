@@ -55,6 +55,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
+ROUTES = (
+    query, chat, feedback, evaluations, agents, registration, inbox, documents, texts, health, documentation,
+)  # fmt: skip
 
 
 def create_app(
@@ -76,7 +79,24 @@ def create_app(
         names: by which the API may be called (``hosts.py``); ``None`` answers to every name.
         body_process: answers requests with large bodies; ``None`` answers them here.
     """
-    app = App(
+    environment = os.environ if environment is None else environment
+    service = _service(settings, engine or _engine(settings, agent), agent, environment)
+    app = _documented_app()
+    app.state.is_closed = True
+    app.state.serving = service
+    app.state.metrics = Metrics(service.engine)
+    app.state.body_process = body_process
+    app.state.tools = tool_endpoint(service, own_filters(settings, service.domains))
+    service.engine.path.on_answer = app.state.metrics.observe_answer
+    add_handlers(app)
+    _surround(app, names)
+    _route(app)
+    return app
+
+
+def _documented_app() -> FastAPI:
+    """Return the app with what it says of itself."""
+    return App(
         title="NornWeave",
         summary="Knowledge retrieval over code, documentation, conversations and research.",
         version=version("nornweave"),
@@ -90,60 +110,52 @@ def create_app(
         # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
         routes=[*pages.routes, *login.routes],
     )
-    app.state.is_closed = True
-    environment = os.environ if environment is None else environment
-    door = Door(
-        service_token(environment), settings.access, settings.data_dir, registration_token(settings, environment)
-    )
-    app.state.serving = Service(
-        engine=engine or _engine(settings, agent),
-        door=door,
+
+
+def _service(settings: Settings, engine: Engine, agent: Domain | None, environment: Mapping[str, str]) -> Service:
+    """Return what the app serves, and who may ask."""
+    return Service(
+        engine=engine,
+        door=Door(
+            service_token(environment), settings.access, settings.data_dir, registration_token(settings, environment)
+        ),
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,
         public_url=configured_url(environment),
         syncs=None if settings.replica_of else Syncs(settings),
         dagster_url=original(environment.get("NORNWEAVE_DAGSTER_URL")),
     )
-    metrics = app.state.metrics = Metrics(app.state.serving.engine)
-    app.state.serving.engine.path.on_answer = metrics.observe_answer
-    app.state.body_process = body_process
-    app.state.tools = tool_endpoint(app.state.serving, own_filters(settings, app.state.serving.domains))
-    add_handlers(app)
-    if body_process:
-        app.add_middleware(LargeBodies, process=body_process, check=partial(check_path, app.state.serving))
+
+
+def _surround(app: FastAPI, names: Collection[str] | None) -> None:
+    """Add what every request passes through, the innermost first."""
+    service: Service = app.state.serving
+    if app.state.body_process:
+        app.add_middleware(LargeBodies, process=app.state.body_process, check=partial(check_path, service))
     app.add_middleware(BodyLimit)
     app.add_middleware(
         BearerAuth,
-        door=door,
+        door=service.door,
         open_paths={"/health", *documentation.OPEN_PATHS, *login.OPEN_PATHS},
         forms=login.FORMS,
         login=login.redirect_to_login,
     )
-    app.add_middleware(OriginGuard, public_url=app.state.serving.public_url)
+    app.add_middleware(OriginGuard, public_url=service.public_url)
     app.add_middleware(HostGuard, names=names)
     app.add_middleware(Unexpected)
     app.add_middleware(Tracing)
-    app.add_middleware(Measured, metrics=metrics)
+    app.add_middleware(Measured, metrics=app.state.metrics)
+
+
+def _route(app: FastAPI) -> None:
+    """Add the operations; those of an agent that is served alone also at the root."""
     app.include_router(inbox.files)
-    for part in (
-        query,
-        chat,
-        feedback,
-        evaluations,
-        agents,
-        registration,
-        inbox,
-        documents,
-        texts,
-        health,
-        documentation,
-    ):
+    for part in ROUTES:
         app.include_router(part.router)
     app.router.routes.append(app.state.tools.route())
-    if agent:
+    if app.state.serving.alone:
         for router in (agents.alone, inbox.files_alone, inbox.alone):
             app.include_router(router)
-    return app
 
 
 def _engine(settings: Settings, agent: Domain | None) -> Engine:

@@ -63,16 +63,12 @@ def protocol_server(
     """
     listed = [_listed(tool, domains, filters) for tool in TOOLS]
     schemas = {tool.name: tool.input_schema for tool in listed}
-    tools = {tool.name: tool for tool in TOOLS}
 
     async def list_tools(_context: object, _parameters: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=listed)
 
     async def call_tool(context: Any, parameters: CallToolRequestParams) -> CallToolResult:
-        if parameters.name not in tools:
-            raise MCPError(INVALID_PARAMS, f"no tool {parameters.name[:64]!r}; there are: {', '.join(tools)}")
-        deadline = Deadline(timeout_ms)
-        tool = tools[parameters.name]
+        tool, deadline = _named(parameters.name), Deadline(timeout_ms)
         try:
             arguments = tool.arguments.model_validate(parameters.arguments or {})
             served = await serving(context.request, deadline)
@@ -91,6 +87,13 @@ def protocol_server(
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
+
+
+def _named(name: str) -> ToolDefinition:
+    tools = {tool.name: tool for tool in TOOLS}
+    if name not in tools:
+        raise MCPError(INVALID_PARAMS, f"no tool {name[:64]!r}; there are: {', '.join(tools)}")
+    return tools[name]
 
 
 def _listed(tool: ToolDefinition, domains: Sequence[Domain], filters: str) -> Tool:

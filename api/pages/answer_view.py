@@ -1,32 +1,19 @@
-"""An answer as the ask page shows it: results, conflicts as columns, coverage in words."""
+"""An answer as the ask page shows it: results, and conflicts as columns."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
 from api.pages.citations import CitedPlace, day_of, place_of
+from api.pages.coverage_view import RETRIEVERS, Searched, counted, coverage_of, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
 from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
 from nornweave.ask.views import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 
-RETRIEVERS = {
-    "dense": "meaning",
-    "sparse": "words",
-    "fulltext": "word pairs",
-    "structured": "names",
-}
-STATES = {
-    "ok": "found",
-    "empty": "found nothing",
-    "timeout": "late",
-    "failed": "failed",
-    "off": "off",
-}
 _SIGNALS = {
     "score": "of all that, weighed against the other signals",
     "corroboration": "others say the same",
@@ -111,26 +98,6 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
-    """How one domain was searched.
-
-    Attributes:
-        state: ``found``, ``empty``, ``late``, ``unpublished``, ``failed`` or ``left out``.
-        summary: the same in a few words.
-        retrievers: name, and how it went, for those that did not simply find something.
-    """
-
-    domain: str
-    state: str
-    summary: str
-    shown: int
-    retrievers: tuple[tuple[str, str, str], ...]
-    generation: str
-    indexed_at: str
-    notices: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerView:
     """An answer as the page shows it."""
 
@@ -153,7 +120,7 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> An
         _result(number, item, terms, places[item["chunk_id"]], merges)
         for number, item in enumerate(document["items"], 1)
     )
-    coverage = _coverage(document, catalogue)
+    coverage = coverage_of(document, catalogue)
     missing = tuple(one for one in coverage if one.state in {"late", "unpublished", "failed"})
     asked = [one for one in coverage if one.state != "left out"]
     return AnswerView(
@@ -163,9 +130,9 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> An
             _conflict(number, conflict, places, terms) for number, conflict in enumerate(document["conflicts"], 1)
         ),
         coverage=coverage,
-        headline=_count(len(results), "passage") if results else "Nothing found",
-        summary=_summary(document, len(asked) - len(missing), len(asked)),
-        nothing="" if results else _nothing(document, missing),
+        headline=counted(len(results), "passage") if results else "Nothing found",
+        summary=summary_of(document, len(asked) - len(missing), len(asked)),
+        nothing="" if results else nothing_found(document, missing),
         not_searched=missing,
     )
 
@@ -301,78 +268,3 @@ def _side(side: SideDocument, places: Mapping[str, CitedPlace], terms: Collectio
         authority=side["domain_id"],
         caveats=tuple(side["qualifiers"]),
     )
-
-
-def _coverage(document: FusionResult, catalogue: Sequence[DomainChoice]) -> tuple[Searched, ...]:
-    shown: dict[str, int] = {}
-    for item in document["items"]:
-        shown[item["citation"]["domain_id"]] = shown.get(item["citation"]["domain_id"], 0) + 1
-    domains = dict.fromkeys([*(choice.domain for choice in catalogue), *document["coverage"]])
-    return tuple(_searched(domain, document["coverage"].get(domain), shown.get(domain, 0)) for domain in domains)
-
-
-def _searched(domain: str, coverage: Mapping[str, Any] | None, shown: int) -> Searched:
-    if coverage is None:
-        return _without_answer(domain, "left out", "not asked")
-    if not coverage["searched"]:
-        reason = str(coverage.get("reason", "gave no answer"))
-        return _without_answer(domain, _why_not(reason), reason)
-    states: Mapping[str, str] = coverage.get("retrieval", {})
-    total = coverage.get("total_searched", 0)
-    found = any(state == "ok" for state in states.values())
-    return Searched(
-        domain=domain,
-        state="found" if found else "empty",
-        summary=f"{_count(shown, 'passage')} of {total:,} shown" if found else f"nothing in {_count(total, 'passage')}",
-        shown=shown,
-        retrievers=tuple(
-            (RETRIEVERS.get(name, name), state, STATES.get(state, state)) for name, state in states.items()
-        ),
-        generation=coverage.get("generation", ""),
-        indexed_at=coverage.get("indexed_at", ""),
-        notices=tuple(coverage.get("notices", ())),
-    )
-
-
-def _without_answer(domain: str, state: str, summary: str) -> Searched:
-    return Searched(
-        domain=domain,
-        state=state,
-        summary=summary,
-        shown=0,
-        retrievers=(),
-        generation="",
-        indexed_at="",
-        notices=(),
-    )
-
-
-def _why_not(reason: str) -> str:
-    """Sort the reason of a gap: late, not published, or failed."""
-    if "timeout" in reason or "in time" in reason:
-        return "late"
-    return "unpublished" if "published" in reason else "failed"
-
-
-def _summary(document: FusionResult, searched: int, asked: int) -> str:
-    domains = f"{searched} of {asked} domains searched" if searched != asked else f"{_count(asked, 'domain')} searched"
-    parts = [domains, f"{round(document['total_latency_ms'])} ms"]
-    if document["duplicates_removed"]:
-        parts.insert(1, f"{_count(document['duplicates_removed'], 'duplicate')} merged")
-    if document["conflicts"]:
-        parts.insert(0, _count(len(document["conflicts"]), "conflict"))
-    return " · ".join(parts)
-
-
-def _nothing(document: FusionResult, missing: Sequence[Searched]) -> str:
-    if missing and len(missing) == len(document["coverage"]):
-        return "No domain was searched, so this says nothing about what is known."
-    if missing:
-        names = ", ".join(one.domain for one in missing)
-        return f"The domains that were searched have nothing. {names}: not searched, the answer may be there."
-    total = sum(one.get("total_searched", 0) for one in document["coverage"].values())
-    return f"Every domain that was asked was searched, {_count(total, 'passage')} in all. None matches."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name
-from pygments.token import Comment, Keyword, Name, Number, Operator, String
-from pygments.util import ClassNotFound
+from functools import cache
+from typing import TYPE_CHECKING
 
 from api.pages.text_runs import Mark
+
+if TYPE_CHECKING:
+    from pygments.lexer import Lexer
 
 # Lexers are regular expressions, some of them of more than quadratic cost (Pygments 2.21: 24,000 lines `x` take that of
 # C# 200 s), and they hold the interpreter. A single match of 20,000 hostile characters took at most 16 ms; between two
@@ -42,20 +42,20 @@ _LEXERS = {
     "tsx": "tsx",
     "yaml": "yaml",
 }
-# The most special first: a docstring is a string, and reads like a comment.
+# Pygments' types of tokens; the most special first: a docstring is a string, and reads like a comment.
 _KINDS = (
-    (Comment, "comment"),
-    (String.Doc, "comment"),
-    (String, "string"),
-    (Number, "number"),
-    (Keyword.Constant, "number"),
-    (Keyword, "keyword"),
-    (Operator.Word, "keyword"),
-    (Name.Function, "definition"),
-    (Name.Class, "definition"),
-    (Name.Decorator, "definition"),
-    (Name.Tag, "keyword"),
-    (Name.Attribute, "definition"),
+    ("Comment", "comment"),
+    ("Literal.String.Doc", "comment"),
+    ("Literal.String", "string"),
+    ("Literal.Number", "number"),
+    ("Keyword.Constant", "number"),
+    ("Keyword", "keyword"),
+    ("Operator.Word", "keyword"),
+    ("Name.Function", "definition"),
+    ("Name.Class", "definition"),
+    ("Name.Decorator", "definition"),
+    ("Name.Tag", "keyword"),
+    ("Name.Attribute", "definition"),
 )
 
 
@@ -82,13 +82,18 @@ def _marks(lexer: Lexer, text: str, end_s: float) -> Iterator[Mark]:
             yield Mark(start, start + len(value), kind)
 
 
+@cache
 def _kind(token: object) -> str:
-    return next((kind for type_, kind in _KINDS if token in type_), "")
+    name = f"{token}.".removeprefix("Token.")
+    return next((kind for type_, kind in _KINDS if name.startswith(f"{type_}.")), "")
 
 
 def _lexer(language: str) -> Lexer | None:
     if language not in _LEXERS:
         return None
+    from pygments.lexers import get_lexer_by_name
+    from pygments.util import ClassNotFound
+
     try:
         return get_lexer_by_name(_LEXERS[language], stripnl=False, ensurenl=False)
     except ClassNotFound:

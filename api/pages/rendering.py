@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi.responses import FileResponse, Response
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from api.errors import ProblemError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 WEB = Path(__file__).parent.parent / "web"
 FILES = {
@@ -59,6 +61,8 @@ def file_response(path: str) -> Response:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
     environment = Environment(
         loader=FileSystemLoader(WEB / "templates"),
         autoescape=True,

@@ -5,23 +5,21 @@ Plain routes, no operations: ``/openapi.json`` describes what programs rely on, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Match, Route
-from starlette.types import Scope
+from starlette.routing import Route
 
 from api.arrival import Arrival, arrive
 from api.errors import ProblemError
 from api.evaluations_query import ComparisonQuery
 from api.feedback_body import FeedbackBody
 from api.ledger_query import LedgerQuery
-from api.negotiation import prefers_html
 from api.pages.addresses import ASK, CONFLICTS, JUDGE, QUALITY, STATUS, SYNC, ask_address, local, passage_address
 from api.pages.answer_view import answer_view
 from api.pages.catalogue import (
@@ -41,30 +39,17 @@ from api.pages.shell import shell_of
 from api.pages.status_view import elsewhere_view, status_view
 from api.registration_body import listed_document
 from api.routes.login import browsers_form, checked_form
+from api.routes.page_routes import HtmlRoute, both, shown, validated, wants_json
 from api.schemas import json_response
 from api.state import Serving, serving_of
 from api.syncs import Running
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views import ChunkDocument, DocumentDocument, FormerDocument, FusionResult, LedgerDocument
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
-from nornweave.core.errors import EncoderError, NoGenerationError, NotPermittedError, QueryError, StoreError
+from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present
 
 MAX_EVALUATIONS = 500
-
-Asked = TypeVar("Asked", bound=BaseModel)
-Endpoint = Callable[[Request], Awaitable[Response]]
-
-
-class HtmlRoute(Route):
-    """A route for whoever prefers HTML; for all others there is an operation at the same path."""
-
-    def matches(self, scope: Scope) -> tuple[Match, Scope]:
-        """Match a request for HTML."""
-        match, child = super().matches(scope)
-        if match is not Match.NONE and not prefers_html(_accept(scope), otherwise=False):
-            return Match.NONE, {}
-        return match, child
 
 
 async def ask(request: Request) -> Response:
@@ -79,7 +64,7 @@ async def ask(request: Request) -> Response:
             return _blank(request, catalogue, form)
         return await _answered(request, catalogue, form, arrival)
     except QueryError as error:
-        if _wants_json(request):
+        if wants_json(request):
             raise
         context = {"answer": None, "error": f"{error.field}: {error.problem}"}
         return html_response("ask.html", {**_ask_context(request, catalogue, form), **context}, 422)
@@ -93,10 +78,10 @@ async def passage(request: Request) -> Response:
         raise ProblemError(404, "no name holds the character NUL")
     chunk, document, former = await serving.lookups.run(partial(_found, serving, chunk_id))
     if chunk is None:
-        if _wants_json(request):
+        if wants_json(request):
             raise ProblemError(404, "this passage is not in what is served; it was changed or removed since")
         return html_response("gone.html", _gone(request, former, document), 404)
-    if _wants_json(request):
+    if wants_json(request):
         return json_response({"passage": chunk, "document": document})
     context = MORE_LINES if request.query_params.get("context") == str(MORE_LINES) else CONTEXT_LINES
     view = await serving.lookups.run(lambda: passage_view(chunk, document, context))
@@ -107,9 +92,9 @@ async def passage(request: Request) -> Response:
 async def conflicts(request: Request) -> Response:
     """Show the ledger, filtered like ``GET /conflicts``."""
     serving = serving_of(request)
-    asked = _validated(LedgerQuery, request.query_params)
+    asked = validated(LedgerQuery, request.query_params)
     ledger = asked.chosen(await serving.lookups.run(serving.engine.ledger.conflicts))
-    if _wants_json(request):
+    if wants_json(request):
         return json_response(ledger)
     address = f"{CONFLICTS}.json" + (f"?{request.url.query}" if request.url.query else "")
     context = {**shell_of(request, CONFLICTS, address), **_ledger_context(ledger, asked), "domains": serving.domains}
@@ -124,7 +109,7 @@ async def conflict(request: Request) -> Response:
     found = find_entry([*ledger["open"], *ledger["settled"]], entry_id)
     if found is None:
         raise ProblemError(404, "no such entry in the ledger; it may have been settled long ago")
-    if _wants_json(request):
+    if wants_json(request):
         return json_response(found)
     (entry,) = entries_of([found])
     context = {**shell_of(request, CONFLICTS, f"{entry.href}.json"), "entry": entry}
@@ -136,7 +121,7 @@ async def quality(request: Request) -> Response:
     serving = serving_of(request)
     chosen = {name: request.query_params.get(name, "") for name in ("domain", "before", "after")}
     documents = await serving.lookups.run(lambda: _measured(serving, chosen))
-    if _wants_json(request):
+    if wants_json(request):
         return json_response(documents)
     query = f"?{request.url.query}" if request.url.query else ""
     frame = shell_of(request, QUALITY, f"{QUALITY}.json{query}")
@@ -150,7 +135,7 @@ async def status(request: Request) -> Response:
         lambda: (serving.engine.documents.status(), catalogue_of(serving.agents)),
     )
     served = {domain: document for domain, document in documents.items() if domain in serving.domains}
-    if _wants_json(request):
+    if wants_json(request):
         return json_response(served)
     health = await serving.lookups.run(lambda: {agent.domain.value: agent.health() for agent in serving.agents})
     frame = shell_of(request, STATUS, f"{STATUS}.json")
@@ -213,59 +198,6 @@ def _running(serving: Serving) -> dict[str, Running]:
     return {domain: running for domain, running in found.items() if running}
 
 
-def _shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
-    """Show what goes wrong as a page to whoever reads pages; programs get a problem document.
-
-    Args:
-        endpoint: makes the page.
-        fields: that may stand behind the question mark; ``None`` leaves it to the endpoint.
-    """
-
-    async def show(request: Request) -> Response:
-        try:
-            _refuse_unknown(request.query_params, fields)
-            return await endpoint(request)
-        except (ProblemError, NotPermittedError, QueryError, StoreError, EncoderError) as error:
-            if _wants_json(request):
-                raise
-            status_code, title = _titled(error)
-            context = {**shell_of(request, ""), "title": title, "detail": _detail(error)}
-            response = html_response("error.html", context, status_code)
-            response.headers.update(getattr(error, "headers", None) or {})
-            return response
-
-    return show
-
-
-def _refuse_unknown(given: Collection[str], fields: Collection[str] | None) -> None:
-    unknown = None if fields is None else next((name for name in given if name not in fields), None)
-    if unknown is not None:
-        raise QueryError(unknown[:80], f"unknown field; allowed: {', '.join(sorted(fields or ())) or 'none'}")
-
-
-def _titled(error: Exception) -> tuple[int, str]:
-    if isinstance(error, ProblemError):
-        names = {404: "Not here", 403: "Refused", 503: "Not now"}
-        return error.status_code, names.get(error.status_code, "That did not work")
-    if isinstance(error, NotPermittedError):
-        return 403, "Refused"
-    if isinstance(error, QueryError):
-        return 422, "That cannot be asked"
-    return 503, "Nothing is published yet" if isinstance(error, NoGenerationError) else "Not now"
-
-
-def _detail(error: Exception) -> str:
-    return str(error.detail) if isinstance(error, ProblemError) else str(error)
-
-
-def _accept(scope: Scope) -> str:
-    return b",".join(value for name, value in scope["headers"] if name == b"accept").decode("latin-1")
-
-
-def _wants_json(request: Request) -> bool:
-    return request.url.path.endswith(".json") or not prefers_html(_accept(request.scope), otherwise=True)
-
-
 def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> dict[str, Any]:
     return {
         **shell_of(request, ASK, ask_address(form.pairs, ".json")),
@@ -280,7 +212,7 @@ def _ask_context(request: Request, catalogue: Sequence[DomainChoice], form: Ques
 
 
 def _blank(request: Request, catalogue: Sequence[DomainChoice], form: QuestionForm) -> Response:
-    if _wants_json(request):
+    if wants_json(request):
         return json_response({"domains": [asdict(choice) for choice in catalogue]})
     return html_response("ask.html", {**_ask_context(request, catalogue, form), "answer": None})
 
@@ -295,7 +227,7 @@ async def _answered(
     def answer(answers: SeenAnswers) -> Response:
         document: FusionResult = answers.query(question)
         answers.remember(question, document)
-        if _wants_json(request):
+        if wants_json(request):
             return json_response(document)
         context = {
             **_ask_context(request, catalogue, form),
@@ -337,19 +269,6 @@ def _gone(request: Request, former: FormerDocument | None, document: DocumentDoc
     }
 
 
-def _validated(kind: type[Asked], given: Mapping[str, str]) -> Asked:
-    """Read what stands behind the question mark as an operation reads it; fields of a form that are blank are left out.
-
-    Raises:
-        QueryError: a field is unknown or wrong.
-    """
-    try:
-        return kind.model_validate({name: value for name, value in given.items() if value.strip()})
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise QueryError(".".join(map(str, first["loc"]))[:80], first["msg"]) from error
-
-
 def _ledger_context(ledger: LedgerDocument, asked: LedgerQuery) -> dict[str, Any]:
     return {
         "ledger": ledger,
@@ -372,7 +291,7 @@ def _measured(serving: Serving, chosen: Mapping[str, str]) -> dict[str, Any]:
         refusal = measured.compare(domains[refused["domain"]], before, refused["generation"], refused["set"])
     comparison: ComparisonDocument | None = None
     if all(chosen.values()):
-        asked = _validated(ComparisonQuery, chosen)
+        asked = validated(ComparisonQuery, chosen)
         comparison = measured.compare(asked.domain, asked.before, asked.after)
     return {**history, "refused": refused, "refusal": refusal, "comparison": comparison}
 
@@ -388,20 +307,15 @@ def _quality_context(documents: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _both(path: str, endpoint: Endpoint) -> list[Route]:
-    """Return the routes of a page and of its data; the suffix first, because a name may hold it."""
-    return [Route(f"{path}.json", endpoint, methods=["GET"]), Route(path, endpoint, methods=["GET"])]
-
-
-_ledger = _shown(conflicts, None)
+_ledger = shown(conflicts, None)
 routes = [
-    *_both(ASK, _shown(ask, None)),
-    *_both("/passages/{chunk_id}", _shown(passage, {"context"})),
+    *both(ASK, shown(ask, None)),
+    *both("/passages/{chunk_id}", shown(passage, {"context"})),
     Route(f"{CONFLICTS}.json", _ledger, methods=["GET"]),
     HtmlRoute(CONFLICTS, _ledger, methods=["GET"]),
-    *_both(f"{CONFLICTS}/{{entry_id}}", _shown(conflict)),
-    *_both(QUALITY, _shown(quality, {"domain", "before", "after"})),
-    *_both(STATUS, _shown(status)),
-    Route(JUDGE, _shown(judge), methods=["POST"]),
-    Route(SYNC, _shown(sync), methods=["POST"]),
+    *both(f"{CONFLICTS}/{{entry_id}}", shown(conflict)),
+    *both(QUALITY, shown(quality, {"domain", "before", "after"})),
+    *both(STATUS, shown(status)),
+    Route(JUDGE, shown(judge), methods=["POST"]),
+    Route(SYNC, shown(sync), methods=["POST"]),
 ]

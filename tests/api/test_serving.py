@@ -288,6 +288,7 @@ asyncio.run(main())
 heavy = ("torch", "transformers", "sentence_transformers", "dagster", "litellm", "mcp", "evals", "orchestration")
 heavy += ("nornweave.ingest", "nornweave.read.file")
 heavy += ("nornweave.connect.mirror.mirrored", "nornweave.connect.git.source")
+heavy += ("jinja2",)
 print(json.dumps([name for name in heavy if name in sys.modules]))
 """
     command = [sys.executable, "-c", script, str(published.file)]

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
-
-import httpx
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from nornweave.core.errors import AgentError
+
+if TYPE_CHECKING:
+    import httpx
 
 T = TypeVar("T")
 
@@ -61,6 +62,8 @@ class Transport:
         Raises:
             AgentError: it cannot be reached, or answers with something else than 200 and plain bytes.
         """
+        import httpx
+
         client = self._client or self._opened_client()
         try:
             async with client.stream("POST", url, content=body, headers=dict(headers)) as answer:
@@ -109,6 +112,8 @@ class Transport:
         asyncio.get_running_loop().stop()
 
     def _opened_client(self) -> httpx.AsyncClient:
+        import httpx
+
         self._client = httpx.AsyncClient(
             timeout=None,  # noqa: S113 - every request is cancelled at its deadline
             follow_redirects=False,
@@ -132,7 +137,7 @@ def _check(answer: httpx.Response) -> None:
         raise AgentError(f"did not accept this server's token ({status}); see 'token_env' of 'agents.allow'")
     if status in {400, 404, 413, 422}:
         raise RefusedError(f"does not take the question ({status})")
-    if status != httpx.codes.OK:
+    if status != 200:
         raise AgentError(f"answered with status {status}")
     if answer.headers.get("content-encoding", "identity") != "identity":
         raise AgentError("answered with compressed bytes, which were not asked for")

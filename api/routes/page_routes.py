@@ -1,0 +1,104 @@
+"""Routes of pages: people get a page, also when something goes wrong; programs get JSON and problem documents."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import Scope
+
+from api.errors import ProblemError
+from api.negotiation import prefers_html
+from api.pages.rendering import html_response
+from api.pages.shell import shell_of
+from nornweave.core.errors import EncoderError, NoGenerationError, NotPermittedError, QueryError, StoreError
+
+Asked = TypeVar("Asked", bound=BaseModel)
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class HtmlRoute(Route):
+    """A route for whoever prefers HTML; for all others there is an operation at the same path."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match a request for HTML."""
+        match, child = super().matches(scope)
+        if match is not Match.NONE and not prefers_html(_accept(scope), otherwise=False):
+            return Match.NONE, {}
+        return match, child
+
+
+def both(path: str, endpoint: Endpoint) -> list[Route]:
+    """Return the routes of a page and of its data; the suffix first, because a name may hold it."""
+    return [Route(f"{path}.json", endpoint, methods=["GET"]), Route(path, endpoint, methods=["GET"])]
+
+
+def shown(endpoint: Endpoint, fields: Collection[str] | None = ()) -> Endpoint:
+    """Show what goes wrong as a page to whoever reads pages; programs get a problem document.
+
+    Args:
+        endpoint: makes the page.
+        fields: that may stand behind the question mark; ``None`` leaves it to the endpoint.
+    """
+
+    async def show(request: Request) -> Response:
+        try:
+            _refuse_unknown(request.query_params, fields)
+            return await endpoint(request)
+        except (ProblemError, NotPermittedError, QueryError, StoreError, EncoderError) as error:
+            if wants_json(request):
+                raise
+            status_code, title = _titled(error)
+            context = {**shell_of(request, ""), "title": title, "detail": _detail(error)}
+            response = html_response("error.html", context, status_code)
+            response.headers.update(getattr(error, "headers", None) or {})
+            return response
+
+    return show
+
+
+def _refuse_unknown(given: Collection[str], fields: Collection[str] | None) -> None:
+    unknown = None if fields is None else next((name for name in given if name not in fields), None)
+    if unknown is not None:
+        raise QueryError(unknown[:80], f"unknown field; allowed: {', '.join(sorted(fields or ())) or 'none'}")
+
+
+def _titled(error: Exception) -> tuple[int, str]:
+    if isinstance(error, ProblemError):
+        names = {404: "Not here", 403: "Refused", 503: "Not now"}
+        return error.status_code, names.get(error.status_code, "That did not work")
+    if isinstance(error, NotPermittedError):
+        return 403, "Refused"
+    if isinstance(error, QueryError):
+        return 422, "That cannot be asked"
+    return 503, "Nothing is published yet" if isinstance(error, NoGenerationError) else "Not now"
+
+
+def _detail(error: Exception) -> str:
+    return str(error.detail) if isinstance(error, ProblemError) else str(error)
+
+
+def _accept(scope: Scope) -> str:
+    return b",".join(value for name, value in scope["headers"] if name == b"accept").decode("latin-1")
+
+
+def wants_json(request: Request) -> bool:
+    """Tell whether a request is for the data of a page: by its suffix, or by what it accepts."""
+    return request.url.path.endswith(".json") or not prefers_html(_accept(request.scope), otherwise=True)
+
+
+def validated(kind: type[Asked], given: Mapping[str, str]) -> Asked:
+    """Read what stands behind the question mark as an operation reads it; fields of a form that are blank are left out.
+
+    Raises:
+        QueryError: a field is unknown or wrong.
+    """
+    try:
+        return kind.model_validate({name: value for name, value in given.items() if value.strip()})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise QueryError(".".join(map(str, first["loc"]))[:80], first["msg"]) from error
