@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from lab.apis import confluence, github, jira, site, slack, stackexchange
+from lab.apis import confluence, feed, github, jira, site, slack, stackexchange
 from lab.apis.server import Api
 from nornweave.connect.confluence.feed import ConfluenceFeed
+from nornweave.connect.feed.feed import SyndicationFeed
 from nornweave.connect.github.feed import GithubFeed
 from nornweave.connect.jira.feed import JiraFeed
 from nornweave.connect.mirror.api_client import Limits
@@ -43,6 +44,10 @@ STAND_INS: Mapping[str, StandIn] = {
     "jira": StandIn(
         large=jira.large,
         feed=lambda url, limits: JiraFeed(url, user=jira.USER, token=jira.TOKEN, limits=limits),
+    ),
+    "feed": StandIn(
+        large=feed.large,
+        feed=lambda url, limits: SyndicationFeed(f"{url}{feed.PATH}", Domain.DOCUMENTATION, limits=limits),
     ),
     "web": StandIn(
         large=site.large,

@@ -9,6 +9,7 @@ from typing import Any
 from nornweave.config import Settings, SourceSettings, read_settings
 from nornweave.connect.confluence.connector import CONFLUENCE
 from nornweave.connect.connector import Connector
+from nornweave.connect.feed.connector import FEED
 from nornweave.connect.files.connector import FILES
 from nornweave.connect.git.connector import GIT
 from nornweave.connect.github.connector import GITHUB
@@ -28,6 +29,7 @@ CONNECTORS: Mapping[str, Connector[Any]] = {
         FILES,
         GIT,
         WEB,
+        FEED,
         SLACK,
         GITHUB,
         CONFLUENCE,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 from nornweave.core.errors import DocumentError
@@ -177,7 +178,7 @@ def conversation(
 
 
 def parse_time(value: object) -> datetime | None:
-    """Read a moment from whatever exports write: ISO 8601, epoch seconds to nanoseconds, Slack ``ts``.
+    """Read a moment from whatever exports write: ISO 8601, RFC 5322, epoch seconds to nanoseconds, Slack ``ts``.
 
     Returns:
         UTC; a time without zone is taken as UTC. ``None`` when it is no time.
@@ -186,11 +187,17 @@ def parse_time(value: object) -> datetime | None:
         return None
     try:
         if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
-            moment = datetime.fromisoformat(value.strip().replace(",", ".").removesuffix(" UTC"))
-            return utc(moment)
+            return utc(_from_text(value.strip()))
         return _from_epoch(float(value))
     except (ValueError, OverflowError, OSError):
         return None
+
+
+def _from_text(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text.replace(",", ".").removesuffix(" UTC"))
+    except ValueError:
+        return parsedate_to_datetime(text)
 
 
 def _from_epoch(number: float) -> datetime:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import pytest
 
@@ -65,7 +66,7 @@ def documents_of(domain: Domain) -> Mapping[str, Document]:
     for configured in settings().sources:
         if configured.domain is not domain or configured.path is None or not is_example(configured.path):
             continue
-        source = open_source(configured, settings().data_dir)
+        source = open_source(configured, Path(mkdtemp()))
         for entry in source.list().entries:
             assert entry.path not in found, f"two documents at {entry.path}"
             found[entry.path] = source.parse(entry, source.fetch(entry))

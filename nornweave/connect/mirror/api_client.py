@@ -108,6 +108,12 @@ class ApiAnswer:
             return time.time()
 
     @property
+    def validators(self) -> dict[str, str]:
+        """Return the headers with which the next request asks for what changed since."""
+        names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
+        return {sent: self.headers[name] for sent, name in names.items() if name in self.headers}
+
+    @property
     def following(self) -> str | None:
         """Return the address of the next page, as the ``Link`` header names it."""
         match = re.search(r'<([^<>]{1,4000})>\s*;[^<>,]*\brel="?next\b', self.headers.get("link", ""))

@@ -1,0 +1,1 @@
+"""RSS and Atom feeds; the example of docs/write-a-connector.md."""

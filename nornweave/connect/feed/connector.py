@@ -1,0 +1,31 @@
+"""RSS and Atom feeds: a document for each entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from nornweave.connect.connector import Connector
+from nornweave.connect.mirror.settings import MirroredSettings
+from nornweave.connect.protocol import Source
+from nornweave.core.types import Domain
+
+
+class FeedSettings(MirroredSettings):
+    """The keys of ``type: feed``."""
+
+    domains: ClassVar[frozenset[Domain]] = frozenset({Domain.DOCUMENTATION, Domain.RESEARCH})
+    place_keys: ClassVar[tuple[str, ...]] = ("path", "url")
+
+    type: Literal["feed"] = "feed"
+    url: str | None = None
+
+
+def _open(settings: FeedSettings, data_dir: Path) -> Source:
+    from nornweave.connect.feed.feed import SyndicationFeed
+    from nornweave.connect.mirror.opening import mirrored
+
+    return mirrored(settings, SyndicationFeed(settings.url or settings.required_path, settings.domain), data_dir)
+
+
+FEED = Connector(FeedSettings, _open)

@@ -1,0 +1,98 @@
+"""Read a feed, with one conditional request or from a file, and the document of an entry."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+from xml.etree.ElementTree import Element
+
+from defusedxml.ElementTree import fromstring
+
+from nornweave.connect.conversation import load_json, parse_time
+from nornweave.connect.mirror.api_client import ApiClient, Limits
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
+from nornweave.core.errors import DocumentError, SourceUnavailableError
+from nornweave.core.sandbox import run_apart
+from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId, digest, freeze
+from nornweave.read.file import assemble
+from nornweave.read.isolated import parse_apart
+from nornweave.read.parsed import Parsed
+from nornweave.read.time_limits import seconds_for
+
+# The elements that say something, the likeliest first.
+_FIELDS = {
+    **{"id": ("guid", "id", "link", "title"), "url": ("link",), "title": ("title",), "author": ("author", "creator")},
+    "updated": ("updated", "pubDate", "date"),
+    "html": ("encoded", "content", "summary", "description"),
+}
+
+
+class SyndicationFeed:
+    """The entries of one feed; those that it does not list any more stay."""
+
+    version = "feed-1"
+
+    def __init__(self, place: str | Path, domain: Domain, *, limits: Limits | None = None) -> None:
+        self.domain, self.scope, self._place = domain, f"1,{place}", place
+        self._client = ApiClient(place, headers={"Accept": "*/*"}, limits=limits) if isinstance(place, str) else None
+
+    def close(self) -> None:
+        """Close the connections."""
+        if self._client:
+            self._client.close()
+
+    def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:  # noqa: ARG002
+        """Read the feed; see ``Feed.pages``."""
+        try:
+            raw, since = self._read({} if state.is_full else state.since or {})
+            read = run_apart(read_entries, {}, raw, cpu_s=seconds_for(len(raw))) if raw else []
+        except (DocumentError, OSError) as error:
+            raise SourceUnavailableError(f"{self._place}: {error}") from error
+        entries = {f"entries/{digest(each['id'])[:16]}": each for each in cast(list[dict[str, Any]], read)}
+        records = tuple(FeedRecord(key=path, document=path, body=entry) for path, entry in entries.items())
+        yield RecordPage(records=records, confirmed=("entries/",), position=None, since=since)
+
+    def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
+        """Return an entry as JSON."""
+        return json.dumps(next(body for _, body in records), sort_keys=True).encode()
+
+    def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
+        """Build the document."""
+        return parse_apart(feed_document, source_id, entry, raw, domain=self.domain)
+
+    def _read(self, validators: Mapping[str, str]) -> tuple[bytes, Mapping[str, str]]:
+        """Return the feed, empty where it did not change, and the headers of the next request."""
+        if self._client is None:
+            return Path(self._place).read_bytes(), {}
+        answer = self._client.get(str(self._place), headers=validators, allowed=frozenset({304}))
+        return answer.content, {**validators, **answer.validators}
+
+
+def read_entries(values: Mapping[str, JsonValue], raw: bytes) -> list[Mapping[str, str]]:  # noqa: ARG001
+    """Read the entries of RSS or Atom, in a process of the sandbox."""
+    try:
+        root = fromstring(raw)
+    except (ValueError, SyntaxError) as error:
+        raise DocumentError(f"expected RSS or Atom: {error}") from error
+    if root.tag.rpartition("}")[2] not in {"rss", "RDF", "feed"}:
+        raise DocumentError(f"expected RSS or Atom, found <{root.tag}>")
+    elements = (*root.iterfind(".//{*}item"), *root.iterfind("{*}entry"))
+    return [{key: _text(each, names) for key, names in _FIELDS.items()} for each in elements]
+
+
+def _text(element: Element, names: tuple[str, ...]) -> str:
+    children = (each for name in names for each in element.iterfind(f"{{*}}{name}"))
+    return next(filter(None, ((each.get("href") or "".join(each.itertext())).strip() for each in children)), "")
+
+
+def feed_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:
+    """Build the document of an entry: its HTML under its title."""
+    stored = load_json(raw, entry.path)
+    text = f"<h1>{html.escape(stored['title'])}</h1>\n{stored['html']}"
+    known = {"source_type": "feed", "authors": (stored["author"],) if stored["author"] else None}
+    title, url, updated = stored["title"] or None, stored["url"] or None, parse_time(stored["updated"])
+    parsed = Parsed(text=text, title=title, updated_at=updated, url=url, metadata=freeze(known))
+    return assemble(source_id, domain, entry, raw, parsed, "html", is_dated=False)
