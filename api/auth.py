@@ -25,6 +25,8 @@ from nornweave.core.errors import ConfigError
 # `/agents/register`, `/agents/{id}` and `/agents/{id}/heartbeat`.
 _REGISTRATION = re.compile(r"/agents/[^/]+(/heartbeat)?")
 
+MIN_TOKEN_CHARACTERS = 16
+"""Of the service token where others than this machine can try tokens."""
 TOKEN_VARIABLE = "NORNWEAVE_SERVICE_TOKEN"  # noqa: S105 - the name of the variable
 
 
@@ -52,8 +54,8 @@ def check_listening(host: str, token: str | None, settings: Settings) -> None:
     """Refuse to listen where others can reach an API without a token, or where groups are named and nobody is in one.
 
     Raises:
-        ConfigError: ``host`` is not this machine alone and nobody has to say who they are; a source names groups and
-            nothing says who is in them; the file of tokens is missing or broken.
+        ConfigError: ``host`` is not this machine alone and nobody has to say who they are, or the service token is
+            short; a source names groups and nothing says who is in them; the file of tokens is missing or broken.
     """
     if settings.access and settings.access.tokens:
         read_tokens(settings.access.tokens)
@@ -62,6 +64,11 @@ def check_listening(host: str, token: str | None, settings: Settings) -> None:
         raise ConfigError(
             f"{settings.file}: source {restricted[0]!r} is for groups ('access'), and nothing says who is in a group; "
             "configure 'access:' at the top (docs/security.md), or take 'access' out of the source"
+        )
+    if token is not None and len(token) < MIN_TOKEN_CHARACTERS and not is_loopback(host):
+        raise ConfigError(
+            f"host {host!r}: {TOKEN_VARIABLE} has {len(token)} characters, which can be guessed; "
+            f"expected at least {MIN_TOKEN_CHARACTERS} random ones, for instance from `openssl rand -hex 32`"
         )
     if token is None and settings.access is None and not is_loopback(host):
         raise ConfigError(

@@ -22,8 +22,11 @@ import anyio
 import anyio.to_thread
 from starlette.types import Scope
 
+from api.access.attempts import MAX_FAILURES, WINDOW_S, Attempts
+from api.access.ended_sessions import EndedSessions
 from api.access.session_key import session_key
 from api.access.token_file import TokenFile
+from api.errors import ProblemError
 from api.sessions import Session, session_of
 from nornweave.config.access import AccessSettings
 from nornweave.core.access.tokens import TokenEntry
@@ -49,6 +52,12 @@ def viewer_of(scope: Scope) -> Viewer:
     if not isinstance(viewer, Viewer):
         raise PermissionError(f"{scope.get('path')!r} is answered without anybody having asked who asks")
     return viewer
+
+
+def address_of(scope: Scope) -> str:
+    """Return the address that a request came from; empty if it is not known (a socket in the file system)."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,7 @@ class Door:
         Args:
             service_token: of the environment.
             access: of the configuration.
-            data_dir: where the key of sessions is kept, if there is ``access``.
+            data_dir: where the key of sessions is kept, if there is ``access``, and which sessions have ended.
             registration_token: lets agents register, and nothing else.
 
         Raises:
@@ -92,6 +101,8 @@ class Door:
         self._file = TokenFile(access.tokens) if access and access.tokens else None
         self._provider = _provider(access) if access else None
         self._by_service_token = OPERATOR_BY_TOKEN if access else ANYONE
+        self._attempts = Attempts()
+        self.ended = EndedSessions(data_dir) if data_dir else None
         self._waiting = anyio.CapacityLimiter(_WAITING_FOR_KEYS)
         self.secret = service_token
         if access and data_dir:
@@ -103,12 +114,24 @@ class Door:
         """Tell whether nobody has to say who they are."""
         return self.secret is None
 
-    async def enter(self, token: str) -> DoorEntry | None:
+    async def enter(self, token: str, address: str) -> DoorEntry | None:
         """Return who shows a token; ``None`` for one that is not valid.
 
+        Args:
+            token: as it was sent.
+            address: that it came from.
+
         Raises:
-            ProblemError: 503, who may ask cannot be looked up now.
+            ProblemError: 429, the address sent many wrong tokens; 503, who may ask cannot be looked up now.
         """
+        if not self._attempts.may_try(address, token.encode()):
+            detail = f"{MAX_FAILURES} wrong tokens came from this address within {WINDOW_S:g} s"
+            raise ProblemError(429, detail, headers={"Retry-After": f"{WINDOW_S:g}"})
+        entry = await self._entry(token)
+        self._attempts.note(address, token.encode(), is_right=entry is not None)
+        return entry
+
+    async def _entry(self, token: str) -> DoorEntry | None:
         # In constant time, so that how long a refusal takes tells nothing about the token.
         if self._service_token and hmac.compare_digest(token.encode(), self._service_token.encode()):
             return DoorEntry(self._by_service_token, _SERVICE)
@@ -129,7 +152,7 @@ class Door:
         if scheme.lower() != b"bearer":
             return None
         try:
-            entry = await self.enter(given.strip().decode())
+            entry = await self.enter(given.strip().decode(), address_of(scope))
         except UnicodeDecodeError:
             return None
         return entry.viewer if entry else None
@@ -141,6 +164,8 @@ class Door:
             ProblemError: 503, as ``enter``.
         """
         session = session_of(scope, self.secret)
+        if session and self.ended and self.ended.has_ended(session.value):
+            return None
         viewer = self._returning(session.who) if session else None
         return (session, viewer) if session and viewer else None
 

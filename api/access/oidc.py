@@ -85,6 +85,8 @@ class Provider:
             leeway=self._settings.leeway_s,
             options={"require": ["exp", "iss", "aud", "sub"]},
         )
+        if isinstance(claims["exp"], bool) or not isinstance(claims["exp"], int | float):
+            return None  # PyJWT (2.10) reads a text as a number
         subject = claims["sub"]
         groups = _groups(_claim(claims, self._settings.groups_claim))
         if not isinstance(subject, str) or not subject or len(subject) > MAX_NAME_CHARACTERS or groups is None:
@@ -111,4 +113,5 @@ def _groups(claim: object) -> frozenset[str] | None:
     names = [claim] if isinstance(claim, str) else claim
     if not isinstance(names, list) or len(names) > MAX_GROUPS or not all(isinstance(one, str) for one in names):
         return None
-    return frozenset(name for one in names if (name := group_name(one)))
+    # As written: " board" is not the group "board".
+    return frozenset(group_name(name) for name in names if name and name == name.strip())

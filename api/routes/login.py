@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sqlite3
 from urllib.parse import parse_qs, urlencode
 
 import anyio
+import anyio.to_thread
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Scope
 
+from api.access.door import address_of
 from api.errors import ProblemError
 from api.negotiation import prefers_html
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
@@ -43,7 +46,7 @@ async def enter(request: Request) -> Response:
     target = local(fields.get("next", ASK))
     if door.is_open or door.secret is None:
         return _redirect(target)
-    entry = await door.enter(fields.get("token", "").strip())
+    entry = await door.enter(fields.get("token", "").strip(), address_of(request.scope))
     if entry is None:
         await anyio.sleep(PAUSE_S)
         return _again(request, target, "This is not the token of this service, nor one of somebody who may ask.")
@@ -67,8 +70,20 @@ def _again(request: Request, target: str, error: str) -> Response:
 
 
 async def leave(request: Request) -> Response:
-    """Take the session from the browser."""
+    """End the session here and take it from the browser.
+
+    Raises:
+        ProblemError: 503, it cannot be ended here; see also ``checked_form``.
+    """
     await checked_form(request)
+    door = service_of(request).door
+    session = session_of(request.scope, door.secret)
+    if session and door.ended:
+        try:
+            await anyio.to_thread.run_sync(door.ended.end, session.value)
+        except (OSError, sqlite3.Error) as error:
+            detail = f"the session could not be ended here, it lasts {LASTS_S // 3600} hours: {error}"
+            raise ProblemError(503, detail) from error
     response = _redirect(LOGIN)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response

@@ -103,4 +103,10 @@ def test_this_machine_alone_needs_no_token(host: str, settings: Settings) -> Non
 def test_listening_for_others_needs_a_token(host: str, settings: Settings) -> None:
     with pytest.raises(ConfigError, match="NORNWEAVE_SERVICE_TOKEN"):
         check_listening(host, None, settings)
-    check_listening(host, "token", settings)
+    with pytest.raises(ConfigError, match="has 15 characters"):
+        check_listening(host, "x" * 15, settings)
+    check_listening(host, "x" * 16, settings)
+
+
+def test_on_this_machine_a_token_may_be_short(settings: Settings) -> None:
+    check_listening("127.0.0.1", "a", settings)

@@ -147,11 +147,17 @@ def test_logging_out_takes_the_session(settings: Settings, engine: MemoryEngine)
     async def test(client: httpx.AsyncClient) -> None:
         await log_in(client)
         assert (await client.post("/logout", headers=FORM)).status_code == 403, "not by another site"
-        sent = urlencode({"csrf": csrf_token(client.cookies[COOKIE], TOKEN)})
+        copied = client.cookies[COOKIE]
+        sent = urlencode({"csrf": csrf_token(copied, TOKEN)})
         answer = await client.post("/logout", content=sent, headers=FORM)
         assert (answer.status_code, answer.headers["location"]) == (303, "/login")
         assert COOKIE not in client.cookies
         assert (await client.get("/", headers=BROWSER)).status_code == 303
+        client.cookies.set(COOKIE, copied)
+        assert (await client.get("/", headers=BROWSER)).status_code == 303, "a copy of the cookie is worth nothing"
+        client.cookies.clear()
+        await log_in(client)
+        assert (await client.get("/", headers=BROWSER)).status_code == 200
 
     drive(settings, engine, test)
 
