@@ -17,6 +17,7 @@ headers too large, many     431     the limit (``connections.py``)
 wrong field, QueryError     422     ``errors``: every field with what is allowed
 anything unexpected         500     an id that the log repeats
 too many event streams      429     how many are open at a time
+many wrong tokens           429     the address sent 30 within a minute
 busy, starting, stopping,   503     the reason, ``Retry-After``
 no generation, StoreError,
 inbox that cannot be written
