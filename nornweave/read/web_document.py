@@ -12,7 +12,7 @@ from typing import Any
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.file import PARSE_VERSION, assemble
+from nornweave.read.file import assemble, parse_version
 from nornweave.read.front_matter import describe
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import parse_pdf
@@ -20,7 +20,12 @@ from nornweave.read.transfer import metadata_from
 from nornweave.read.web_page import VERSION as PAGE_VERSION
 
 # Raise it when the same page comes out as another document.
-VERSION = f"web-1,{PAGE_VERSION},{PARSE_VERSION}"
+_VERSION = "web-1"
+
+
+def document_version() -> str:
+    """Return what changes when the same page may come out as another document."""
+    return f"{_VERSION},{PAGE_VERSION},{parse_version()}"
 
 
 def write_page(body: Mapping[str, Any], changed_at: str | None) -> bytes:

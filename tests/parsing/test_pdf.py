@@ -1,10 +1,12 @@
-"""PDFs drawn here with PyMuPDF, so that every line's place is known, and read back."""
+"""PDFs drawn here with PyMuPDF, so that every line's place is known, and read back by both libraries."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
 
 import pymupdf
@@ -24,6 +26,17 @@ from nornweave.read.pdf import ocr
 from nornweave.read.pdf.document import parse_pdf
 from nornweave.read.pdf.glyphs import read_page
 from nornweave.read.pdf.hyphens import Hyphens
+from nornweave.read.pdf.libraries import VARIABLE
+from nornweave.read.pdf.port import GlyphLine, GlyphRun, PageGlyphs
+
+
+@pytest.fixture(autouse=True, scope="module", params=["pymupdf", "pdfium"])
+def library(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Read with each library."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(VARIABLE, request.param)
+        yield request.param
+
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "papers"
 
@@ -237,7 +250,7 @@ def test_readable_without_password_is_read() -> None:
     assert "Reciprocal rank fusion" in parse_pdf(raw).text
 
 
-def test_scanned() -> None:
+def test_scanned(library: str) -> None:
     document = pymupdf.open()
     pixels = pymupdf.Pixmap(pymupdf.csGRAY, pymupdf.IRect(0, 0, 40, 60))
     pixels.clear_with(200)
@@ -245,6 +258,7 @@ def test_scanned() -> None:
         document.new_page().insert_image((0, 0, 595, 842), pixmap=pixels)
     found = "no text layer: looks scanned (2 pages, 2 only images); "
     remedy = "OCR finds no text in them" if ocr.installed() else "install the language data of Tesseract"
+    remedy = remedy if library == "pymupdf" else "OCR needs PyMuPDF; install pymupdf"
     assert _error(document.tobytes()).startswith(found + remedy)
 
 
@@ -282,25 +296,50 @@ def test_deadline() -> None:
         parse_pdf(paper().tobytes(), deadline_s=-1)
 
 
-def test_without_pymupdf_only_pdf_files_fail() -> None:
-    code = """
-import sys
-sys.modules["pymupdf"] = None  # as if it was not installed
+@pytest.mark.parametrize(
+    ("missing", "stated", "first_line", "version"),
+    [
+        ((), "", "read", "pymupdf-"),
+        (("pymupdf",), "", "read", "pypdfium2-"),
+        (("pymupdf", "pypdfium2"), "", "PDF files need a library that is not installed: pip install", "no-pdf-library"),
+        ((), "pdfium", "read", "pypdfium2-"),
+        (("pypdfium2",), "pdfium", "NORNWEAVE_PDF_LIBRARY is 'pdfium', but pypdfium2 is not", "no-pdf-library"),
+        ((), "acrobat", "NORNWEAVE_PDF_LIBRARY is 'acrobat'; expected 'pymupdf' or 'pdfium'", "pymupdf-"),
+    ],
+)
+def test_the_library_is_the_stated_or_the_first_that_is_installed(
+    missing: tuple[str, ...], stated: str, first_line: str, version: str
+) -> None:
+    code = f"""
+import sys, importlib.metadata as metadata
+missing, installed = {missing!r}, metadata.version
+for name in missing:
+    sys.modules[name] = None  # as if it was not installed
+def version(name):
+    if name in missing:
+        raise metadata.PackageNotFoundError(name)
+    return installed(name)
+metadata.version = version
 from nornweave.core.errors import DocumentError
-from nornweave.read.file import read_document
+from nornweave.read.file import parse_version, read_document
 from nornweave.core.types import Domain, Entry, SourceId
 read = lambda path, raw: read_document(SourceId("s"), Entry(path=path, gate=""), raw, domain=Domain.RESEARCH)
-print(read("a.md", b"# Title").text)
+assert read("a.md", b"# Title").text == "# Title"
 try:
-    read("a.pdf", b"%PDF-1.7")
+    print("read" if read("a.pdf", sys.stdin.buffer.read()).text else "")
 except DocumentError as error:
     print(error)
+print(parse_version())
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("# Title\nPDF files need PyMuPDF, which is not installed; install pymupdf")
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=PAPER, capture_output=True, check=True, env={**os.environ, VARIABLE: stated}
+    )
+    shown, versions = done.stdout.decode().splitlines()
+    assert shown.startswith(first_line)
+    assert version in versions
 
 
-def test_mupdf_keeps_quiet(capfd: pytest.CaptureFixture[str]) -> None:
+def test_libraries_keep_quiet(capfd: pytest.CaptureFixture[str]) -> None:
     raw = paper().tobytes()
     for broken in (raw[:3000], raw.replace(b"endstream", b"endstraem", 2), raw.replace(b"/Kids", b"/Kdis")):
         try:
@@ -336,38 +375,28 @@ def test_damaged_pdf_is_read_or_refused(damages: list[tuple[int, bytes]]) -> Non
         assert len(str(error)) > 10
 
 
-def _span(text: str, x: float, y: float, size: float = 10.0, flags: int = 4) -> dict[str, object]:
-    return {"text": text, "size": size, "flags": flags, "font": "Times", "origin": (x, y)}
+def _run(text: str, x: float, y: float, size: float = 10.0, *, raised: bool = False) -> GlyphRun:
+    return GlyphRun(text=text, size=size, font="Times", origin=(x, y), raised=raised)
 
 
-def _page(*lines: list[dict[str, object]]) -> list[str]:
-    content = {
-        "blocks": [
-            {
-                "type": 0,
-                "lines": [
-                    {"bbox": (50.0, 50.0 + 12 * n, 300.0, 60.0 + 12 * n), "dir": (1.0, 0.0), "spans": spans}
-                    for n, spans in enumerate(lines)
-                ],
-            }
-        ]
-    }
-    page = read_page(1, 595.0, 842.0, content)
+def _page(*lines: list[GlyphRun]) -> list[str]:
+    block = [GlyphLine(runs, (50.0, 50.0 + 12 * n, 300.0, 60.0 + 12 * n)) for n, runs in enumerate(lines)]
+    page = read_page(1, PageGlyphs(595.0, 842.0, [block]))
     return [fragment.text for block in page.blocks for fragment in block.fragments]
 
 
 def test_glyphs_become_plain_text() -> None:
-    assert _page([_span("eﬃcient ﬁnd\u00a0it", 50, 58)]) == ["efficient find it"]
-    assert _page([_span("10", 50, 58), _span("5", 60, 55, 7.0, 5)]) == ["10^5"]
-    assert _page([_span("\ufffd\ufffdAdvanced", 50, 58)]) == ["• Advanced"]
-    assert _page([_span("\ufffd\ufffd\ufffd\ufffd", 50, 58)]) == []
-    assert _page([_span("Ros´e", 50, 58)]) == ["Rosé"]
-    assert _page([_span("a\x00b\ud800", 50, 58)]) == ["ab\ufffd"]
-    assert _page([_span("flat", 50, 58, 0.0)], [_span("far", float("inf"), float("nan"), float("nan"))]) == [
+    assert _page([_run("eﬃcient ﬁnd\u00a0it", 50, 58)]) == ["efficient find it"]
+    assert _page([_run("10", 50, 58), _run("5", 60, 55, 7.0, raised=True)]) == ["10^5"]
+    assert _page([_run("\ufffd\ufffdAdvanced", 50, 58)]) == ["• Advanced"]
+    assert _page([_run("\ufffd\ufffd\ufffd\ufffd", 50, 58)]) == []
+    assert _page([_run("Ros´e", 50, 58)]) == ["Rosé"]
+    assert _page([_run("a\x00b\ud800", 50, 58)]) == ["ab\ufffd"]
+    assert _page([_run("flat", 50, 58, 0.0)], [_run("far", float("inf"), float("nan"), float("nan"))]) == [
         "flat",
         "far",
     ]
-    assert _page([_span("1.1 Roles . . . . . . . . . 8", 50, 58)]) == ["1.1 Roles ... 8"]
+    assert _page([_run("1.1 Roles . . . . . . . . . 8", 50, 58)]) == ["1.1 Roles ... 8"]
 
 
 @pytest.mark.parametrize(
@@ -421,7 +450,13 @@ def scanned(*texts: str | None) -> bytes:
         return bytes(document.tobytes())
 
 
-@pytest.mark.skipif(ocr.installed() is None, reason="the language data of Tesseract is not installed")
+@pytest.fixture
+def with_ocr(library: str) -> None:
+    if library != "pymupdf" or ocr.installed() is None:
+        pytest.skip("needs PyMuPDF and the language data of Tesseract")
+
+
+@pytest.mark.usefixtures("with_ocr")
 def test_scanned_pages_are_read_by_ocr_and_marked() -> None:
     parsed = parse_pdf(scanned("Invoices are due within thirty days.", None, "Reminders cost nine euros."))
     assert "Invoices are due within thirty days." in parsed.text
@@ -439,7 +474,7 @@ def test_scanned_pages_are_read_by_ocr_and_marked() -> None:
     assert set(marks) == {(1, True), (2, None)}
 
 
-@pytest.mark.skipif(ocr.installed() is None, reason="the language data of Tesseract is not installed")
+@pytest.mark.usefixtures("with_ocr")
 def test_scanned_pages_beyond_the_limit_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ocr, "MAX_PAGES", 1)
     parsed = parse_pdf(scanned("First page of many.", "Second page of many."))
@@ -449,15 +484,16 @@ def test_scanned_pages_beyond_the_limit_are_named(monkeypatch: pytest.MonkeyPatc
 
 
 def test_without_tesseract_scanned_pages_are_named_with_what_to_install(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, library: str
 ) -> None:
+    remedy = ocr.INSTALL if library == "pymupdf" else ocr.NEEDS_PYMUPDF
     monkeypatch.setenv("TESSDATA_PREFIX", str(tmp_path))
     ocr.installed.cache_clear()
     try:
         assert ocr.version() == "no-ocr"
         parsed = parse_pdf(scanned(None, "A scanned page."))
-        assert parsed.metadata["left_out"] == (f"page 2: scanned; {ocr.INSTALL}",)
-        assert _error(scanned("A scanned page.")).endswith(ocr.INSTALL)
+        assert parsed.metadata["left_out"] == (f"page 2: scanned; {remedy}",)
+        assert _error(scanned("A scanned page.")).endswith(remedy)
     finally:
         monkeypatch.undo()
         ocr.installed.cache_clear()

@@ -5,9 +5,12 @@ from __future__ import annotations
 from nornweave.connect.stackexchange.document import VERSION as STACKEXCHANGE_VERSION
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.types import Document, Domain, Entry, SourceId
-from nornweave.read.file import LFS_POINTER, PARSE_VERSION, read_document
+from nornweave.read.file import LFS_POINTER, parse_version, read_document
 
-FILE_VERSION = f"{PARSE_VERSION},{STACKEXCHANGE_VERSION}"
+
+def file_version() -> str:
+    """Return what changes when the same bytes may come out as another document."""
+    return f"{parse_version()},{STACKEXCHANGE_VERSION}"
 
 
 def file_document(

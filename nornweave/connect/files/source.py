@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nornweave.connect.files.document import FILE_VERSION, file_document
+from nornweave.connect.files.document import file_document, file_version
 from nornweave.connect.files.sidecar import NO_SIDECAR, Sidecar, load_sidecar
 from nornweave.connect.files.skip import Rules
 from nornweave.connect.files.walk import FoundFile, walk
@@ -44,7 +44,7 @@ class FilesSource:
     @property
     def version(self) -> str:
         """Changes when the same bytes may be parsed into a different document."""
-        return f"files-1,{FILE_VERSION}"
+        return f"files-1,{file_version()}"
 
     def list(self) -> Listing:
         """List the files, by path, without reading them.

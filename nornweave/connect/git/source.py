@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeAlias
 
-from nornweave.connect.files.document import FILE_VERSION, file_document
+from nornweave.connect.files.document import file_document, file_version
 from nornweave.connect.files.skip import Rules
 from nornweave.connect.git.location import leads_outside
 from nornweave.connect.git.program import Blobs, GitFailedError, check_version, run_git, split_fields, stream_git
@@ -86,7 +86,7 @@ class GitSource:
     def version(self) -> str:
         """Changes when the same bytes may be parsed into a different document."""
         # Documents have an address of their own, which this says the form of.
-        return ",".join(("git-2", FILE_VERSION, *([self.web_url] if self.web_url else [])))
+        return ",".join(("git-2", file_version(), *([self.web_url] if self.web_url else [])))
 
     def list(self) -> Listing:
         """List the committed files, by path; the gate is the blob id.

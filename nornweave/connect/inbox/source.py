@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
-from nornweave.connect.files.document import FILE_VERSION, file_document
+from nornweave.connect.files.document import file_document, file_version
 from nornweave.connect.inbox.file import (
     MAX_FILE_BYTES,
     content_of,
@@ -54,7 +54,7 @@ class InboxSource:
     @property
     def version(self) -> str:
         """Changes when the same bytes may be parsed into a different document."""
-        return ",".join(("inbox-1", FILE_VERSION, MessagesSource.version, TranscriptSource.version))
+        return ",".join(("inbox-1", file_version(), MessagesSource.version, TranscriptSource.version))
 
     def list(self) -> Listing:
         """List the documents, by path; an inbox that nobody wrote to yet is empty.

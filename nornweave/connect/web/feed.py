@@ -26,13 +26,11 @@ from nornweave.connect.web.robots import Robots
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
-from nornweave.read.web_document import VERSION, web_document, write_page
+from nornweave.read.web_document import document_version, web_document, write_page
 
 
 class WebFeed:
     """The pages of one website."""
-
-    version = VERSION
 
     def __init__(
         self,
@@ -72,6 +70,11 @@ class WebFeed:
             limits=limits,
         )
         self._sleep = sleep
+
+    @property
+    def version(self) -> str:
+        """What changes when a page may become another document."""
+        return document_version()
 
     @property
     def scope(self) -> str:

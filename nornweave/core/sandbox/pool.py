@@ -33,7 +33,7 @@ KEPT = 4
 # What a program needs to run; tokens and keys stay with the parent.
 _ENVIRONMENT = (
     *("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "HOME", "TMPDIR", "LANG", "LC_ALL", "TZ"),
-    "TESSDATA_PREFIX",
+    *("TESSDATA_PREFIX", "NORNWEAVE_PDF_LIBRARY"),
 )
 _ERRORS = {error.__name__: error for error in (DocumentError, DocumentSkipped, TransientDocumentError)}
 

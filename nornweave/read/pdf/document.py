@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from threading import Lock
-from typing import Any
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.types import JsonValue, Section, Span, freeze
@@ -16,6 +13,7 @@ from nornweave.read.parsed import Parsed
 from nornweave.read.pdf import ocr
 from nornweave.read.pdf.glyphs import PdfPage, read_page
 from nornweave.read.pdf.hyphens import Hyphens
+from nornweave.read.pdf.libraries import load_library
 from nornweave.read.pdf.metadata import date_of, declared_title, metadata_of, page_text, url_of
 from nornweave.read.pdf.outline import Outline, letters_of, outline_of
 from nornweave.read.pdf.paragraphs import (
@@ -25,29 +23,18 @@ from nornweave.read.pdf.paragraphs import (
     lines_of,
     paragraphs_of,
 )
+from nornweave.read.pdf.port import PdfFile
 from nornweave.read.pdf.running_headers import without_running_lines
 from nornweave.read.time_limits import PDF_SECONDS_AT_MOST
-
-try:
-    import pymupdf
-except ImportError:  # some have to do without it because of its licence (NOTICE)
-    pymupdf = None
-    LIBRARY = "no-pymupdf"
-else:
-    LIBRARY = f"pymupdf-{version('pymupdf')}"
-    # MuPDF reports every oddity of a file on stderr; what matters reaches the caller as an error.
-    pymupdf.TOOLS.mupdf_display_errors(False)
-    pymupdf.TOOLS.mupdf_display_warnings(False)
 
 VERSION = "pdf-2"
 
 MAX_PAGES = 2000
 MAX_LETTERS = 20_000_000
 
-_MUPDF = Lock()  # PyMuPDF 1.28 does not support threads
+_ONE_AT_A_TIME = Lock()  # neither PyMuPDF 1.28 nor PDFium supports threads
 
 _HEADER_ZONE = 1024  # bytes in which ISO 32000-1, annex H.3, lets "%PDF-" begin
-_TRAILER_ZONE = 4096
 _UNREADABLE = 0.5  # of the letters, from which the text layer is useless
 _LETTERS_PER_PAGE = 5  # fewer on average: stamps on scanned pages
 _NAMED_PAGES = 20
@@ -76,28 +63,24 @@ def parse_pdf(raw: bytes, *, deadline_s: float = PDF_SECONDS_AT_MOST) -> Parsed:
 
     Raises:
         DocumentError: not a PDF, encrypted, truncated, broken, without pages or without a text layer, too long, too
-            slow; or PyMuPDF is not installed.
+            slow; or no library for PDF files is installed.
     """
-    if pymupdf is None:
-        raise DocumentError(
-            "PDF files need PyMuPDF, which is not installed; install pymupdf (AGPL or commercial licence, see NOTICE) "
-            "or leave PDF files out with exclude: ['*.pdf']"
-        )
+    library = load_library()
     until = _Deadline(time.monotonic() + deadline_s)
-    scanned = ocr.Recogniser(ocr.installed())
+    scanned = ocr.Recogniser(ocr.installed(), has_ocr=library.has_ocr)
     _check_bytes(raw)
-    with _MUPDF, _opened(raw) as document:
-        pages = list(_pages(document, until, scanned))
-        declared = {key: str(value or "") for key, value in (document.metadata or {}).items()}
-        contents = _contents(document)
-    _check_text(pages, "OCR finds no text in them" if scanned.recognised else ocr.INSTALL)
+    with _ONE_AT_A_TIME, library.opened(raw) as file:
+        _check_file(file, len(raw))
+        pages = list(_pages(file, until, scanned))
+        declared, contents = file.properties, file.bookmarks
+    _check_text(pages, "OCR finds no text in them" if scanned.recognised else scanned.remedy)
     parsed = _parsed(pages, declared, contents, until)
     return replace(parsed, metadata=freeze({**parsed.metadata, **_recognised(scanned)}))
 
 
 def _recognised(scanned: ocr.Recogniser) -> dict[str, JsonValue]:
     """Say which pages were read by OCR, and which scanned pages were not."""
-    reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.tesseract else ocr.INSTALL
+    reason = f"beyond {ocr.MAX_PAGES} pages or the time for OCR" if scanned.is_ready else scanned.remedy
     left_out = tuple(f"page {number}: scanned; {reason}" for number in scanned.left_out[:_NAMED_PAGES])
     more = len(scanned.left_out) - _NAMED_PAGES
     return {
@@ -111,58 +94,37 @@ def _check_bytes(raw: bytes) -> None:
         raise DocumentError(f"not a PDF: begins with {raw[:12]!r}, expected %PDF-; check what the file really is")
 
 
-@contextmanager
-def _opened(raw: bytes) -> Iterator[Any]:
-    """Open a PDF that can be read, translating MuPDF's errors while it is open."""
-    try:
-        with pymupdf.open(stream=raw, filetype="pdf") as document:
-            _check_document(document, raw)
-            yield document
-    # MuPDF's errors share no base class; these are all that 1.28 raises on broken files.
-    except (RuntimeError, ValueError, TypeError, IndexError, KeyError, pymupdf.mupdf.FzErrorBase) as error:
-        raise DocumentError(f"broken PDF: {error}; expected a readable file, export or download it again") from error
-
-
-def _check_document(document: Any, raw: bytes) -> None:
-    if document.needs_pass:
-        raise DocumentError("encrypted: needs a password to open; save a copy without one and ingest that")
-    if document.is_repaired and b"%%EOF" not in raw[-_TRAILER_ZONE:]:
+def _check_file(file: PdfFile, size: int) -> None:
+    if file.is_truncated:
         raise DocumentError(
-            f"truncated PDF: {len(raw)} bytes without the closing %%EOF; download or export the whole file again"
+            f"truncated PDF: {size} bytes without the closing %%EOF; download or export the whole file again"
         )
-    if document.page_count == 0:
+    if file.page_count == 0:
         raise DocumentError("no pages: the PDF is empty or damaged beyond repair; export or download it again")
-    if document.page_count > MAX_PAGES:
-        raise DocumentError(f"too long: {document.page_count} pages, at most {MAX_PAGES} are read; split the file")
+    if file.page_count > MAX_PAGES:
+        raise DocumentError(f"too long: {file.page_count} pages, at most {MAX_PAGES} are read; split the file")
 
 
-def _pages(document: Any, until: _Deadline, scanned: ocr.Recogniser) -> Iterator[PdfPage]:
-    # Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
-    flags = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
+def _pages(file: PdfFile, until: _Deadline, scanned: ocr.Recogniser) -> Iterator[PdfPage]:
     letters = 0
-    for number in range(document.page_count):
-        content = document[number].get_textpage(flags=flags).extractDICT()
-        page = read_page(number + 1, content["width"], content["height"], content)
+    for number in range(file.page_count):
+        page = read_page(number + 1, file.page(number))
         if _is_unread(page):
-            page = _with_images(page, document[number])
+            page = replace(page, images=file.images_on(number))
             if page.images or page.unreadable:
                 started = time.monotonic()
-                page = scanned.read(page, document[number], flags=flags)
+                page = scanned.read(page, file)
                 until.at += time.monotonic() - started
         letters += page.letters
         if letters > MAX_LETTERS:
             raise DocumentError(f"too long: over {MAX_LETTERS} letters up to page {number + 1}; split the file")
-        _check_deadline(until, f"page {number + 1} of {document.page_count}")
+        _check_deadline(until, f"page {number + 1} of {file.page_count}")
         yield page
 
 
 def _is_unread(page: PdfPage) -> bool:
     """Say whether a page has no text layer to speak of."""
     return page.letters < _LETTERS_PER_PAGE or page.unreadable > _UNREADABLE * page.letters
-
-
-def _with_images(page: PdfPage, source: Any) -> PdfPage:
-    return replace(page, images=len(source.get_images()))
 
 
 def _check_deadline(until: _Deadline, place: str) -> None:
@@ -183,11 +145,6 @@ def _check_text(pages: Sequence[PdfPage], remedy: str) -> None:
         raise DocumentError(
             f"no readable text: {unreadable} of {letters} letters have no Unicode value in their fonts; {remedy}"
         )
-
-
-def _contents(document: Any) -> list[tuple[int, str]]:
-    """Return level and title of the document's bookmarks."""
-    return [(int(level), str(title)) for level, title, *_ in document.get_toc(simple=True)]
 
 
 def _parsed(

@@ -1,6 +1,6 @@
 """Clean the glyph runs of a PDF page into upright text fragments.
 
-Coordinates are points, x to the right, y downwards, as PyMuPDF 1.28 gives them.
+Coordinates are those of ``port``.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
 
-_BOLD = 16  # span flags of MuPDF: 1 superscript, 2 italic, 4 serif, 8 monospaced, 16 bold
-_MONO = 8
-_ITALIC = 2
-_SUPERSCRIPT = 1
+from nornweave.read.pdf.port import GlyphLine, GlyphRun, PageGlyphs
+
 _BOLD_NAME = re.compile(r"bold|black|heavy|demi|semibold|CMBX|SFBX", re.IGNORECASE)
 _MONO_NAME = re.compile(r"mono|courier|CMTT|SFTT|typewriter|consol|lettergothic|menlo|monaco|nimbusmon", re.IGNORECASE)
 
@@ -76,7 +73,7 @@ class GlyphFragment:
 
 @dataclass(frozen=True, slots=True)
 class GlyphBlock:
-    """Neighbouring fragments that MuPDF holds together."""
+    """Neighbouring fragments that the library holds together."""
 
     fragments: tuple[GlyphFragment, ...]
     x0: float
@@ -103,7 +100,7 @@ class GlyphBlock:
 
 @dataclass(frozen=True, slots=True)
 class PdfPage:
-    """One page as MuPDF reads it, before columns are found."""
+    """One page as the library reads it, before columns are found."""
 
     number: int
     width: float
@@ -114,34 +111,33 @@ class PdfPage:
     unreadable: int = 0
 
 
-def read_page(number: int, width: float, height: float, content: Mapping[str, Any]) -> PdfPage:
-    """Turn PyMuPDF's ``dict`` output into blocks of cleaned fragments.
+def read_page(number: int, glyphs: PageGlyphs) -> PdfPage:
+    """Turn a page's glyphs into blocks of cleaned fragments.
 
     Letters whose font gives them no Unicode value are counted as ``unreadable`` and left out.
     """
     blocks: list[GlyphBlock] = []
-    images = letters = unreadable = 0
+    letters = unreadable = 0
     printed: set[tuple[int, int, str]] = set()
-    for block in content["blocks"]:
-        images += block["type"] == 1
+    for lines in glyphs.blocks:
         fragments = []
-        for line in block.get("lines", ()):
+        for line in lines:
             # Printing twice, a fraction of a point apart, is how some programs make letters bold.
-            x, y = (_bounded(value, -_FAR, _FAR) for value in line["bbox"][:2])
-            place = (round(x / 2), round(y / 2), "".join(s["text"] for s in line["spans"]))
+            x, y = (_bounded(value, -_FAR, _FAR) for value in line.box[:2])
+            text = "".join(run.text for run in line.runs)
+            place = (round(x / 2), round(y / 2), text)
             if place in printed:
                 continue
             printed.add(place)
-            raw = place[2]
-            letters += len(raw) - raw.count(" ")
-            unreadable += raw.count(_UNKNOWN)
+            letters += len(text) - text.count(" ")
+            unreadable += text.count(_UNKNOWN)
             fragment = _fragment(line)
             if fragment is not None:
                 fragments.append(fragment)
         for _, same in groupby(fragments, attrgetter("turned")):
             blocks.append(GlyphBlock.of(_join_neighbours(list(same))))
-    size = (_bounded(width, 1.0, _FAR), _bounded(height, 1.0, _FAR))
-    return PdfPage(number, *size, tuple(blocks), images, letters, unreadable)
+    size = (_bounded(glyphs.width, 1.0, _FAR), _bounded(glyphs.height, 1.0, _FAR))
+    return PdfPage(number, *size, tuple(blocks), letters=letters, unreadable=unreadable)
 
 
 def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:
@@ -149,22 +145,20 @@ def is_wide_gap(left: GlyphFragment, right: GlyphFragment) -> bool:
     return right.x0 - left.x1 > _WIDE_GAP * max(left.size, right.size)
 
 
-def _fragment(line: Mapping[str, Any]) -> GlyphFragment | None:
-    spans = line["spans"]
-    parts = [_clean(span["text"]) for span in spans]
-    raised = any(span["flags"] & _SUPERSCRIPT for span in spans)
-    text = _readable("".join(map(_raise, spans, parts, range(len(spans))) if raised else parts))
+def _fragment(line: GlyphLine) -> GlyphFragment | None:
+    runs = line.runs
+    parts = [_clean(run.text) for run in runs]
+    raised = any(run.raised for run in runs)
+    text = _readable("".join(map(_raise, runs, parts, range(len(runs))) if raised else parts))
     if not text:
         return None
     weights: dict[tuple[float, bool, bool, bool], int] = {}
-    for span, part in zip(spans, parts, strict=True):
-        style = (round(_bounded(span["size"], 1.0, 2000.0) * 2) / 2, *_style(span["flags"], span["font"]))
+    for run, part in zip(runs, parts, strict=True):
+        style = (round(_bounded(run.size, 1.0, 2000.0) * 2) / 2, _is_bold(run), run.italic, _is_mono(run))
         weights[style] = weights.get(style, 0) + len(part.strip())
     size, _, italic, mono = max(weights, key=weights.__getitem__)
-    letters = sum(weights.values())
     longest = max(range(len(parts)), key=lambda position: len(parts[position]))
-    x0, y0, x1, y1, baseline, turned = _upright(line["bbox"], line["dir"], spans[longest]["origin"])
-    first = next(span for span, part in zip(spans, parts, strict=True) if part.strip())
+    x0, y0, x1, y1, baseline, turned = _upright(line.box, line.direction, runs[longest].origin)
     return GlyphFragment(
         x0=x0,
         y0=y0,
@@ -172,40 +166,39 @@ def _fragment(line: Mapping[str, Any]) -> GlyphFragment | None:
         y1=y1,
         baseline=baseline,
         size=size,
-        bold=sum(n for (_, bold, _, _), n in weights.items() if bold) > 0.8 * letters,
-        begins_bold=_style(first["flags"], first["font"])[0],
+        bold=sum(n for (_, bold, _, _), n in weights.items() if bold) > 0.8 * sum(weights.values()),
+        begins_bold=_is_bold(next(run for run, part in zip(runs, parts, strict=True) if part.strip())),
         italic=italic,
         mono=mono,
         text=text,
-        name=_without_raised(spans, parts, size) if raised or len(weights) > 1 else text,
+        name=_without_raised(runs, parts, size) if raised or len(weights) > 1 else text,
         turned=turned,
     )
 
 
-@lru_cache(maxsize=4096)
-def _style(flags: int, font: str) -> tuple[bool, bool, bool]:
-    """Return whether a font is bold, italic, monospaced, by MuPDF's flags or by its name."""
-    return (
-        bool(flags & _BOLD or _BOLD_NAME.search(font)),
-        bool(flags & _ITALIC),
-        bool(flags & _MONO or _MONO_NAME.search(font)),
-    )
+def _is_bold(run: GlyphRun) -> bool:
+    return run.bold or _names(_BOLD_NAME, run.font)
 
 
-def _without_raised(spans: Sequence[Mapping[str, Any]], parts: Sequence[str], size: float) -> str:
-    kept = [part for span, part in zip(spans, parts, strict=True) if not _is_raised(span, size)]
-    return " ".join("".join(kept).split())
+def _is_mono(run: GlyphRun) -> bool:
+    return run.mono or _names(_MONO_NAME, run.font)
 
 
-def _raise(span: Mapping[str, Any], part: str, position: int) -> str:
+@lru_cache(maxsize=8192)
+def _names(style: re.Pattern[str], font: str) -> bool:
+    return style.search(font) is not None
+
+
+def _without_raised(runs: Sequence[GlyphRun], parts: Sequence[str], size: float) -> str:
+    level = [part for run, part in zip(runs, parts, strict=True) if not run.raised and run.size >= 0.8 * size]
+    return " ".join("".join(level).split())
+
+
+def _raise(run: GlyphRun, part: str, position: int) -> str:
     """Keep "10^5" apart from 105, and a footnote's mark from the words beside it."""
-    if not span["flags"] & _SUPERSCRIPT or not part.strip().isalnum():
+    if not run.raised or not part.strip().isalnum():
         return part
     return f"^{part}" if position else f"{part} "
-
-
-def _is_raised(span: Mapping[str, Any], size: float) -> bool:
-    return bool(span["flags"] & _SUPERSCRIPT) or not span["size"] >= 0.8 * size
 
 
 def _clean(text: str) -> str:
@@ -252,7 +245,7 @@ def _upright(
 
 
 def _join_neighbours(fragments: list[GlyphFragment]) -> list[GlyphFragment]:
-    """Undo MuPDF's cuts at the wide spaces of justified lines."""
+    """Undo cuts at the wide spaces of justified lines."""
     joined: list[GlyphFragment] = []
     for fragment in fragments:
         if joined and _continues(joined[-1], fragment):

@@ -154,7 +154,7 @@ def _sides(blocks: Sequence[GlyphBlock], gutter: float) -> tuple[list[GlyphBlock
 
 
 def _holds_two_columns(block: GlyphBlock, gutter: float) -> bool:
-    """Tell prose in two columns, which MuPDF took for one block, from a table or a row of authors."""
+    """Tell prose in two columns, which the library took for one block, from a table or a row of authors."""
     if any(f.x0 < gutter - 1 and f.x1 > gutter + 1 for f in block.fragments):
         return False
     sides = ((gutter - block.x0, True), (block.x1 - gutter, False))

@@ -8,15 +8,14 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from nornweave.core.sandbox.limits import allow_more_cpu
 from nornweave.read.pdf.glyphs import PdfPage, read_page
+from nornweave.read.pdf.port import GlyphLine, OcrSettings, PageGlyphs, PdfFile
 from nornweave.read.time_limits import OCR_SECONDS
 
 MAX_PAGES = 50
@@ -31,6 +30,7 @@ _NO_LANGUAGES = frozenset({"osd", "equ", "snum"})
 # Recognised sizes jitter from word to word; what differs by less than this share has the size of its page.
 _SAME_SIZE = 0.25
 
+NEEDS_PYMUPDF = "OCR needs PyMuPDF; install pymupdf and sync again, or run OCR first (ocrmypdf)"
 INSTALL = "install the language data of Tesseract (Debian: tesseract-ocr) and sync again, or run OCR first (ocrmypdf)"
 
 
@@ -75,33 +75,45 @@ class Recogniser:
     """Recognises pages of one document until its pages or its processor time are spent.
 
     Attributes:
+        has_ocr: whether the library that reads the file can recognise pages.
         recognised: numbers of the pages that were read.
         left_out: numbers of the pages that were not.
     """
 
     tesseract: Tesseract | None
+    has_ocr: bool = True
     recognised: list[int] = field(default_factory=list)
     left_out: list[int] = field(default_factory=list)
     _spent_s: float = 0.0
 
-    def read(self, page: PdfPage, source: Any, *, flags: int) -> PdfPage:
+    @property
+    def is_ready(self) -> bool:
+        """Say whether pages can be recognised at all."""
+        return self.has_ocr and self.tesseract is not None
+
+    @property
+    def remedy(self) -> str:
+        """Say what to do so that scanned pages are read."""
+        return INSTALL if self.has_ocr else NEEDS_PYMUPDF
+
+    def read(self, page: PdfPage, file: PdfFile) -> PdfPage:
         """Return the page with its recognised text, or as it is when it may not be recognised any more."""
-        if self.tesseract is None or len(self.recognised) >= MAX_PAGES or self._spent_s > OCR_SECONDS:
+        if (
+            not self.has_ocr
+            or self.tesseract is None
+            or len(self.recognised) >= MAX_PAGES
+            or self._spent_s > OCR_SECONDS
+        ):
             self.left_out.append(page.number)
             return page
         if not self.recognised:
             allow_more_cpu(OCR_SECONDS)
         before = time.process_time()
-        text = source.get_textpage_ocr(
-            flags=flags, full=True, dpi=_dpi(page), language="+".join(self.tesseract.languages),
-            tessdata=self.tesseract.folder,
-        )  # fmt: skip
-        content = text.extractDICT()
+        settings = OcrSettings(_dpi(page), "+".join(self.tesseract.languages), self.tesseract.folder)
+        glyphs = file.recognise(page.number - 1, settings)
         self._spent_s += time.process_time() - before
         self.recognised.append(page.number)
-        _level(content)
-        read = read_page(page.number, content["width"], content["height"], content)
-        return replace(read, images=page.images)
+        return replace(read_page(page.number, _levelled(glyphs)), images=page.images)
 
 
 def _dpi(page: PdfPage) -> int:
@@ -110,13 +122,16 @@ def _dpi(page: PdfPage) -> int:
     return max(36, min(_DPI, int(math.sqrt(_MAX_PIXELS / inches))))
 
 
-def _level(content: Mapping[str, Any]) -> None:
+def _levelled(glyphs: PageGlyphs) -> PageGlyphs:
     """Give words of about the page's own size that size."""
-    spans = [span for block in content["blocks"] for line in block.get("lines", ()) for span in line["spans"]]
-    if not spans:
-        return
-    usual = median(span["size"] for span in spans)
-    for line in (line for block in content["blocks"] for line in block.get("lines", ())):
-        size = median(span["size"] for span in line["spans"])
-        for span in line["spans"]:
-            span["size"] = usual if abs(size - usual) <= _SAME_SIZE * usual else size
+    sizes = [run.size for lines in glyphs.blocks for line in lines for run in line.runs]
+    if not sizes:
+        return glyphs
+    usual = median(sizes)
+    return replace(glyphs, blocks=[[_with_size(line, usual) for line in lines] for lines in glyphs.blocks])
+
+
+def _with_size(line: GlyphLine, usual: float) -> GlyphLine:
+    size = median(run.size for run in line.runs)
+    size = usual if abs(size - usual) <= _SAME_SIZE * usual else size
+    return replace(line, runs=[replace(run, size=size) for run in line.runs])

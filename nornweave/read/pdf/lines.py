@@ -1,0 +1,102 @@
+"""Group single characters into lines and blocks, for a library that tells the place of each and no more."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import cast
+
+from nornweave.read.pdf.port import Box, GlyphLine, GlyphRun, Point
+
+# Of the font's size: between words, between cells, back to the left, between the lines of a block. MuPDF's distances.
+_SPACE, _CELL, _BACK, _LEADING = 0.15, 0.8, 0.5, 1.4
+_RAISED = 0.1  # of the font's size above the baseline
+
+
+@dataclass(frozen=True, slots=True)
+class FontStyle:
+    """A font: its name and how it looks."""
+
+    name: str
+    bold: bool
+    italic: bool
+    mono: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Glyph:
+    """A character; ``is_apart`` says that the library sees a blank before it."""
+
+    text: str
+    origin: Point
+    box: Box
+    direction: Point
+    size: float
+    font: FontStyle
+    is_apart: bool = False
+
+
+def blocks_of(glyphs: Iterable[Glyph]) -> list[list[GlyphLine]]:
+    """Part glyphs, in the order of the file, into blocks of lines; blanks between words are added."""
+    blocks: list[list[list[Glyph]]] = []
+    before: Glyph | None = None
+    for glyph in glyphs:
+        gap, drop = _distance(before, glyph) if before else (0.0, math.inf)
+        if abs(drop) > _LEADING:
+            blocks.append([[]])
+        elif abs(drop) >= _CELL or gap >= _CELL or gap <= -_BACK:
+            blocks[-1].append([])
+        elif before and (glyph.is_apart or gap >= _SPACE) and " " not in (before.text, glyph.text):
+            blocks[-1][-1].append(replace(before, text=" "))
+        blocks[-1][-1].append(glyph)
+        before = glyph
+    return [[_line(line) for line in block] for block in blocks]
+
+
+def _distance(before: Glyph, glyph: Glyph) -> tuple[float, float]:
+    """Return how far a glyph stands from the end of the one before and below its baseline, in sizes of the font."""
+    along, down = glyph.direction
+    if before.direction[0] * along + before.direction[1] * down < 0.9:
+        return 0.0, math.inf
+    x, y = glyph.origin
+    size = max(glyph.size, 0.01)
+    drop = (along * (y - before.origin[1]) - down * (x - before.origin[0])) / size
+    if glyph.origin == before.origin:  # the letters of a ligature all have its place
+        return 0.0, drop
+    if before.box[0] > glyph.box[0] and _is_right_to_left(before.text + glyph.text):
+        return (before.box[0] - glyph.box[2]) / size, drop
+    x0, y0, x1, y1 = before.box
+    return (along * x + down * y - max(along * x0, along * x1) - max(down * y0, down * y1)) / size, drop
+
+
+def _is_right_to_left(text: str) -> bool:
+    return not text.isascii() and any(unicodedata.bidirectional(letter) in {"R", "AL"} for letter in text)
+
+
+def _line(glyphs: Sequence[Glyph]) -> GlyphLine:
+    first = glyphs[0]
+    runs = [list(run) for _, run in groupby(glyphs, lambda glyph: (glyph.font, glyph.size, _is_raised(glyph, first)))]
+    sides = zip(*(glyph.box for glyph in glyphs), strict=True)
+    box = tuple(pick(side) for pick, side in zip((min, min, max, max), sides, strict=True))
+    return GlyphLine([_run(run, first) for run in runs], cast(Box, box), first.direction)
+
+
+def _run(glyphs: Sequence[Glyph], first: Glyph) -> GlyphRun:
+    font = glyphs[0].font
+    return GlyphRun(
+        text="".join(glyph.text for glyph in glyphs),
+        size=glyphs[0].size,
+        font=font.name,
+        origin=glyphs[0].origin,
+        bold=font.bold,
+        italic=font.italic,
+        mono=font.mono,
+        raised=_is_raised(glyphs[0], first),
+    )
+
+
+def _is_raised(glyph: Glyph, first: Glyph) -> bool:
+    return first.direction == (1.0, 0.0) and glyph.origin[1] < first.origin[1] - _RAISED * glyph.size

@@ -1,0 +1,95 @@
+"""Read PDF files with PyMuPDF (AGPL or commercial licence), scanned pages included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pymupdf
+
+from nornweave.core.errors import DocumentError
+from nornweave.read.pdf.port import ENCRYPTED, GlyphLine, GlyphRun, OcrSettings, PageGlyphs, broken, lacks_end
+
+has_ocr = True
+
+# Span flags of MuPDF; 4 is serif.
+_SUPERSCRIPT, _ITALIC, _MONO, _BOLD = 1, 2, 8, 16
+# Without PRESERVE_LIGATURES MuPDF spells them out; without CID_FOR_UNKNOWN_UNICODE what it cannot read is U+FFFD.
+_FLAGS = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_MEDIABOX_CLIP
+
+# MuPDF reports every oddity of a file on stderr; what matters reaches the caller as an error.
+pymupdf.TOOLS.mupdf_display_errors(False)
+pymupdf.TOOLS.mupdf_display_warnings(False)
+
+
+@contextmanager
+def opened(raw: bytes) -> Iterator[MupdfFile]:
+    """Open a PDF, translating MuPDF's errors while it is open."""
+    try:
+        with pymupdf.open(stream=raw, filetype="pdf") as document:
+            if document.needs_pass:
+                raise DocumentError(ENCRYPTED)
+            yield MupdfFile(document, raw)
+    # MuPDF's errors share no base class; these are all that 1.28 raises on broken files.
+    except (RuntimeError, ValueError, TypeError, IndexError, KeyError, pymupdf.mupdf.FzErrorBase) as error:
+        raise broken(error) from error
+
+
+class MupdfFile:
+    """A PDF file that PyMuPDF has opened; see ``PdfFile``."""
+
+    def __init__(self, document: Any, raw: bytes) -> None:
+        """Take what the file says of itself."""
+        self._document = document
+        self.is_truncated = bool(document.is_repaired) and lacks_end(raw)
+        self.page_count = int(document.page_count)
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Read the document information."""
+        return {key: str(value or "") for key, value in (self._document.metadata or {}).items()}
+
+    @property
+    def bookmarks(self) -> Sequence[tuple[int, str]]:
+        """Read the file's table of contents."""
+        return [(int(level), str(title)) for level, title, *_ in self._document.get_toc(simple=True)]
+
+    def page(self, number: int) -> PageGlyphs:
+        """Read the text layer of a page."""
+        return _glyphs(self._document[number].get_textpage(flags=_FLAGS))
+
+    def images_on(self, number: int) -> int:
+        """Count the images on a page."""
+        return len(self._document[number].get_images())
+
+    def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
+        """Read a page with Tesseract, which MuPDF has inside."""
+        text = self._document[number].get_textpage_ocr(
+            flags=_FLAGS, full=True, dpi=settings.dpi, language=settings.languages, tessdata=settings.folder
+        )
+        return _glyphs(text)
+
+
+def _glyphs(text: Any) -> PageGlyphs:
+    content = text.extractDICT()
+    blocks = [[_line(line) for line in block.get("lines", ())] for block in content["blocks"]]
+    return PageGlyphs(content["width"], content["height"], blocks)
+
+
+def _line(line: Mapping[str, Any]) -> GlyphLine:
+    return GlyphLine([_run(span) for span in line["spans"]], line["bbox"], line["dir"])
+
+
+def _run(span: Mapping[str, Any]) -> GlyphRun:
+    flags = span["flags"]
+    return GlyphRun(
+        text=span["text"],
+        size=span["size"],
+        font=span["font"],
+        origin=span["origin"],
+        bold=bool(flags & _BOLD),
+        italic=bool(flags & _ITALIC),
+        mono=bool(flags & _MONO),
+        raised=bool(flags & _SUPERSCRIPT),
+    )

@@ -1,0 +1,131 @@
+"""Read PDF files with PDFium, by way of pypdfium2 (Apache-2.0 or BSD-3-Clause).
+
+PDFium tells the place, font and size of every character; ``lines`` makes lines and blocks of them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from ctypes import byref, c_double, c_int, create_string_buffer
+from functools import lru_cache
+from typing import Any
+
+import pypdfium2
+import pypdfium2.raw as c
+
+from nornweave.core.errors import DocumentError
+from nornweave.read.pdf.lines import FontStyle, Glyph, blocks_of
+from nornweave.read.pdf.port import ENCRYPTED, OcrSettings, PageGlyphs, broken, lacks_end
+
+has_ocr = False
+
+_MONO, _ITALIC, _FORCE_BOLD = 1, 1 << 6, 1 << 18  # flags of a font, ISO 32000-1, table 123
+_ITALIC_NAME = re.compile(r"italic|oblique", re.IGNORECASE)
+# Bold fonts whose names do not say "bold"; PDFium does not look into the font.
+_BOLD_NAME = re.compile(r"-Medi(?!um)|(?:Bd|Blk)(?![a-z])")
+_HYPHEN = 2  # what PDFium 159 writes for a hyphen at the end of a line
+_UNKNOWN = frozenset({0, 0xFFFE, 0xFFFF})
+
+
+@contextmanager
+def opened(raw: bytes) -> Iterator[PdfiumFile]:
+    """Open a PDF, translating PDFium's errors while it is open."""
+    try:
+        document = pypdfium2.PdfDocument(raw)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).lower():
+            raise DocumentError(ENCRYPTED) from error
+        raise broken(error) from error
+    try:
+        yield PdfiumFile(document, raw)
+    except pypdfium2.PdfiumError as error:
+        raise broken(error) from error
+    finally:
+        document.close()
+
+
+class PdfiumFile:
+    """A PDF file that PDFium has opened; see ``PdfFile``."""
+
+    def __init__(self, document: Any, raw: bytes) -> None:
+        """Take what the file says of itself."""
+        self._document = document
+        self.page_count = len(document)
+        self.is_truncated = lacks_end(raw)  # PDFium does not say whether it repaired the file
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Read the document information."""
+        return {key[0].lower() + key[1:]: value for key, value in self._document.get_metadata_dict().items()}
+
+    @property
+    def bookmarks(self) -> Sequence[tuple[int, str]]:
+        """Read the file's table of contents."""
+        return [(entry.level + 1, entry.get_title()) for entry in self._document.get_toc()]
+
+    def page(self, number: int) -> PageGlyphs:
+        """Read the text layer of a page."""
+        page = self._document[number]
+        try:
+            left, bottom, right, top = page.get_bbox()
+            width, height = right - left, top - bottom
+            text = page.get_textpage()  # closes when nothing refers to it any more
+            glyphs = _glyphs(text.raw, left, top)
+            return PageGlyphs(width, height, blocks_of(glyph for glyph in glyphs if _is_on_page(glyph, width, height)))
+        finally:
+            page.close()
+
+    def images_on(self, number: int) -> int:
+        """Count the images on a page."""
+        return sum(1 for _ in self._document[number].get_objects(filter=[c.FPDF_PAGEOBJ_IMAGE]))
+
+    def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
+        """Refuse: PDFium has no OCR."""
+        raise NotImplementedError
+
+
+def _is_on_page(glyph: Glyph, width: float, height: float) -> bool:
+    x0, y0, x1, y1 = glyph.box
+    return x1 >= 0 and y1 >= 0 and x0 <= width and y0 <= height
+
+
+def _glyphs(text: Any, left: float, top: float) -> Iterator[Glyph]:
+    """Yield the characters that stand in the file, not those that PDFium adds (blanks, line ends)."""
+    x, y, matrix, box, flags = c_double(), c_double(), c.FS_MATRIX(), c.FS_RECTF(), c_int()
+    name = create_string_buffer(256)
+    is_apart = False
+    for index in range(c.FPDFText_CountChars(text)):
+        if c.FPDFText_IsGenerated(text, index) == 1:
+            is_apart = True
+            continue
+        code = c.FPDFText_GetUnicode(text, index)
+        unknown = code in _UNKNOWN or c.FPDFText_HasUnicodeMapError(text, index) == 1
+        c.FPDFText_GetCharOrigin(text, index, byref(x), byref(y))
+        c.FPDFText_GetLooseCharBox(text, index, byref(box))
+        c.FPDFText_GetMatrix(text, index, byref(matrix))
+        c.FPDFText_GetFontInfo(text, index, name, len(name), byref(flags))
+        length = math.hypot(matrix.a, matrix.b) or 1.0
+        yield Glyph(
+            text="\ufffd" if unknown else "-" if code == _HYPHEN else chr(code),
+            origin=(x.value - left, top - y.value),
+            box=(box.left - left, top - box.top, box.right - left, top - box.bottom),
+            direction=(matrix.a / length, -matrix.b / length),
+            size=c.FPDFText_GetFontSize(text, index) * math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c)),
+            font=_font(name.value, flags.value),
+            is_apart=is_apart,
+        )
+        is_apart = False
+
+
+@lru_cache(maxsize=1024)
+def _font(name: bytes, flags: int) -> FontStyle:
+    font = name.decode("utf-8", "replace")
+    return FontStyle(
+        name=font,
+        bold=bool(flags & _FORCE_BOLD or _BOLD_NAME.search(font)),
+        italic=bool(flags & _ITALIC or _ITALIC_NAME.search(font)),
+        mono=bool(flags & _MONO),
+    )

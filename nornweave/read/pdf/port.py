@@ -1,0 +1,121 @@
+"""What a PDF library has to tell: the glyphs of each page with their places and fonts; the file's own statements.
+
+Two libraries do (``docs/licences.md`` compares them): PyMuPDF (``mupdf``) and PDFium (``pdfium``).
+Coordinates are points, x to the right, y downwards, from the top left corner of the page before it is rotated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from nornweave.core.errors import DocumentError
+
+Point: TypeAlias = tuple[float, float]
+Box: TypeAlias = tuple[float, float, float, float]
+
+ENCRYPTED = "encrypted: needs a password to open; save a copy without one and ingest that"
+
+
+def broken(error: Exception) -> DocumentError:
+    """Translate a library's error."""
+    return DocumentError(f"broken PDF: {error}; expected a readable file, export or download it again")
+
+
+def lacks_end(raw: bytes) -> bool:
+    """Say whether the closing ``%%EOF`` is missing."""
+    return b"%%EOF" not in raw[-4096:]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlyphRun:
+    """Neighbouring characters of one font and size.
+
+    Attributes:
+        text: U+FFFD stands for a glyph to which the font gives no Unicode value.
+        origin: where the baseline of the first character begins.
+        raised: it stands above the line's baseline (a footnote's mark, an exponent).
+    """
+
+    text: str
+    size: float
+    font: str
+    origin: Point
+    bold: bool = False
+    italic: bool = False
+    mono: bool = False
+    raised: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GlyphLine:
+    """Runs on one baseline without a wide gap; ``direction`` is the unit vector in which they are read."""
+
+    runs: Sequence[GlyphRun]
+    box: Box
+    direction: Point = (1.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class PageGlyphs:
+    """A page: lines in the order of the file, those of one block together."""
+
+    width: float
+    height: float
+    blocks: Sequence[Sequence[GlyphLine]]
+
+
+@dataclass(frozen=True, slots=True)
+class OcrSettings:
+    """How a page is recognised: resolution, Tesseract's languages and the folder of their data."""
+
+    dpi: int
+    languages: str
+    folder: str
+
+
+class PdfFile(Protocol):
+    """An open PDF file.
+
+    Attributes:
+        properties: ``title``, ``author``, ``subject``, ``keywords``, ``creationDate``, ``modDate``, as they are stated.
+        bookmarks: level from 1 and title of each, in order.
+        is_truncated: its end is missing.
+    """
+
+    page_count: int
+    properties: Mapping[str, str]
+    bookmarks: Sequence[tuple[int, str]]
+    is_truncated: bool
+
+    def page(self, number: int) -> PageGlyphs:
+        """Read a page; the first is number 0."""
+        ...
+
+    def images_on(self, number: int) -> int:
+        """Count the images on a page."""
+        ...
+
+    def recognise(self, number: int, settings: OcrSettings) -> PageGlyphs:
+        """Read a page as a picture; only where ``PdfLibrary.has_ocr``."""
+        ...
+
+
+class PdfLibrary(Protocol):
+    """A library that reads PDF files.
+
+    Attributes:
+        has_ocr: whether it recognises scanned pages.
+    """
+
+    has_ocr: bool
+
+    def opened(self, raw: bytes) -> AbstractContextManager[PdfFile]:
+        """Open a file.
+
+        Raises:
+            DocumentError: it is broken or encrypted, while it is opened or later.
+        """
+        ...
