@@ -203,7 +203,7 @@ def _run_query(run: _Run, searcher: Searcher, target: RunTarget, query: JudgedQu
     started = time.perf_counter()
     hits = JudgedHits(target.relevant.get(query.id, ()), target.domain, target.held)
     try:
-        rankings = _rankings(searcher, target, query, scope, hits)
+        rankings = rankings_of(searcher, target, query, scope, hits)
     except (QueryError, StoreError) as error:
         run.failures.append(QueryFailure(query.id, str(error)))
         return
@@ -217,18 +217,13 @@ def _run_query(run: _Run, searcher: Searcher, target: RunTarget, query: JudgedQu
         run.items.setdefault(stage, {})[query.id] = hits.places(ranking, by_document=False)
 
 
-def depths_of(hits: JudgedHits) -> tuple[int, ...]:
-    """Return how many items a query is asked for: the next only while ten documents are not found among the last."""
-    return DOCUMENT_DEPTHS if hits.whole_documents else (DEEPEST,)
-
-
-def _rankings(
+def rankings_of(
     searcher: Searcher, target: RunTarget, query: JudgedQuery, scope: ResultScope, hits: JudgedHits
 ) -> Rankings:
     """Ask for as many items as measuring needs: deeper only while a ranking is cut off before its tenth document."""
     filters: Mapping[Domain, Filters] = {target.domain: query.filters} if query.filters else {}
     hidden = {target.domain: query.hidden.place} if query.hidden else {}
-    for depth in depths_of(hits):
+    for depth in DOCUMENT_DEPTHS if hits.whole_documents else (DEEPEST,):
         rankings = searcher.rankings(
             query.text,
             domains=None if scope is ResultScope.EVERYWHERE else (target.domain,),

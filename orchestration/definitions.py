@@ -62,8 +62,8 @@ def build_definitions(
     )
     fit = dg.define_asset_job(
         tuning.TUNING_JOB,
-        selection=[*(tuning.tuning_key(domain) for domain in domains), tuning.RANKING_KEY],
-        description="Fit every domain's plan and the ranking weights to what was judged; keep what is better for sure.",
+        selection=[tuning.tuning_key(domain) for domain in domains],
+        description="Fit every domain's plan to what was judged; keep what is better for sure.",
     )
     schedules, sensors = automation(settings, job, refresh_cron, measure, evaluation_cron)
     generations = [asset_key(domain, "generation") for domain in settings.served_domains]

@@ -1,22 +1,20 @@
-"""What tuning is fitted to: judged queries with what counts as an answer, put into folds that share no document."""
+"""What a plan is fitted to: judged queries with what counts as an answer, put into folds that share no document."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
-from evals.judgments import JudgmentError, JudgmentOrigin
+from evals.judgments import JudgedQuery, JudgmentError
 from evals.matches import JudgedHits
 from evals.targets import RunTarget
-from nornweave.ask.search.records import Filters, HiddenPlace
 from nornweave.core.types import Domain
 
 FOLDS = 5
 LARGEST_GROUP = 0.4
-"""Where more of the queries hang together than this, folds cannot keep them together and stay folds."""
+"""If more of the queries than this share documents, folds cannot keep them together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,25 +24,27 @@ class TuningCase:
     Attributes:
         id: domain, set and query id; unique.
         judged: domain and name of its set.
-        domain: the set's own; ``None`` where it is judged in all domains at once.
-        filters: of that domain.
-        hidden: by domain what it was taken from, which must not be found by its own words.
-        grades: of its relevant judgments, by place.
-        documents: judged ones, with their domains.
-        places: judged ones, with their domains.
+        target: its set, and where the documents lie.
+        hits: its relevant judgments.
+        documents: the judged ones, with their domains.
     """
 
     id: str
     judged: str
-    origin: JudgmentOrigin
-    domain: Domain | None
-    text: str
-    filters: Filters
-    hidden: Mapping[Domain, HiddenPlace]
+    target: RunTarget
+    query: JudgedQuery
     hits: JudgedHits
-    grades: Mapping[str, int]
     documents: frozenset[str]
-    places: frozenset[str]
+
+    @property
+    def domain(self) -> Domain | None:
+        """Return the domain that its set is about; ``None`` where it is judged in all domains at once."""
+        return None if self.target.judged.across_domains else self.target.domain
+
+    @property
+    def grades(self) -> Mapping[str, int]:
+        """Return the grades of its relevant judgments, by place."""
+        return {judgment.key: judgment.grade for judgment in self.target.relevant[self.query.id]}
 
 
 def cases_of(targets: Sequence[RunTarget]) -> tuple[TuningCase, ...]:
@@ -53,10 +53,11 @@ def cases_of(targets: Sequence[RunTarget]) -> tuple[TuningCase, ...]:
     Raises:
         JudgmentError: two sets of a domain have one name; their queries could not be told apart.
     """
-    names = Counter(_label(target) for target in targets)
+    names = Counter(map(_label, targets))
     if repeated := [name for name, count in names.items() if count > 1]:
         raise JudgmentError(f"two judged sets are called {repeated[0]!r}; give each folder a name of its own")
-    return tuple(sorted((case for target in targets for case in _cases(target)), key=lambda case: case.id))
+    cases = [_case(target, query) for target in targets for query in target.queries]
+    return tuple(sorted(cases, key=lambda case: case.id))
 
 
 def _label(target: RunTarget) -> str:
@@ -65,22 +66,16 @@ def _label(target: RunTarget) -> str:
     return f"{domain}/{target.judged.name}"
 
 
-def _cases(target: RunTarget) -> Iterable[TuningCase]:
-    for query in target.queries:
-        judgments = target.relevant[query.id]
-        yield TuningCase(
-            id=f"{_label(target)}/{query.id}",
-            judged=_label(target),
-            origin=target.judged.origin,
-            domain=None if target.judged.across_domains else target.domain,
-            text=query.text,
-            filters=query.filters,
-            hidden=MappingProxyType({target.domain: query.hidden.place} if query.hidden else {}),
-            hits=JudgedHits(judgments, target.domain, target.held),
-            grades=MappingProxyType({one.key: one.grade for one in judgments}),
-            documents=frozenset(f"{target.held.get(one.path, target.domain)} {one.path}" for one in judgments),
-            places=frozenset(f"{target.held.get(one.path, target.domain)} {one.key}" for one in judgments),
-        )
+def _case(target: RunTarget, query: JudgedQuery) -> TuningCase:
+    judgments = target.relevant[query.id]
+    return TuningCase(
+        id=f"{_label(target)}/{query.id}",
+        judged=_label(target),
+        target=target,
+        query=query,
+        hits=JudgedHits(judgments, target.domain, target.held),
+        documents=frozenset(f"{target.held.get(each.path, target.domain)} {each.path}" for each in judgments),
+    )
 
 
 def sample(cases: Sequence[TuningCase], size: int) -> tuple[TuningCase, ...]:
@@ -91,18 +86,16 @@ def sample(cases: Sequence[TuningCase], size: int) -> tuple[TuningCase, ...]:
 def folds_of(cases: Sequence[TuningCase], folds: int = FOLDS) -> tuple[int, ...]:
     """Put cases into folds of about equal size, from 0.
 
-    Queries with the same text or a judged document in common are in one fold: what is fitted to a document must not be
-    tested on it. Where that would tie too many together (a handful of long documents that everything is judged in), the
-    judged places are kept together instead, and where that does, too, only equal texts.
+    Queries with the same text or a judged document in common are in one fold: a plan that was fitted to a document must
+    not be tested on it. If a handful of long documents would tie too many queries together, only equal texts are.
 
     Returns:
         The fold of each case, in their order; the same whatever that order is.
     """
-    groups: list[list[TuningCase]] = []
-    for name in ("documents", "places", None):
-        groups = _groups({case: {_text(case)} | (getattr(case, name) if name else set()) for case in cases})
-        if len(groups) >= folds and max(map(len, groups)) <= LARGEST_GROUP * len(cases):
-            break
+    texts = {case: {f"text {' '.join(case.query.text.casefold().split())}"} for case in cases}
+    groups = _groups({case: keys | case.documents for case, keys in texts.items()})
+    if len(groups) < folds or max(map(len, groups)) > LARGEST_GROUP * len(cases):
+        groups = _groups(texts)
     fold_of: dict[TuningCase, int] = {}
     sizes = [0] * folds
     # The largest first, each into the emptiest fold: sizes come out even, and a hash says who goes where.
@@ -114,18 +107,14 @@ def folds_of(cases: Sequence[TuningCase], folds: int = FOLDS) -> tuple[int, ...]
 
 
 def _groups(keys: Mapping[TuningCase, set[str]]) -> list[list[TuningCase]]:
-    """Return the cases that hang together by a key."""
+    """Return the cases that are connected by keys."""
     groups: list[tuple[set[str], list[TuningCase]]] = []
-    for case, its in keys.items():
-        touched = [group for group in groups if group[0] & its]
-        groups = [group for group in groups if not group[0] & its]
-        members = [one for _, group in touched for one in group]
-        groups.append((its.union(*(group for group, _ in touched)), [*members, case]))
+    for case, of_case in keys.items():
+        touched = [group for group in groups if group[0] & of_case]
+        groups = [group for group in groups if not group[0] & of_case]
+        members = [member for _, group in touched for member in group]
+        groups.append((of_case.union(*(group for group, _ in touched)), [*members, case]))
     return [members for _, members in groups]
-
-
-def _text(case: TuningCase) -> str:
-    return f"text {' '.join(case.text.casefold().split())}"
 
 
 def _hash(case: TuningCase) -> str:

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nornweave.core.types import Metadata
-from nornweave.improve.comparison import QueryChange, compare
+from nornweave.improve.comparison import compare
 
 OBJECTIVE = "mean of nDCG@10, Recall@10 and RR@10"
 SIGNIFICANT = 0.05
-_WORST = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,6 @@ class Change:
         before: the mean objective; ``after`` likewise.
         low: lower end of the 95 % interval of the mean difference; ``high`` is the upper end.
         p_gain: one-sided: how probable so large a gain is if both plans are equally good; ``p_drop`` of a loss.
-        worst: the ten queries that lose most, worst first.
     """
 
     name: str
@@ -35,30 +36,20 @@ class Change:
     high: float
     p_gain: float
     p_drop: float
-    worst: tuple[QueryChange, ...]
 
     @classmethod
-    def of(cls, name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Self:
-        """Compare two plans on the same queries.
+    def of(cls, name: str, before: NDArray[np.float64], after: NDArray[np.float64]) -> Self:
+        """Compare the values of two plans on the same queries.
 
         Raises:
             ValueError: there is no query.
         """
-        found, reverse = compare(before, after), compare(after, before)
+        pairs = [{str(number): float(value) for number, value in enumerate(values)} for values in (before, after)]
+        found, reverse = compare(*pairs), compare(*reversed(pairs))
         if found is None or reverse is None:
             raise ValueError(f"{name}: no query to compare on")
-        return cls(
-            name=name,
-            queries=found.queries,
-            before=found.before,
-            after=found.after,
-            difference=found.difference,
-            low=found.low,
-            high=found.high,
-            p_gain=reverse.p_drop,
-            p_drop=found.p_drop,
-            worst=found.worse[:_WORST],
-        )
+        return cls(name, found.queries, found.before, found.after, found.difference, found.low, found.high,
+                   reverse.p_drop, found.p_drop)  # fmt: skip
 
     @property
     def gains(self) -> bool:
@@ -76,37 +67,20 @@ class Change:
         return f"{self.before:.4f} → {self.after:.4f} ({self.difference:+.4f} {interval}, p = {p:.4f})"
 
 
-@dataclass(frozen=True, slots=True)
-class FoldResult:
-    """One fold: the plan fitted to all others, tested on this one.
-
-    Attributes:
-        values: of that plan, where they differ from the configured one.
-    """
-
-    queries: int
-    before: float
-    after: float
-    values: Metadata
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningResult:
     """What tuning found.
 
     Attributes:
-        subject: a domain, or ``fusion``.
-        base: digest of what is configured.
+        subject: the domain.
         kept: whether the best is better beyond chance, and nothing else gets worse.
         reason: why, or why not.
         queries: that it was fitted to.
         held_out: on queries that the plan of their fold was not fitted to.
-        sets: the same for each judged set of its own.
+        sets: the same for each judged set of the domain.
         all_domains: with all domains asked, none named: this domain's queries, those of the others; empty where that
             was not looked at.
-        folds: in their order; one without a query is left out.
-        configured: complete values of the configuration.
-        in_force: of what answers now, which the best has to beat.
+        in_force: complete values of what answers now, which the best has to beat.
         best: fitted to all queries.
         plans_tried: how many were scored.
         generation: what was searched.
@@ -114,8 +88,7 @@ class TuningResult:
         notes: what one should know besides.
     """
 
-    subject: str = ""
-    base: str = ""
+    subject: str
     kept: bool
     reason: str
     objective: str = OBJECTIVE
@@ -123,8 +96,6 @@ class TuningResult:
     held_out: Change
     sets: tuple[Change, ...]
     all_domains: tuple[Change, ...] = ()
-    folds: tuple[FoldResult, ...]
-    configured: Metadata
     in_force: Metadata
     best: Metadata
     plans_tried: int
@@ -133,54 +104,39 @@ class TuningResult:
     notes: tuple[str, ...] = ()
 
 
-def refusal(held_out: Change, sets: Sequence[Change], *, changed: bool) -> str:
+def refusal(held_out: Change, others: Sequence[Change], *, changed: bool) -> str:
     """Say why a plan is not kept; nothing where it may be.
 
     Args:
         held_out: what the folds' plans change on queries that they were not fitted to.
-        sets: the same for each judged set.
+        others: what may not get worse.
         changed: whether the best plan is another than the one in force.
     """
     if not changed:
         return "Nothing that was tried is better by more than one standard error than the plan in force."
     if not held_out.gains:
         return f"On queries that it was not fitted to, {held_out}: no more than chance."
-    return drop(sets)
-
-
-def drop(changes: Sequence[Change]) -> str:
-    """Say which of these loses beyond chance; nothing where none does."""
-    return next((f"{one.name} gets worse: {one}." for one in changes if one.drops), "")
+    return next((f"{change.name} gets worse: {change}." for change in others if change.drops), "")
 
 
 def as_json(result: TuningResult) -> dict[str, Any]:
     """Return the result as JSON values; it is also the evidence in a plan's file."""
-    values = asdict(result)
-    del values["base"]
-    return values
+    return asdict(result)
 
 
 def as_markdown(result: TuningResult) -> str:
     """Return the result as tables that people read: the verdict, what would change, what it was tested on."""
-    configured, in_force, best = map(flattened, (result.configured, result.in_force, result.best))
-    changed = [key for key in best if not best[key] == in_force.get(key) == configured.get(key)]
+    in_force, best = flattened(result.in_force), flattened(result.best)
+    values = [(f"`{key}`", f"{in_force[key]:g}", f"{best[key]:g}") for key in best if best[key] != in_force[key]]
+    changes = [
+        (each.name.replace("|", "\\|"), str(each.queries), f"{each.before:.4f}", f"{each.after:.4f}",
+         f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}]", f"{each.p_gain:.4f}", f"{each.p_drop:.4f}")
+        for each in (result.held_out, *result.sets, *result.all_domains)
+    ]  # fmt: skip
     parts = [
         f"### Tuning {result.subject}: {'kept' if result.kept else 'not kept'}\n\n{result.reason}",
-        _table(
-            ("value", "configured", "in force", "best"),
-            [(f"`{key}`", *(_number(one.get(key)) for one in (configured, in_force, best))) for key in changed],
-        ),
-        _table(
-            ("tested on", "queries", "before", "after", "difference [95 %]", "p gain", "p drop"),
-            [_change_row(one) for one in (result.held_out, *result.sets, *result.all_domains)],
-        ),
-        _table(
-            ("fold", "queries", "before", "after", "fitted to the others"),
-            [
-                (str(number), str(one.queries), f"{one.before:.4f}", f"{one.after:.4f}", _shown(one.values))
-                for number, one in enumerate(result.folds, 1)
-            ],
-        ),
+        _table(("value", "in force", "best"), values),
+        _table(("tested on", "queries", "before", "after", "difference [95 %]", "p gain", "p drop"), changes),
         f"Objective: {OBJECTIVE}; {result.queries} queries, {result.plans_tried} plans, {result.seconds:.0f} s, "
         f"{result.generation}.",
         *(f"- {note}" for note in result.notes),
@@ -196,33 +152,7 @@ def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return flat
 
 
-def differing(values: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values, by dotted keys, that differ from those of ``base``."""
-    of_base = flattened(base)
-    return {key: value for key, value in flattened(values).items() if value != of_base.get(key)}
-
-
-def _change_row(change: Change) -> tuple[str, ...]:
-    return (
-        change.name.replace("|", "\\|"),
-        str(change.queries),
-        f"{change.before:.4f}",
-        f"{change.after:.4f}",
-        f"{change.difference:+.4f} [{change.low:+.4f}, {change.high:+.4f}]",
-        f"{change.p_gain:.4f}",
-        f"{change.p_drop:.4f}",
-    )
-
-
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a table; nothing where it has no row."""
     lines = [header, ["---"] * len(header), *rows] if rows else []
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _shown(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key} {_number(value)}" for key, value in values.items()) or "as configured"
-
-
-def _number(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)

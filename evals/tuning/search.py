@@ -1,4 +1,4 @@
-"""Coordinate search with cross-validation: every fold looks for its own best point, all share what was scored."""
+"""Coordinate search with cross-validation: every fold looks for its own best plan, and all share what was scored."""
 
 from __future__ import annotations
 
@@ -6,108 +6,141 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Generic, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.tuning.space import Space, T
+from nornweave.config import PlanSettings, SourceWeights
 
 Values: TypeAlias = NDArray[np.float64]
 """The objective of every query, in their order."""
-Score: TypeAlias = Callable[[Sequence[T]], Mapping[T, Values]]
-"""Scores points on all queries; raises ``OutOfTimeError`` when there is no time for it."""
+Score: TypeAlias = Callable[[Sequence[PlanSettings]], Mapping[PlanSettings, Values]]
+"""Scores plans on all queries; raises ``OutOfTimeError`` when there is no time for it."""
 
 ROUNDS = 2
-PULL = 0.01
-"""What a unit of distance from the configured point costs: a tenth of all weight moved has to gain a thousandth."""
+KINDS = ("weights", "literal_weights")
+# Of the whole weight that a retrieval source may gain or lose in one step. What finer steps find is within the error of
+# a few hundred queries. The two sources that find most may also jump: a plan that is far off shall not need ten rounds.
+_STEPS = (-0.1, 0.1)
+_JUMPS = (0.0, 0.2, 0.4, 0.6, 0.8)
+_FIELD_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+COORDINATES: Mapping[str, tuple[float, ...]] = {
+    **{f"{kind}.{source}": _JUMPS if source in {"dense", "sparse"} else ()
+       for kind in KINDS for source in SourceWeights.model_fields},
+    "document_share": (0.0, 0.1, 0.2, 0.3, 0.5),
+    "function_words": (0.1, 0.3, 0.6, 1.0),
+    # Content stays: what counts is what the other fields do beside it.
+    **dict.fromkeys(("fields.path", "fields.title", "fields.section"), _FIELD_WEIGHTS),
+    **dict.fromkeys(("heuristics", "expand", "rerank"), (False, True)),
+}  # fmt: skip
+"""The numbers of a plan that are searched one after the other, and the values that are tried."""
 
 
 class OutOfTimeError(Exception):
-    """The deadline passed while points were scored; what was not finished does not count."""
+    """The deadline passed while plans were scored; what was not finished does not count."""
 
 
 @dataclass(frozen=True, slots=True)
-class SearchResult(Generic[T]):
+class SearchResult:
     """What a search found.
 
     Attributes:
-        of_folds: the point of each fold, fitted to all other folds.
+        of_folds: the plan of each fold, fitted to all other folds.
         of_all: fitted to all queries.
-        values: of every point that was scored.
-        finished: ``False`` when time ran out; the points are the best of what was scored by then.
+        values: of every plan that was scored.
+        finished: ``False`` when time ran out; the plans are the best of what was scored by then.
     """
 
-    of_folds: tuple[T, ...]
-    of_all: T
-    values: Mapping[T, Values]
+    of_folds: tuple[PlanSettings, ...]
+    of_all: PlanSettings
+    values: Mapping[PlanSettings, Values]
     finished: bool
 
 
 def search(
-    space: Space[T], score: Score[T], folds: Sequence[int], *, known: Sequence[T] = (), rounds: int = ROUNDS
-) -> SearchResult[T]:
+    start: PlanSettings,
+    score: Score,
+    folds: Sequence[int],
+    *,
+    coordinates: Sequence[str] = tuple(COORDINATES),
+    rounds: int = ROUNDS,
+) -> SearchResult:
     """Move to the best value of one coordinate after the other, for each fold and for all queries.
 
-    The best has the highest mean objective less ``PULL`` times its distance, which also keeps the folds on common paths
-    and so saves points; ``select`` chooses among all that a fold has seen.
+    A move has to gain more than one standard error of the paired difference: nothing is changed that the queries do not
+    speak for (after Breiman et al., "Classification and Regression Trees", 1984, 3.4.3).
 
     Args:
-        space: where it may go.
-        score: the objective; no point is asked for twice.
+        start: a normalised plan.
+        score: the objective; no plan is asked for twice.
         folds: the fold of each query, from 0.
-        known: points to look at besides, such as the plan in force.
+        coordinates: keys of ``COORDINATES``.
         rounds: through all coordinates, at most.
 
     Raises:
-        OutOfTimeError: not even the configured point could be scored.
+        OutOfTimeError: not even the start could be scored.
     """
     numbers = np.asarray(folds)
-    seen = [*(numbers != fold for fold in range(numbers.max() + 1)), np.ones(len(numbers), np.bool_)]
-    at = [space.configured] * len(seen)
-    values = dict(score(list(dict.fromkeys((space.configured, *known)))))
-    # A fold looks at no point that only another fold's queries led to.
-    visited = [dict.fromkeys(values) for _ in seen]
+    fitted_to = [*(numbers != fold for fold in range(numbers.max() + 1)), np.ones(len(numbers), np.bool_)]
+    at = [start] * len(fitted_to)
+    values = dict(score([start]))
     finished = True
     try:
         for _ in range(rounds):
-            before = list(at)
-            for coordinate in space.coordinates:
-                around = [space.neighbours(point, coordinate) for point in at]
-                if new := [point for point in dict.fromkeys(chain.from_iterable(around)) if point not in values]:
+            before = at
+            for key in coordinates:
+                around = [neighbours(plan, key) for plan in at]
+                if new := [plan for plan in dict.fromkeys(chain.from_iterable(around)) if plan not in values]:
                     values |= score(new)
-                for number, neighbours in enumerate(around):
-                    visited[number] |= dict.fromkeys(neighbours)
-                    # Of equals the first: a fold stays where it is.
-                    at[number] = _best(space, {one: values[one][seen[number]] for one in (at[number], *neighbours)})
+                at = [_better(plan, near, values, own) for plan, near, own in zip(at, around, fitted_to, strict=True)]
             if at == before:
                 break
     except OutOfTimeError:
         finished = False
-    chosen = [select(space, {point: values[point][mask] for point in points})
-              for points, mask in zip(visited, seen, strict=True)]  # fmt: skip
-    return SearchResult(tuple(chosen[:-1]), chosen[-1], values, finished)
+    return SearchResult(tuple(at[:-1]), at[-1], values, finished)
 
 
-def select(space: Space[T], values: Mapping[T, Values]) -> T:
-    """Return the point nearest to the configured one within one standard error of the best.
-
-    The error is that of the paired difference; nothing is changed that the queries do not speak for.
-
-    Source: Breiman et al., "Classification and Regression Trees", 1984, 3.4.3.
-    """
-    best = values[_best(space, values)]
-    within = [point for point in values if _mean(best - values[point]) <= _standard_error(best - values[point])]
-    return min(within, key=lambda point: (space.distance(point), -_mean(values[point])))
-
-
-def _best(space: Space[T], values: Mapping[T, Values]) -> T:
-    return max(values, key=lambda point: _mean(values[point]) - PULL * space.distance(point))
+def neighbours(plan: PlanSettings, key: str) -> list[PlanSettings]:
+    """Return the plans that differ in one coordinate, in the order of its values."""
+    group, _, name = key.rpartition(".")
+    values = COORDINATES[key]
+    if group in KINDS:
+        share = getattr(getattr(plan, group), name)
+        steps = (round(min(1.0, max(0.0, share + step)), 4) for step in _STEPS)
+        values = tuple(sorted({*values, *steps}))
+    plans = [plan.model_copy(update=_update(plan, group, name, value)) for value in values]
+    return [each for each in plans if each != plan and any(each.fields.values)]
 
 
-def _standard_error(differences: Values) -> float:
-    return float(differences.std(ddof=1)) / math.sqrt(len(differences)) if len(differences) > 1 else 0.0
+def normalised(plan: PlanSettings) -> PlanSettings:
+    """Return the same plan with weights that sum to 1: equal proportions, equal plans."""
+    return plan.model_copy(update={kind: _weights(getattr(plan, kind).model_dump()) for kind in KINDS})
 
 
-def _mean(values: Values) -> float:
-    return math.fsum(values) / max(1, len(values))
+def _update(plan: PlanSettings, group: str, name: str, value: float) -> dict[str, Any]:
+    if not group:
+        return {name: value}
+    inner = getattr(plan, group)
+    if group not in KINDS:
+        return {group: inner.model_copy(update={name: value})}
+    # A source is given this share of the whole; the others keep their proportions.
+    others = {other: weight for other, weight in inner.model_dump().items() if other != name}
+    if not (rest := math.fsum(others.values())):
+        return {}
+    return {group: _weights({**{other: weight * (1 - value) / rest for other, weight in others.items()}, name: value})}
+
+
+def _weights(stated: Mapping[str, float]) -> SourceWeights:
+    whole = math.fsum(stated.values())
+    return SourceWeights(**{name: round(value / whole, 4) for name, value in stated.items()})
+
+
+def _better(
+    plan: PlanSettings, near: Sequence[PlanSettings], values: Mapping[PlanSettings, Values], own: NDArray[np.bool_]
+) -> PlanSettings:
+    """Return the best of some plans where it is clearly better, by the queries of ``own``; otherwise stay."""
+    best = max((plan, *near), key=lambda each: math.fsum(values[each][own]))
+    gains = (values[best] - values[plan])[own]
+    error = float(gains.std(ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    return best if gains.mean() > error else plan

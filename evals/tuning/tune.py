@@ -1,46 +1,49 @@
-"""Fit a domain's plan, and the weights that rank across domains, to judged queries; keep only what is better for sure.
+"""Fit a domain's plan to judged queries; keep only what is better for sure.
 
 A plan is looked for on four fifths of the queries and tested on the last, five times over. It is kept when the tests
 together gain beyond chance (one-sided paired randomisation test, p < .05), no judged set loses beyond chance, and
-neither does anything with all domains asked, whose scores have to stay comparable. Nothing is written before
-``keep``: a tuning that is killed leaves everything as it was.
+neither do the answers over all domains. Nothing is written before ``keep``.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
 
 from evals.code_version import code_version
+from evals.evaluation import configured_sets
+from evals.feedback_set import sets_of_answers
 from evals.judgments import JudgmentError, JudgmentOrigin
-from evals.runs import Progress, SetToRun
+from evals.measures import Ranking, measure
+from evals.results import ResultScope
+from evals.runs import Progress, SetToRun, rankings_of
 from evals.targets import RunTarget, locate
 from evals.tuning.cases import TuningCase, cases_of, folds_of, sample
-from evals.tuning.objective import AllDomains, domain_ranking, scored
-from evals.tuning.results import Change, FoldResult, TuningResult, as_json, differing, drop, refusal
-from evals.tuning.search import ROUNDS, OutOfTimeError, Score, Values, search
-from evals.tuning.space import Space, T, normalised, plan_space, ranking_space
+from evals.tuning.results import Change, TuningResult, as_json, refusal
+from evals.tuning.search import COORDINATES, ROUNDS, OutOfTimeError, Values, normalised, search
 from nornweave.ask.engine import Engine
+from nornweave.ask.feedback.book import feedback_of
 from nornweave.ask.route.router import split_clauses
-from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.question import Question
+from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.config import PlanSettings, Settings
-from nornweave.config.fusion import RankWeights
-from nornweave.config.plans.active import FUSION, plan_digest, plan_files, ranking_digest
-from nornweave.config.plans.versioned_files import PlanFile
+from nornweave.config.tuned_plans import TunedPlan, plan_digest, plan_files
 from nornweave.core.access.viewer import OPERATOR
-from nornweave.core.errors import NornWeaveError
+from nornweave.core.errors import NornWeaveError, QueryError
 from nornweave.core.types import Domain, present
 
+MEASURED = ("nDCG@10", "Recall@10", "RR@10")
+"""The objective of a query is their mean: what is found at all, how far one has to look, and all of it in between."""
 MIN_QUERIES = 20
 """With fewer, hardly any difference is more than chance."""
 MAX_QUERIES = 400
-"""Of one domain; more take longer and change little."""
+"""More take longer and change little."""
 MAX_QUERIES_EVERYWHERE = 150
 """Of each set, with all domains asked."""
 DEADLINE_S = 900.0
@@ -52,14 +55,64 @@ class TuningError(NornWeaveError):
     """Nothing can be fitted: too few queries, a domain that does not answer as it should, too little time."""
 
 
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Judged queries answered by plans of one domain, on the path that serves, and measured.
+
+    Attributes:
+        scope: asks the domain alone, with the query's filters, or all domains.
+        deadline: the ``time.monotonic()`` from which on nothing is asked.
+        progress: told after each query.
+    """
+
+    engine: Engine
+    domain: Domain
+    cases: Sequence[TuningCase]
+    scope: ResultScope = ResultScope.DOMAIN
+    deadline: float = math.inf
+    progress: Progress | None = None
+
+    def __call__(self, plans: Sequence[PlanSettings]) -> dict[PlanSettings, Values]:
+        """Return the objective of every case by each plan, in [0, 1]; a refused query has 0.
+
+        Raises:
+            StoreError: the domain cannot be searched.
+            OutOfTimeError: the deadline has passed.
+        """
+        rankings: dict[PlanSettings, dict[str, Ranking]] = {plan: {} for plan in plans}
+        # All plans for one query, then the next: a query is encoded once.
+        for number, case in enumerate(self.cases, 1):
+            if time.monotonic() >= self.deadline:
+                raise OutOfTimeError
+            for plan, of_plan in rankings.items():
+                of_plan[case.id] = self._ranking(plan, case)
+            if self.progress:
+                self.progress(f"tuning {self.domain.value}, {len(plans)} plans", number, len(self.cases))
+        return {plan: self._values(of_plan) for plan, of_plan in rankings.items()}
+
+    def _ranking(self, plan: PlanSettings, case: TuningCase) -> Ranking:
+        agents = {**self.engine.agents, self.domain: self.engine.agents[self.domain].with_plan(plan)}
+        answers = SeenAnswers(replace(self.engine.path, agents=agents), OPERATOR)
+        try:
+            found = rankings_of(answers, case.target, case.query, self.scope, case.hits)
+        except QueryError:
+            return ()
+        stage = "merged" if self.scope is ResultScope.DOMAIN else "fused"
+        return case.hits.places(found.stages[stage], by_document=case.hits.whole_documents)
+
+    def _values(self, rankings: Mapping[str, Ranking]) -> Values:
+        metrics = measure(rankings, {case.id: case.grades for case in self.cases}, MEASURED)
+        sums = [math.fsum(metrics[name].values[case.id] for name in MEASURED) for case in self.cases]
+        return np.array(sums) / len(MEASURED)
+
+
 def tune(
     engine: Engine,
-    settings: Settings,
     domain: Domain,
     judged_sets: Sequence[SetToRun],
     *,
     max_queries: int = MAX_QUERIES,
-    deadline_s: float | None = DEADLINE_S,
+    deadline_s: float = math.inf,
     rounds: int = ROUNDS,
     progress: Progress | None = None,
 ) -> TuningResult:
@@ -67,13 +120,12 @@ def tune(
 
     Args:
         engine: started; its agent's plan is the one to beat.
-        settings: the engine's.
         domain: whose plan.
         judged_sets: of this domain, of others and of all at once. What is fitted to is what people judged of this
             domain, and what was generated where they judged too little; all sets together say whether answers over all
             domains suffer.
         max_queries: fit to so many at most, chosen by a hash.
-        deadline_s: best found so far after this; ``None`` searches to the end.
+        deadline_s: best found so far after this.
         rounds: of the search, at most.
         progress: told after each query.
 
@@ -83,95 +135,27 @@ def tune(
         StoreError: a domain cannot be searched.
     """
     started = time.monotonic()
-    deadline = None if deadline_s is None else started + deadline_s
-    search_until = None if deadline_s is None else started + deadline_s * SEARCH_SHARE
-    targets = _located(engine, judged_sets)
+    answers = engine.as_seen_by(OPERATOR).answers
+    targets = [locate(answers, each.judged, each.domains) for each in judged_sets]
     cases, notes = _chosen(targets, domain, max_queries)
-    agent = _ready(engine, domain)
-    literal = sum(any(read_query(part).is_literal for part in (case.text, *split_clauses(case.text))) for case in cases)
-    space = plan_space(settings.domains[domain].plan, literal=literal >= MIN_QUERIES, reranks=_reranks(agent))
-
-    with _all_domains(engine) as (everyone, generation):
-
-        def score(plans: Sequence[PlanSettings]) -> Mapping[PlanSettings, Values]:
-            return scored(
-                plans,
-                cases,
-                lambda plan, case: domain_ranking(agent.with_plan(plan), everyone.executors[domain], case),
-                name=f"tuning {domain.value}, {len(plans)} plans",
-                deadline=search_until,
-                progress=progress,
-            )
-
-        best, result = _fitted(space, score, cases, normalised(agent.settings.plan), rounds, _plan_values)
-        if result.kept:
-            changes = _over_all_domains(everyone, agent.with_plan(best), targets, deadline, progress)
-            worse = drop(changes)
-            result = replace(result, all_domains=changes, kept=not worse, reason=worse or result.reason)
-    return replace(
-        result,
-        subject=domain.value,
-        base=plan_digest(settings.domains[domain].plan),
-        generation=generation,
-        seconds=round(time.monotonic() - started, 1),
-        notes=(*notes, *result.notes),
-    )
+    _check_agent(engine, domain)
+    generation = _generations(engine)
+    objective = Objective(engine, domain, cases, ResultScope.DOMAIN, started + deadline_s * SEARCH_SHARE, progress)
+    result, best = _fitted(objective, rounds)
+    if result.kept:
+        everywhere = replace(
+            objective, cases=_sampled(targets), scope=ResultScope.EVERYWHERE, deadline=started + deadline_s
+        )
+        changes = _over_all_domains(everywhere, normalised(engine.agents[domain].settings.plan), best)
+        worse = refusal(result.held_out, changes, changed=True)
+        result = replace(result, all_domains=changes, kept=not worse, reason=worse or result.reason)
+    if (after := _generations(engine)) != generation:
+        raise TuningError(f"a publication came in between ({generation}, then {after}); tune again")
+    seconds = round(time.monotonic() - started, 1)
+    return replace(result, generation=generation, seconds=seconds, notes=(*notes, *result.notes))
 
 
-def tune_ranking(
-    engine: Engine,
-    settings: Settings,
-    judged_sets: Sequence[SetToRun],
-    *,
-    max_queries: int = MAX_QUERIES_EVERYWHERE,
-    deadline_s: float | None = DEADLINE_S,
-    rounds: int = ROUNDS,
-    progress: Progress | None = None,
-) -> TuningResult:
-    """Fit the weights that rank calibrated scores across domains, to judged sets of all domains together.
-
-    Args:
-        engine: started.
-        settings: the engine's.
-        judged_sets: of any domains; see ``tune``.
-        max_queries: of each set, at most: a large one shall not speak for all.
-        deadline_s: see ``tune``.
-        rounds: see ``tune``.
-        progress: told after each query.
-
-    Raises:
-        JudgmentError: a set is about another corpus.
-        TuningError: there is too little to fit to, too little time, or the settings leave nothing to fit.
-        StoreError: a domain cannot be searched.
-    """
-    started = time.monotonic()
-    deadline = None if deadline_s is None else started + deadline_s
-    for domain, agent in engine.agents.items():
-        if agent.generation.name:  # who has nothing published has nothing to say
-            _ready(engine, domain)
-    _check_ranking(engine, settings)
-    cases = _sampled(_located(engine, judged_sets), max_queries)
-    _enough(len(cases), "all domains")
-    configured = settings.fusion.rank_weights("calibrated")
-    with _all_domains(engine) as (everyone, generation):
-        ranking = everyone.ranking_by_weights()
-
-        def score(weights: Sequence[RankWeights]) -> Mapping[RankWeights, Values]:
-            name = f"all domains, {len(weights)} ranking weights"
-            return scored(weights, cases, ranking, name=name, deadline=deadline, progress=progress)
-
-        in_force = engine.fusion.rank_weights("calibrated")
-        _, result = _fitted(ranking_space(configured), score, cases, in_force, rounds, asdict)
-    return replace(
-        result,
-        subject=FUSION,
-        base=ranking_digest(configured),
-        generation=generation,
-        seconds=round(time.monotonic() - started, 1),
-    )
-
-
-def keep(settings: Settings, result: TuningResult) -> PlanFile | None:
+def keep(settings: Settings, result: TuningResult) -> TunedPlan | None:
     """Write a plan that is to be kept, with its evidence, and put it in force; ``None`` where there is none.
 
     Raises:
@@ -179,97 +163,99 @@ def keep(settings: Settings, result: TuningResult) -> PlanFile | None:
     """
     if not result.kept:
         return None
-    files = plan_files(settings, None if result.subject == FUSION else Domain(result.subject))
-    evidence = {**as_json(result), "code": code_version()}
-    plan = files.save(result.best, base=result.base, evidence=evidence)
-    files.activate(plan.number)
-    return plan
+    domain = Domain(result.subject)
+    return plan_files(settings, domain).activate(
+        PlanSettings.model_validate(result.best),
+        base=plan_digest(settings.domains[domain].plan),
+        evidence={**as_json(result), "code": code_version()},
+    )
 
 
-def _fitted(
-    space: Space[T],
-    score: Score[T],
-    cases: Sequence[TuningCase],
-    in_force: T,
-    rounds: int,
-    values: Callable[[T], dict[str, Any]],
-) -> tuple[T, TuningResult]:
-    """Search in folds, and judge what is found by the queries of each fold, to which its plan was not fitted.
+def retune(
+    settings: Settings,
+    domain: Domain,
+    *,
+    keeps: bool = True,
+    deadline_s: float = DEADLINE_S,
+    progress: Progress | None = None,
+) -> tuple[TuningResult, TunedPlan | None]:
+    """Fit a domain's plan to the configured sets and to feedback, and put it in force if it is better.
 
     Args:
-        in_force: what is to be beaten; it is looked at, too.
-        values: returns a point as JSON values, complete.
+        settings: of the workspace.
+        domain: whose plan.
+        keeps: write the plan; otherwise only say what was found.
+        deadline_s: see ``tune``.
+        progress: told after each query.
 
     Returns:
-        The best point, fitted to all cases; the result without its subject.
+        What was found, and the plan that is in force for it; ``None`` where nothing better was found.
+
+    Raises:
+        JudgmentError: a judged set is broken, or about another corpus.
+        TuningError: there is too little to fit to.
+        StoreError: a domain cannot be searched, or the plan not be written.
+    """
+    with Engine(settings, watch=False) as engine:
+        book = feedback_of(settings)
+        try:
+            feedback = [SetToRun(judged, (of,)) for of, judged in sets_of_answers(book.judged()).items()]
+        finally:
+            book.close()
+        sets = [*configured_sets(settings, engine), *feedback]
+        result = tune(engine, domain, sets, deadline_s=deadline_s, progress=progress)
+    return result, keep(settings, result) if keeps else None
+
+
+def _fitted(objective: Objective, rounds: int) -> tuple[TuningResult, PlanSettings]:
+    """Search in folds, and judge what is found by the queries of each fold, to which its plan was not fitted.
 
     Raises:
         TuningError: not even what is in force could be scored in time.
     """
+    cases, in_force = objective.cases, normalised(objective.engine.agents[objective.domain].settings.plan)
     folds = folds_of(cases)
+    coordinates = [key for key in COORDINATES if _quotes(cases) or not key.startswith("literal_weights.")]
     try:
-        found = search(space, score, folds, known=(in_force,), rounds=rounds)
+        found = search(in_force, objective, folds, coordinates=coordinates, rounds=rounds)
     except OutOfTimeError as error:
         why = f"the time is too short to ask {len(cases)} queries even once; allow more, or fewer queries"
         raise TuningError(why) from error
-    before = {case.id: float(found.values[in_force][at]) for at, case in enumerate(cases)}
-    after = {case.id: float(found.values[found.of_folds[folds[at]]][at]) for at, case in enumerate(cases)}
-
-    def change(name: str, tested: Iterable[TuningCase]) -> Change:
-        ids = [case.id for case in tested]
-        return Change.of(name, {one: before[one] for one in ids}, {one: after[one] for one in ids})
-
-    held_out = change("held out", cases)
-    judged = sorted({case.judged for case in cases})
-    sets = tuple(change(name, (case for case in cases if case.judged == name)) for name in judged)
+    before = found.values[in_force]
+    after = np.array([found.values[found.of_folds[fold]][at] for at, fold in enumerate(folds)])
+    held_out = Change.of("held out", before, after)
+    sets = _changes(before, after, [case.judged for case in cases])
     refused = refusal(held_out, sets, changed=found.of_all != in_force)
-    fold_results = []
-    for fold in sorted(set(folds)):
-        tested = change("fold", (case for case, its in zip(cases, folds, strict=True) if its == fold))
-        moved = differing(values(found.of_folds[fold]), values(space.configured))
-        fold_results.append(FoldResult(tested.queries, tested.before, tested.after, moved))
-    return found.of_all, TuningResult(
+    result = TuningResult(
+        subject=objective.domain.value,
         kept=not refused,
         reason=refused or f"On queries that it was not fitted to, {held_out}: better beyond chance.",
         queries=len(cases),
         held_out=held_out,
         sets=sets,
-        folds=tuple(fold_results),
-        configured=values(space.configured),
-        in_force=values(in_force),
-        best=values(found.of_all),
+        in_force=in_force.model_dump(mode="json"),
+        best=found.of_all.model_dump(mode="json"),
         plans_tried=len(found.values),
         notes=() if found.finished else ("the search was cut short by the deadline; more time may find more",),
     )
+    return result, found.of_all
 
 
-def _plan_values(plan: PlanSettings) -> dict[str, Any]:
-    return plan.model_dump(mode="json")
+def _changes(before: Values, after: Values, names: Sequence[str]) -> tuple[Change, ...]:
+    """Return the change on the queries of each name."""
+    chosen = {name: [each == name for each in names] for name in sorted(set(names))}
+    return tuple(Change.of(name, before[mask], after[mask]) for name, mask in chosen.items())
 
 
-def _over_all_domains(
-    everyone: AllDomains, other: Agent, targets: Sequence[RunTarget], deadline: float | None, progress: Progress | None
-) -> tuple[Change, ...]:
+def _over_all_domains(objective: Objective, in_force: PlanSettings, best: PlanSettings) -> tuple[Change, ...]:
     """Return what a plan changes with all domains asked: for its own domain's queries, and for those of others."""
-    cases = _sampled(targets, MAX_QUERIES_EVERYWHERE)
-    name = f"all domains, {other.domain.value} tuned"
-    agents = (None, other)
     try:
-        values = scored(agents, cases, lambda one, case: everyone.ranking(case, one),
-                        name=name, deadline=deadline, progress=progress)  # fmt: skip
+        values = objective([in_force, best])
     except OutOfTimeError as error:
         raise TuningError("no time was left to see what the plan does to all domains; allow more") from error
-    changes = []
-    for of, own in ((other.domain.value, True), ("others", False)):
-        if at := [number for number, case in enumerate(cases) if (case.domain is other.domain) is own]:
-            before, after = ({cases[one].id: float(values[agent][one]) for one in at} for agent in agents)
-            changes.append(Change.of(f"all domains, queries of {of}", before, after))
-    return tuple(changes)
-
-
-def _located(engine: Engine, judged_sets: Sequence[SetToRun]) -> list[RunTarget]:
-    answers = engine.as_seen_by(OPERATOR).answers
-    return [locate(answers, one.judged, one.domains) for one in judged_sets]
+    own = objective.domain
+    asked = [f"all domains, queries of {own if case.domain is own else 'others'}" for case in objective.cases]
+    return _changes(values[in_force], values[best], asked)
 
 
 def _chosen(
@@ -281,81 +267,47 @@ def _chosen(
         sets = ", ".join(f"{target.judged.name} ({target.domain.value})" for target in targets) or "none"
         raise JudgmentError(f"no judged set is about {domain.value}; there are: {sets}")
     cases = cases_of(own)
-    judged = tuple(case for case in cases if case.origin is not JudgmentOrigin.GENERATED)
+    judged = tuple(case for case in cases if case.target.judged.origin is not JudgmentOrigin.GENERATED)
     notes = []
     if MIN_QUERIES <= len(judged) < len(cases):
         notes.append(f"{len(cases) - len(judged)} generated queries are left out: {len(judged)} others are enough")
         cases = judged
-    _enough(len(cases), domain.value)
+    if len(cases) < MIN_QUERIES:
+        raise TuningError(
+            f"{domain.value}: {len(cases)} judged queries whose documents are published; at least {MIN_QUERIES} are "
+            "needed to tell a better plan from a lucky one. Judge more, or let some be generated"
+        )
     if len(own) == len(targets):
         notes.append("no judged set is about another domain: what the plan does to their answers is not known")
     if len(cases) > max_queries:
         notes.append(f"fitted to {max_queries} of {len(cases)} queries, chosen by a hash")
-        cases = sample(cases, max_queries)
-    return cases, tuple(notes)
+    return sample(cases, max_queries), tuple(notes)
 
 
-def _enough(count: int, of: str) -> None:
-    if count < MIN_QUERIES:
-        raise TuningError(
-            f"{of}: {count} judged queries whose documents are published; at least {MIN_QUERIES} are needed to tell a "
-            "better plan from a lucky one. Judge more, or let some be generated"
-        )
-
-
-def _sampled(targets: Sequence[RunTarget], size: int) -> tuple[TuningCase, ...]:
-    """Return at most ``size`` cases of each set, by id."""
+def _sampled(targets: Sequence[RunTarget]) -> tuple[TuningCase, ...]:
+    """Return a limited number of cases of each set: a large one shall not speak for all."""
     cases = cases_of(targets)
     names = sorted({case.judged for case in cases})
-    of_sets = [sample([case for case in cases if case.judged == name], size) for name in names]
-    return tuple(sorted((case for of_set in of_sets for case in of_set), key=lambda case: case.id))
+    return tuple(chain.from_iterable(
+        sample([case for case in cases if case.judged == name], MAX_QUERIES_EVERYWHERE) for name in names
+    ))  # fmt: skip
 
 
-def _ready(engine: Engine, domain: Domain) -> Agent:
-    """Return a domain's agent; what answers with half of its sources is nothing to fit to."""
+def _quotes(cases: Sequence[TuningCase]) -> bool:
+    """Tell whether enough queries quote something for ``literal_weights`` to be fitted."""
+    clauses = [(case.query.text, *split_clauses(case.query.text)) for case in cases]
+    return sum(any(read_query(clause).is_literal for clause in each) for each in clauses) >= MIN_QUERIES
+
+
+def _check_agent(engine: Engine, domain: Domain) -> None:
+    """Refuse a domain that answers without one of its retrieval sources."""
     agent = engine.agents.get(domain)
     if agent is None:
         raise TuningError(f"{domain.value} is not served; there are: {', '.join(engine.agents)}")
     answered = agent.recall(Question(text=agent.settings.name, now=present(), viewer=OPERATOR, top_k=1))
     if failed := [source for source, state in answered.retrieval.items() if state not in {"ok", "empty"}]:
         raise TuningError(f"{domain.value} answers without {failed[0]}: {'; '.join(answered.notices)}; repair it first")
-    return agent
-
-
-def _reranks(agent: Agent) -> bool:
-    """Return whether a cross-encoder is there; loads it if need be."""
-    if agent.settings.reranking.model is None:
-        return False
-    answered = agent.recall(Question(text=agent.settings.name, now=present(), viewer=OPERATOR, top_k=1, rerank="on"))
-    return any(item.rerank_score is not None for item in answered.items)
-
-
-@contextmanager
-def _all_domains(engine: Engine) -> Iterator[tuple[AllDomains, str]]:
-    """Yield what answers, and the generations that are searched.
-
-    Each domain has a thread of its own: tuning waits for nobody who is served meanwhile, nor they for it.
-
-    Raises:
-        TuningError: on leaving, when the generations have changed: half of the figures would be another index's.
-    """
-    before = _generations(engine)
-    with ExitStack() as stack:
-        executors = {one: stack.enter_context(ThreadPoolExecutor(1, f"tuning-{one}")) for one in engine.agents}
-        yield AllDomains(engine.agents, executors, engine.fusion), before
-    if (after := _generations(engine)) != before:
-        raise TuningError(f"a publication came in between ({before}, then {after}); tune again")
 
 
 def _generations(engine: Engine) -> str:
     return ", ".join(f"{domain.value} {agent.generation.name}" for domain, agent in engine.agents.items())
-
-
-def _check_ranking(engine: Engine, settings: Settings) -> None:
-    stated = [name for name in RankWeights.__slots__ if getattr(settings.fusion, f"rank_weight_{name}") is not None]
-    if stated:
-        raise TuningError(f"the settings say rank_weight_{stated[0]}; remove it to have the ranking weights fitted")
-    ranks = [domain.value for domain, agent in engine.agents.items() if agent.settings.plan.combine != "convex"]
-    if ranks or settings.fusion.normalization == "minmax":
-        why = f"{ranks[0]} combines by ranks" if ranks else "the settings say normalization: minmax"
-        raise TuningError(f"ranking weights are fitted to calibrated scores, and {why}")

@@ -28,7 +28,6 @@ from lab.bench import (
     streaming,
     syncing,
     travelling,
-    tuning,
     workers,
 )
 from nornweave.models.conversion import machine_cache
@@ -41,8 +40,7 @@ def main(
         str,
         typer.Option(
             help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
-            "only if named: access, agents, engines, large, hnsw, pages, precision, remote, stores, travel, tuning, "
-            "workers."
+            "only if named: access, agents, engines, large, hnsw, pages, precision, remote, stores, travel, workers."
         ),
     ] = "",
     corpus: Annotated[
@@ -73,7 +71,6 @@ def main(
             "engines": lambda: engines.print_engines(kept / "engines"),
             "access": lambda: access.print_access(kept / "access"),
             "precision": lambda: precision.print_precision(shared, machine_cache(folder)),
-            "tuning": lambda: tuning.print_tuning(shared, kept / "fusion"),
             "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
             "stores": lambda: stores.print_stores(kept / "stores"),
             "pages": lambda: pages.print_pages(url),

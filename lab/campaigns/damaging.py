@@ -13,7 +13,7 @@ from lab.campaigns.processes import EndedProcess, command
 from lab.campaigns.report import Order, Tally
 from lab.campaigns.workspace import Workspace
 from nornweave.config import Settings
-from nornweave.config.plans.versioned_files import PlanFiles
+from nornweave.config.tuned_plans import plan_digest, plan_files
 from nornweave.core.types import Domain
 
 QUERY = ("query", "the limit of anchor", "--json")
@@ -93,9 +93,8 @@ def _fill(workspace: Workspace, order: Order, tally: Tally) -> None:
 
 
 def _tune(settings: Settings) -> None:
-    plans = PlanFiles(settings.data_dir / "plans" / "documentation", check=lambda _values: None)
-    values = settings.domains[Domain.DOCUMENTATION].plan.model_dump(mode="json")
-    plans.activate(plans.save(values, base="campaign", evidence={}).number)
+    plan = settings.domains[Domain.DOCUMENTATION].plan
+    plan_files(settings, Domain.DOCUMENTATION).activate(plan, base=plan_digest(plan), evidence={})
 
 
 def _is_used(file: Path, data_dir: Path) -> bool:

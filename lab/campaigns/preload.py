@@ -7,7 +7,7 @@ import dagster._core.storage.schedules
 import dagster._daemon.daemon
 
 import api.serving
-import evals.tuning.workspace
+import evals.tuning.tune
 import nornweave.ask.engine
 import nornweave.cli.main
 import nornweave.cli.progress

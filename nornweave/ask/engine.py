@@ -30,7 +30,7 @@ from nornweave.ask.seen.texts import SeenTexts
 from nornweave.ask.watching import Watch
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
-from nornweave.config.plans.active import plan_in_force, ranking_in_force
+from nornweave.config.tuned_plans import plan_in_force
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.ledger_file import LineBook
@@ -85,7 +85,7 @@ class Engine:
             pools={domain: ThreadPoolExecutor(DOMAIN_THREADS, thread_name_prefix=domain.value) for domain in served},
             remote=RemoteAgents(settings, settings.agents, os.environ) if joins and settings.agents else None,
             feedback=feedback_of(settings),
-            fusion=_ranking_fusion(settings),
+            fusion=settings.fusion,
             synthesizer=Synthesizer(settings.fusion),
             lines=LineBook(settings),
         )
@@ -199,21 +199,12 @@ class Engine:
         yield "feedback", self.path.feedback.tidy
         for domain, agent in self.agents.items():
             yield domain.value, partial(self._follow, agent)
-        yield "ranking", self._follow_ranking
 
     def _follow(self, agent: Agent) -> None:
         """Swap to the generation that is published and to the plan that is in force."""
         if agent.refresh():
             self._warn_of_groups(agent)
         agent.follow(plan_in_force(self._settings, agent.domain))
-
-    def _follow_ranking(self) -> None:
-        self.path.fusion = _ranking_fusion(self._settings)
-
-
-def _ranking_fusion(settings: Settings) -> FusionSettings:
-    """Return the settings of fusion with the weights that are in force."""
-    return settings.fusion.with_ranking(ranking_in_force(settings).weights)
 
 
 def _log_failure(loading: Future[None]) -> None:

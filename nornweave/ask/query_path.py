@@ -32,7 +32,7 @@ class QueryPath:
         pools: where the agent of each domain works.
         remote: agents on other machines; ``None``: none can join.
         feedback: what answers showed, and what users say of it.
-        fusion: settings of fusion, with the weights that are in force now.
+        fusion: settings of fusion.
         synthesizer: writes answers.
         lines: who wrote which line.
         is_closing: set once no question is answered any more.

@@ -106,35 +106,32 @@ def evaluations(
 def tune(
     context: typer.Context,
     domain: DomainsOption = None,
-    ranking: Annotated[bool, typer.Option(help="Also fit the weights that rank across domains.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Print what would be kept, and change nothing.")] = False,
-    minutes: Annotated[float, typer.Option(help="Minutes for each subject, at most.", min=0.1)] = 15,
+    minutes: Annotated[float, typer.Option(help="Minutes for each domain, at most.", min=0.1)] = 15,
     as_json: JsonOption = False,
 ) -> None:
     """Fit plans to what was judged, and keep one only if it is better beyond chance on queries it was not fitted to."""
     from rich.markdown import Markdown
 
-    from evals.tuning import TuningError, as_markdown
-    from evals.tuning import as_json as tuning_json
-    from evals.tuning.workspace import retune
+    from evals.tuning.results import as_json as tuning_json
+    from evals.tuning.results import as_markdown
+    from evals.tuning.tune import TuningError, retune
     from nornweave.cli.progress import ProgressBars
 
     settings = settings_of(context)
     documents, failed = [], False
-    for subject in [*(domain or ([] if ranking else settings.served_domains)), *([None] if ranking else [])]:
-        name = "fusion" if subject is None else subject.value
+    for subject in domain or settings.served_domains:
         try:
             with ProgressBars(messages) as bars:
-                found = retune(settings, subject, keeps=not dry_run, deadline_s=minutes * 60, progress=bars)
+                result, plan = retune(settings, subject, keeps=not dry_run, deadline_s=minutes * 60, progress=bars)
         except TuningError as error:
             failed = True
-            messages.print(f"{name}: {error}", style="yellow", soft_wrap=True)
+            messages.print(f"{subject.value}: {error}", style="yellow", soft_wrap=True)
             continue
-        kept = None if found.plan is None else found.plan.name
-        documents.append({**tuning_json(found.result), "plan": kept})
+        documents.append({**tuning_json(result), "plan": plan and plan.name})
         if not as_json:
-            output.print(Markdown(as_markdown(found.result)))
-            output.print(f"{name}: {'nothing changes' if kept is None else f'answers by {kept} now'}")
+            output.print(Markdown(as_markdown(result)))
+            output.print(f"{subject.value}: {f'answers by {plan.name} now' if plan else 'nothing changes'}")
     if as_json:
         print_json({"tuned": documents})
     sys.exit(1 if failed and not documents else 0)
@@ -142,9 +139,7 @@ def tune(
 
 def plan(
     context: typer.Context,
-    subject: Annotated[
-        str | None, typer.Argument(metavar="SUBJECT", help="A domain, or fusion for the weights across domains.")
-    ] = None,
+    domain: Annotated[Domain | None, typer.Argument(metavar="DOMAIN", help="Only this domain's plans.")] = None,
     back: Annotated[bool, typer.Option(help="Go back to the plan before the current one.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -153,22 +148,16 @@ def plan(
     from nornweave.cli.evaluation_report import print_plans
 
     settings = settings_of(context)
-    subjects: list[Domain | None] = [*settings.served_domains, None]
-    if subject is not None:
-        allowed = {"fusion": None, **{one.value: one for one in Domain}}
-        if subject not in allowed:
-            raise typer.BadParameter(f"{subject!r}; allowed are: {', '.join(allowed)}")
-        subjects = [allowed[subject]]
-    elif back:
-        raise typer.BadParameter("--back needs a subject: a domain, or fusion")
     if back:
-        moved = go_back(settings, subjects[0])
+        if domain is None:
+            raise typer.BadParameter("--back needs a domain")
+        moved = go_back(settings, domain)
         if as_json:
             print_json(moved)
         else:
             output.print(f"{moved['subject']}: {moved['from']} → {moved['plan']}")
         return
-    documents = [plans_document(settings, one) for one in subjects]
+    documents = [plans_document(settings, each) for each in ([domain] if domain else settings.served_domains)]
     if as_json:
         print_json({"plans": documents})
     else:

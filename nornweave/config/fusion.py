@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from nornweave.core.errors import ConfigError
 
@@ -68,7 +68,6 @@ class FusionSettings(BaseModel):
     synthesis_top_k: int = Field(10, ge=1, le=100)
     synthesis_fallback: Model = ""
     """Asked when the first model fails; empty for none."""
-    _tuned_weights: RankWeights | None = PrivateAttr(None)
 
     @property
     def timeout_ms(self) -> int:
@@ -82,17 +81,10 @@ class FusionSettings(BaseModel):
 
     def rank_weights(self, normalization: str) -> RankWeights:
         """Return the weights for scores that were normalised like this."""
-        calibrated = self._tuned_weights or CALIBRATED_WEIGHTS
-        defaults = calibrated if normalization == "calibrated" else STRETCHED_WEIGHTS
+        defaults = CALIBRATED_WEIGHTS if normalization == "calibrated" else STRETCHED_WEIGHTS
         stated = {name: getattr(self, f"rank_weight_{name}") for name in RankWeights.__slots__}
         return RankWeights(**{name: getattr(defaults, name) if value is None else value
                               for name, value in stated.items()})  # fmt: skip
-
-    def with_ranking(self, weights: RankWeights | None) -> FusionSettings:
-        """Return these settings with other weights for calibrated scores; those of stretched ones stay."""
-        copied = self.model_copy()
-        copied._tuned_weights = weights
-        return copied
 
 
 def with_environment(stated: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import Field
 
 from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
-from nornweave.config.plans.active import plan_files
+from nornweave.config.tuned_plans import plan_files
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.text.dates import utc_text
@@ -40,7 +40,7 @@ class WorkspaceDocument(ManifestDocument):
         configuration: ``domains``, ``fusion`` and ``sources`` as a configuration file says them; of sources only ids
             and groups.
         served: the domains that have a source or an inbox.
-        plans: by subject the tuned plan in force: the name of its file, and what it says.
+        plans: by domain the tuned plan in force: the name of its file, and what it says.
         ledger: the conflict ledger as its file says it.
     """
 
@@ -105,11 +105,7 @@ def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
 
 def _completed(document: WorkspaceDocument, there: WorkspaceDocument, settings: Settings) -> WorkspaceDocument:
     """Return a document with the plans and the ledger of the store where this machine has never had any."""
-    unknown = {
-        files.subject
-        for domain in (*settings.served_domains, None)
-        if not (files := plan_files(settings, domain)).folder.is_dir()
-    }
+    unknown = {domain.value for domain in settings.served_domains if not plan_files(settings, domain).folder.is_dir()}
     plans = {subject: plan for subject, plan in there.plans.items() if subject in unknown}
     return document.model_copy(update={"plans": {**plans, **document.plans}, "ledger": document.ledger or there.ledger})
 
@@ -126,16 +122,16 @@ def _sent(configured: DomainSettings) -> dict[str, Any]:
 def _plans(settings: Settings) -> list[tuple[str, tuple[str, str]]]:
     """Return the tuned plans in force; one that cannot be read is left out, as the configured one answers then."""
     plans = []
-    for domain in (*settings.served_domains, None):
+    for domain in settings.served_domains:
         files = plan_files(settings, domain)
         try:
             number = files.current()
         except Exception as error:
-            log.warning("%s: no plan is sent: %s", files.subject, error)
+            log.warning("%s: no plan is sent: %s", domain.value, error)
             continue
         text = _text(files.path(number)) if number is not None else None
         if number is not None and text is not None:
-            plans.append((files.subject, (files.path(number).name, text)))
+            plans.append((domain.value, (files.path(number).name, text)))
     return plans
 
 
@@ -192,9 +188,9 @@ def take_over_plans(document: WorkspaceDocument, settings: Settings) -> None:
     Raises:
         OSError: they cannot be written.
     """
-    for domain in (*settings.served_domains, None):
+    for domain in settings.served_domains:
         files = plan_files(settings, domain)
-        name, text = document.plans.get(files.subject, (None, ""))
+        name, text = document.plans.get(domain.value, (None, ""))
         if name is None and not files.folder.is_dir():
             continue
         files.folder.mkdir(parents=True, exist_ok=True)

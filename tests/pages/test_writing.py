@@ -38,7 +38,7 @@ def test_the_defaults_are_no_choice() -> None:
     assert not FusionSettings().names_a_model
     assert not FusionSettings(synthesis_top_k=3, synthesis_model=" ").names_a_model
     assert FusionSettings(synthesis_model="gpt-4o-mini").names_a_model
-    assert FusionSettings(synthesis_fallback="ollama/x").with_ranking(None).names_a_model
+    assert FusionSettings(synthesis_fallback="ollama/x").names_a_model
 
 
 def test_citations_of_a_written_answer_open_the_passages(url: str, model: ModelServer, open_page: Opened) -> None:

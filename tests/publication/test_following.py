@@ -12,7 +12,7 @@ from publishers import DOCUMENTATION, Publisher, Replica
 from s3_proxy import Call, Proxy
 
 from nornweave.ask.engine import Engine
-from nornweave.config.plans.active import plan_digest, plan_files, plan_in_force
+from nornweave.config.tuned_plans import plan_digest, plan_files, plan_in_force
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import PublicationError, SourceUnavailableError
@@ -196,8 +196,8 @@ def test_a_replica_takes_over_plans_and_filters_and_is_told_to_start_again_for_s
     settings = publisher.settings
     configured = settings.domains[DOCUMENTATION].plan
     plans = plan_files(settings, DOCUMENTATION)
-    values = {**configured.model_dump(mode="json"), "document_share": 0.42}
-    plans.activate(plans.save(values, base=plan_digest(configured), evidence={}).number)
+    plan = configured.model_copy(update={"document_share": 0.42})
+    plans.activate(plan, base=plan_digest(configured), evidence={})
     publisher.number()
     replica.look()
     assert plan_in_force(replica.follower.settings, DOCUMENTATION).name == "plan-1"

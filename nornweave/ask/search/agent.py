@@ -21,7 +21,7 @@ from nornweave.ask.search.records import AgentState, Filters, RecallResponse
 from nornweave.ask.search.selection import choose
 from nornweave.ask.search.statistics import Statistics
 from nornweave.config import DomainSettings, PlanSettings
-from nornweave.config.plans.active import PlanInForce
+from nornweave.config.tuned_plans import PlanInForce
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import EncoderError, QueryError, StoreError
 from nornweave.core.text import analyzer

@@ -5,47 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 from nornweave.config import Settings
-from nornweave.config.plans.active import plan_files, plan_in_force, ranking_in_force
-from nornweave.config.plans.versioned_files import CONFIGURED
+from nornweave.config.tuned_plans import CONFIGURED, PlanFiles, plan_files, plan_in_force
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
 
 
-def plans_document(settings: Settings, domain: Domain | None) -> dict[str, Any]:
-    """Return what a domain answers with, and the plans that there are; ``None`` for the weights across domains."""
+def plans_document(settings: Settings, domain: Domain) -> dict[str, Any]:
+    """Return what a domain answers with, and the plans that there are."""
     files = plan_files(settings, domain)
-    in_force = ranking_in_force(settings) if domain is None else plan_in_force(settings, domain)
+    in_force = plan_in_force(settings, domain)
     return {
-        "subject": "fusion" if domain is None else domain.value,
+        "subject": domain.value,
         "in_force": in_force.name,
         "problem": in_force.problem,
-        "plans": [_plan(settings, domain, number) for number in files.all()],
+        "plans": [_plan(files, number) for number in files.all()],
     }
 
 
-def go_back(settings: Settings, domain: Domain | None) -> dict[str, Any]:
+def go_back(settings: Settings, domain: Domain) -> dict[str, Any]:
     """Put the plan in force that the present one replaced.
 
     Raises:
         StoreError: there is nothing to go back to.
     """
-    before = plans_document(settings, domain)["in_force"]
+    before = plan_in_force(settings, domain).name
     number = plan_files(settings, domain).back()
-    after = CONFIGURED if number is None else f"plan-{number}"
-    return {"subject": "fusion" if domain is None else domain.value, "from": before, "plan": after}
+    return {"subject": domain.value, "from": before, "plan": CONFIGURED if number is None else f"plan-{number}"}
 
 
-def _plan(settings: Settings, domain: Domain | None, number: int) -> dict[str, Any]:
+def _plan(files: PlanFiles, number: int) -> dict[str, Any]:
     try:
-        plan = plan_files(settings, domain).load(number)
+        plan = files.load(number)
     except StoreError as error:
         return {"plan": f"plan-{number}", "problem": str(error)}
-    evidence = dict(plan.evidence)
     return {
         "plan": plan.name,
         "made_at": plan.made_at,
-        "reason": evidence.get("reason"),
-        "queries": evidence.get("queries"),
-        "held_out": evidence.get("held_out"),
-        "values": dict(plan.values),
+        "reason": plan.evidence.get("reason"),
+        "queries": plan.evidence.get("queries"),
+        "held_out": plan.evidence.get("held_out"),
+        "values": plan.values.model_dump(mode="json"),
     }

@@ -1,1 +1,0 @@
-"""Plans: the weights that a domain answers with, configured or tuned."""
