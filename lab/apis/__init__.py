@@ -11,7 +11,7 @@ from nornweave.connect.confluence.feed import ConfluenceFeed
 from nornweave.connect.feed.feed import SyndicationFeed
 from nornweave.connect.github.feed import GithubFeed
 from nornweave.connect.jira.feed import JiraFeed
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.slack.feed import SlackFeed
 from nornweave.connect.stackexchange.feed import StackExchangeFeed

@@ -146,19 +146,15 @@ def conversation(
     """Build the document of a conversation.
 
     Args:
-        source_id: the source that holds it.
-        entry: its place there; its metadata joins the document's, whose keys win.
+        entry: its place in the source; its metadata joins the document's, whose keys win.
         content: what ``fetch`` returned.
         raw: at least one message; those of one channel stand together.
-        format: the document's format.
-        title: what it is called.
         metadata: ``source_type``, ``channel``, …; ``participants`` is added.
         url: where people read it.
         updated_at: by default the time of the latest message, else the entry's.
     """
     text, messages = render(raw)
-    times = [each.timestamp for each in messages if each.timestamp is not None]
-    latest = max(times) if times else entry.updated_at
+    latest = max((each.timestamp for each in messages if each.timestamp is not None), default=entry.updated_at)
     people = tuple(sorted({each.speaker for each in messages if each.speaker}))
     return Document(
         id=document_id(source_id, entry.path),

@@ -11,7 +11,8 @@ import pytest
 from waiting import HANGS_S, SOON_S
 
 from lab.apis.server import HANG_UP, Api, Reply, Request, serving
-from nornweave.connect.mirror.api_client import AnswerError, ApiClient, Limits, OtherHostError
+from nornweave.connect.mirror.answers import AnswerError, Limits, OtherHostError
+from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)

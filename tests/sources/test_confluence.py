@@ -16,7 +16,7 @@ from lab.apis.confluence import SITE, TOKEN, USER, ConfluenceServer, large
 from lab.apis.server import HANG_UP, Reply, serving
 from nornweave.connect.confluence.document import confluence_document
 from nornweave.connect.confluence.feed import ConfluenceFeed
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, SourceId

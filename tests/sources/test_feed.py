@@ -9,7 +9,7 @@ from lab.apis.server import Reply, serving
 from nornweave.connect.connectors import CONNECTORS, open_source
 from nornweave.connect.feed.connector import FeedSettings
 from nornweave.connect.feed.feed import SyndicationFeed, feed_document
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Document, Domain, SourceId

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.files.source import FilesSource, StackExchangeSource
+from nornweave.connect.files.source import FilesSource
+from nornweave.connect.stackexchange.export import StackExchangeSource
 from nornweave.core.errors import (
     ConfigError,
     DocumentError,

@@ -15,7 +15,7 @@ from lab.apis.github import REPOSITORY, TOKEN, GithubServer, large
 from lab.apis.server import Reply, serving
 from nornweave.connect.github.export import github_document
 from nornweave.connect.github.feed import GithubFeed
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, SourceId

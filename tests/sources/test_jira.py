@@ -17,7 +17,7 @@ from lab.apis.server import Reply, serving
 from nornweave.ask.search.passage_url import passage_url
 from nornweave.connect.jira.document import jira_document
 from nornweave.connect.jira.feed import JiraFeed
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, SourceId

@@ -14,7 +14,7 @@ from interruptions import list_interrupted
 
 from lab.apis.server import HANG_UP, Reply, serving
 from lab.apis.slack import TOKEN, SlackServer, large, small
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.connect.slack.channel import TURNS
 from nornweave.connect.slack.export import SlackSource, slack_document

@@ -13,9 +13,9 @@ from interruptions import list_interrupted
 
 from lab.apis.server import HANG_UP, Reply, serving
 from lab.apis.stackexchange import BASE, KEY, SITE, StackExchangeServer, large, small
-from nornweave.connect.files.source import stackexchange_document
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.connect.stackexchange.feed import StackExchangeFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, SourceId

@@ -15,7 +15,7 @@ from interruptions import list_interrupted
 from lab.apis.server import HANG_UP, Reply, serving
 from lab.apis.site import SiteServer, large, small
 from nornweave.connect.connectors import open_source
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed

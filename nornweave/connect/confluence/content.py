@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import Any
 from nornweave.connect.confluence.storage import mentioned_accounts
 from nornweave.connect.conversation import as_is, parse_time
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known
+from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import JsonValue
 
 _MAX_DEPTH = 50
@@ -151,3 +153,31 @@ def changed_trails(known: Known) -> Iterator[FeedRecord]:
         body = {"titles": [*([space] if space else ()), *_above(identity, places)]}
         if known.body(f"trail/{identity}/") != body:
             yield FeedRecord(key=f"trail/{identity}/", document=place.path, body=body)
+
+
+def page_bytes(path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
+    """Return a page with its body, the titles above it and the names of those it mentions, as JSON.
+
+    Raises:
+        DocumentSkipped: its body was not read yet.
+    """
+    bodies = {key.partition("/")[0]: body for key, body in records}
+    if "meta" not in bodies or "body" not in bodies:
+        raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
+    page, storage = dict(bodies["meta"]), str(bodies["body"]["value"])
+    names = {account: _name(account, known) for account in mentioned_accounts(storage)}
+    content = {
+        **page,
+        "author": _name(page.get("author"), known),
+        "editor": _name(page.get("editor"), known),
+        "space": path.partition("/")[0],
+        "trail": bodies.get("trail", {}).get("titles"),
+        "storage": storage,
+        "names": {account: name for account, name in names.items() if name},
+    }
+    return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+
+
+def _name(account: object, known: Known) -> str | None:
+    body = known.body(f"user/{account}/") if isinstance(account, str) else None
+    return as_is(body.get("name"), str) if body else None

@@ -15,40 +15,35 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
 from nornweave.connect.confluence.content import (
     Content,
     changed_trails,
     contents_of,
-    id_of,
     modified_at,
+    page_bytes,
     spaces_of,
 )
 from nornweave.connect.confluence.document import confluence_document
-from nornweave.connect.confluence.storage import mentioned_accounts
-from nornweave.connect.conversation import as_is, mappings, parse_time
-from nornweave.connect.mirror.api_client import Limits
-from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, AtlassianSite, listed
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
-from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
+from nornweave.connect.confluence.lists import SPACE_KEY, WITHOUT_BODIES, ConfluenceLists, endless, since_of
+from nornweave.connect.confluence.people import PeopleReader
+from nornweave.connect.conversation import parse_time
+from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, AtlassianSite
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
+from nornweave.core.errors import ConfigError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
 
 STAGES = ("spaces", "pages", "blogposts", "trails")
 # Of a list with bodies: a body may have megabytes. Of one without: as many as the API gives.
 WITH_BODIES = 50
-WITHOUT_BODIES = 250
-_API = "wiki/api/v2"
 # What is written while a list is read may carry a time before that.
 _OVERLAP = timedelta(minutes=10)
 _MAX_SPACES = 100
-_MAX_PEOPLE = 100
 _MAX_DEPTH = 50
 _TRAILS_AT_ONCE = 500
-_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
 _ID = re.compile(r"[0-9]{1,20}")
-_ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +89,7 @@ class ConfluenceFeed:
             ConfigError: address, key of a space or token have the wrong form, or there are too many spaces.
         """
         for key in spaces:
-            if not _KEY.fullmatch(key):
+            if not SPACE_KEY.fullmatch(key):
                 raise ConfigError(f"spaces: {key!r}; expected the key of a space, such as 'ENG'")
         if len(spaces) > _MAX_SPACES:
             raise ConfigError(f"spaces: {len(spaces)}; expected at most {_MAX_SPACES}, or none for every space")
@@ -102,7 +97,8 @@ class ConfluenceFeed:
         self._site = AtlassianSite(
             url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits
         )
-        self._asks_for_names = True
+        self._lists = ConfluenceLists(self._site, self._spaces)
+        self._people = PeopleReader(self._site)
 
     @property
     def scope(self) -> str:
@@ -115,7 +111,7 @@ class ConfluenceFeed:
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the spaces; see ``Feed.pages``."""
-        self._asks_for_names = True
+        self._people = PeopleReader(self._site)
         position = state.position or {
             "stage": STAGES[0],
             "cursor": None,
@@ -145,21 +141,7 @@ class ConfluenceFeed:
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return a page with its body, the titles above it and the names of those it mentions, as JSON."""
-        bodies = {key.partition("/")[0]: body for key, body in records}
-        if "meta" not in bodies or "body" not in bodies:
-            raise DocumentSkipped(f"{path}: not read completely; the next sync brings the rest")
-        page, storage = dict(bodies["meta"]), str(bodies["body"]["value"])
-        names = {account: _name(account, known) for account in mentioned_accounts(storage)}
-        content = {
-            **page,
-            "author": _name(page.get("author"), known),
-            "editor": _name(page.get("editor"), known),
-            "space": path.partition("/")[0],
-            "trail": bodies.get("trail", {}).get("titles"),
-            "storage": storage,
-            "names": {account: name for account, name in names.items() if name},
-        }
-        return json.dumps(content, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
+        return page_bytes(path, records, known)
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         """Build the document."""
@@ -178,65 +160,20 @@ class ConfluenceFeed:
             yield from self._changed(stage, cursor, (state.since or {}).get(stage), known)
 
     def _read_spaces(self, known: Known) -> _Step:
-        parameters: dict[str, str | int] = {"limit": WITHOUT_BODIES}
-        parameters |= {"keys": ",".join(self._spaces)} if self._spaces else {"status": "current"}
-        records = []
-        for content in self._list("spaces", parameters):
-            key, name = str(content["key"]), as_is(content.get("name"), str)
-            body = {"key": key if _KEY.fullmatch(key) else id_of(content["id"]), "name": name or key}
-            records.append(FeedRecord(key=f"space/{id_of(content['id'])}/", document="", body=body))
-        found = {str(record.body["key"]).casefold() for record in records}
-        missing = [key for key in self._spaces if key.casefold() not in found]
-        if missing:
-            raise SourceUnavailableError(
-                f"{self._site.address}: no space {', '.join(missing)}; check the key, and that the account may read it"
-            )
-        if not records:
-            raise SourceUnavailableError(
-                f"{self._site.address}: no space at all; check 'user' and the token, and that the account may read one"
-            )
+        records = self._lists.spaces()
         is_change = any(known.body(record.key) != record.body for record in records)
-        return _Step(records=tuple(records), confirmed=("user/",), is_change=is_change, is_end=True)
-
-    def _list(self, address: str, parameters: Mapping[str, str | int]) -> Iterator[Mapping[str, Any]]:
-        """Yield what a list holds, page by page."""
-        cursor: str | None = None
-        for _ in range(MAX_REQUESTS):
-            _, results, cursor = self._page_of(address, parameters, cursor)
-            yield from results
-            if cursor is None:
-                return
-        raise _endless(address)
-
-    def _page_of(
-        self, address: str, parameters: Mapping[str, str | int], cursor: str | None
-    ) -> tuple[Mapping[str, Any], list[dict[str, Any]], str | None]:
-        """Ask for a page of a list; return the answer, its results and the cursor of the page after it."""
-        asked = {**parameters, **({"cursor": cursor} if cursor else {})}
-        content = self._site.get(f"{_API}/{address}", asked, resumed=cursor is not None)
-        results = listed(content, "results", address)
-        following = _cursor(content)
-        if following is not None and following == cursor:
-            raise PositionLostError(f"{address}: the page after a page is the same one; expected another")
-        return content, results, following
-
-    def _of_spaces(self, known: Known) -> dict[str, str | int]:
-        """Return the parameters that name the spaces of a list."""
-        parameters: dict[str, str | int] = {"status": "current"}
-        if self._spaces:
-            parameters["space-id"] = ",".join(key.split("/")[1] for key, _ in known.surviving("space/"))
-        return parameters
+        return _Step(records=records, confirmed=("user/",), is_change=is_change, is_end=True)
 
     def _all(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:
         """List everything, by id: what is written meanwhile comes last and shifts no page."""
-        parameters = {**self._of_spaces(known), "sort": "id"}
+        parameters = {**self._lists.parameters(known), "sort": "id"}
         parameters |= {"limit": WITH_BODIES, "body-format": "storage"} if with_bodies else {"limit": WITHOUT_BODIES}
         if cursor is None:
-            yield _Step(since=self._newest(stage, known))
+            yield _Step(since=self._lists.newest(stage, known))
         spaces = spaces_of(known)
         for _ in range(MAX_REQUESTS):
-            content, results, following = self._page_of(stage, parameters, cursor)
-            contents = contents_of(results, spaces, self._base(content), stage)
+            content, results, following = self._lists.page_of(stage, parameters, cursor)
+            contents = contents_of(results, spaces, self._lists.base(content), stage)
             if with_bodies:
                 yield self._stored(contents, known, cursor)
             else:
@@ -245,26 +182,26 @@ class ConfluenceFeed:
             if following is None:
                 return
             cursor = following
-        raise _endless(stage)
+        raise endless(stage)
 
     def _changed(self, stage: str, cursor: str | None, before: str | None, known: Known) -> Iterator[_Step]:
         """List the newest first, back to where the last pass began."""
-        parameters = {**self._of_spaces(known), "sort": "-modified-date", "limit": WITH_BODIES}
+        parameters = {**self._lists.parameters(known), "sort": "-modified-date", "limit": WITH_BODIES}
         moment = parse_time(before)
         limit = moment - _OVERLAP if moment else None
         spaces = spaces_of(known)
         for _ in range(MAX_REQUESTS):
-            content, results, following = self._page_of(stage, parameters, cursor)
-            since = _since(stage, results, before) if cursor is None else {}
+            content, results, following = self._lists.page_of(stage, parameters, cursor)
+            since = since_of(stage, results, before) if cursor is None else {}
             fresh = [each for each in results if limit is None or (modified_at(each) or limit) >= limit]
-            contents = contents_of(fresh, spaces, self._base(content), stage)
+            contents = contents_of(fresh, spaces, self._lists.base(content), stage)
             is_end = following is None or len(fresh) < len(results)
             yield from self._stored_if_changed(stage, contents, known, cursor)
             yield _Step(cursor=None if is_end else following, since=since, is_end=is_end)
             if is_end:
                 return
             cursor = following
-        raise _endless(stage)
+        raise endless(stage)
 
     def _trails(self, known: Known) -> Iterator[_Step]:
         """Store the titles above each page where they changed, some pages at a time."""
@@ -276,12 +213,6 @@ class ConfluenceFeed:
                 changed = []
         yield _Step(records=tuple(changed), is_end=True)
 
-    def _newest(self, stage: str, known: Known) -> Mapping[str, str]:
-        """Return when the last change was, by the server's own times: what comes later is for the next pass."""
-        parameters = {**self._of_spaces(known), "sort": "-modified-date", "limit": 1}
-        _, results, _ = self._page_of(stage, parameters, None)
-        return _since(stage, results, None)
-
     def _stored_if_changed(
         self, stage: str, contents: Sequence[Content], known: Known, cursor: str | None
     ) -> Iterator[_Step]:
@@ -291,8 +222,8 @@ class ConfluenceFeed:
         for start in range(0, len(changed), WITH_BODIES):
             asked = [each.id for each in changed[start : start + WITH_BODIES]]
             parameters: dict[str, str | int] = {"id": ",".join(asked), "limit": WITH_BODIES, "status": "current"}
-            content, results, _ = self._page_of(stage, {**parameters, "body-format": "storage"}, None)
-            given = contents_of(results, spaces_of(known), self._base(content), stage)
+            content, results, _ = self._lists.page_of(stage, {**parameters, "body-format": "storage"}, None)
+            given = contents_of(results, spaces_of(known), self._lists.base(content), stage)
             # What was listed a moment ago and is not given stays as it was: the next full pass decides.
             left = set(asked) - {each.id for each in given}
             kept = tuple(f"{kind}/{identity}/" for identity in sorted(left) for kind in ("meta", "body", "trail"))
@@ -311,58 +242,12 @@ class ConfluenceFeed:
         moved = [each for each in contents if not each.is_at_its_place(known)]
         changed = any(known.body(each.meta.key) != each.meta.body for each in contents)
         return _Step(
-            records=(*records, *self._people(contents, known)),
+            records=(*records, *self._people.unknown(contents, known)),
             confirmed=tuple(f"trail/{each.id}/" for each in contents),
             gone=tuple(f"trail/{each.id}/" for each in moved),
             cursor=cursor,
             is_change=changed,
         )
-
-    def _people(self, contents: Sequence[Content], known: Known) -> Iterator[FeedRecord]:
-        """Yield the names of accounts that are not known yet; an account that may not ask for names does without."""
-        accounts = dict.fromkeys(account for each in contents for account in each.accounts())
-        unknown = [each for each in accounts if _ACCOUNT.fullmatch(each) and known.body(f"user/{each}/") is None]
-        for start in range(0, len(unknown), _MAX_PEOPLE):
-            if not self._asks_for_names:
-                return
-            try:
-                body = {"accountIds": unknown[start : start + _MAX_PEOPLE]}
-                people = mappings(self._site.post(f"{_API}/users-bulk", body).get("results"))
-            except SourceUnavailableError:
-                self._asks_for_names = False
-                return
-            for each in people:
-                account, name = str(each.get("accountId")), as_is(each.get("displayName"), str)
-                if name and _ACCOUNT.fullmatch(account):
-                    yield FeedRecord(key=f"user/{account}/", document="", body={"name": name})
-
-    def _base(self, content: Mapping[str, Any]) -> str:
-        """Return the address that links of an answer are relative to."""
-        base = as_is((as_is(content.get("_links"), dict) or {}).get("base"), str) or ""
-        return base.rstrip("/") if re.match(r"https?://", base) else f"{self._site.address}/wiki"
-
-
-def _name(account: object, known: Known) -> str | None:
-    body = known.body(f"user/{account}/") if isinstance(account, str) else None
-    return as_is(body.get("name"), str) if body else None
-
-
-def _since(stage: str, results: Iterable[Mapping[str, Any]], before: str | None) -> Mapping[str, str]:
-    """Return the time of the newest change, if it is later than the one before."""
-    moments = [moment for each in results if (moment := modified_at(each))]
-    known = parse_time(before)
-    newest = max([*moments, known] if known else moments, default=None)
-    return {stage: newest.isoformat()} if newest else {}
-
-
-def _cursor(content: Mapping[str, Any]) -> str | None:
-    """Return the cursor of the next page; only it is taken from the address that an answer names."""
-    following = as_is((as_is(content.get("_links"), dict) or {}).get("next"), str)
-    return dict(parse_qsl(urlsplit(following).query)).get("cursor") if following else None
-
-
-def _endless(address: str) -> SourceUnavailableError:
-    return SourceUnavailableError(f"{address}: more than {MAX_REQUESTS:,} pages; expected an end")
 
 
 def _advice(token_name: str) -> Mapping[int, str]:

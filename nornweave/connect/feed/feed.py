@@ -12,7 +12,8 @@ from xml.etree.ElementTree import Element
 from defusedxml.ElementTree import fromstring
 
 from nornweave.connect.conversation import load_json, parse_time
-from nornweave.connect.mirror.api_client import ApiClient, Limits
+from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import DocumentError, SourceUnavailableError
 from nornweave.core.sandbox import run_apart

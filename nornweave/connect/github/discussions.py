@@ -11,7 +11,8 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
-from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient
+from nornweave.connect.mirror.answers import ApiAnswer
+from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import FeedRecord, Pass
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import JsonValue

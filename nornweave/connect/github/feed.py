@@ -20,7 +20,8 @@ from nornweave.connect.github.connector import PUBLIC_API
 from nornweave.connect.github.discussions import Discussions
 from nornweave.connect.github.export import github_document, read_issue, write_issues
 from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
-from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits
+from nornweave.connect.mirror.answers import ApiAnswer, Limits
+from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from nornweave.connect.mirror.api_client import ApiAnswer
+from nornweave.connect.mirror.answers import ApiAnswer
 from nornweave.connect.mirror.feed import FeedRecord
 from nornweave.core.errors import SourceUnavailableError
 

@@ -2,126 +2,46 @@
 
 from __future__ import annotations
 
-import json
 import re
 import ssl
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import httpx
 
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, Limits, OtherHostError, limited_for
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 
 _TOKEN = re.compile(r"[\x21-\x7e]+")
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _MAX_REDIRECTS = 5
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-# The wait after a rate limit that names no time; GitHub asks for this much.
-_UNNAMED_WAIT_S = 60.0
 # The last moment that a message can name, 9999-01-01.
 _LATEST = 253_370_764_800.0
 
 Parameters = Mapping[str, str | int]
 
 
-class AnswerError(SourceUnavailableError):
-    """One request failed: it is refused, its answer is too large, or there is none after several attempts.
-
-    Attributes:
-        status: of the answer; ``None`` when there was none.
-    """
-
-    def __init__(self, message: str, status: int | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class OtherHostError(SourceUnavailableError):
-    """An address leads to a host that is not the API's."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What one request may take.
-
-    Attributes:
-        read_s: seconds without a byte.
-        request_s: seconds from the request to the last byte.
-        max_bytes: of an answer, unpacked.
-        attempts: requests until a failure that may pass counts.
-        backoff_s: the first pause after a failure; it doubles.
-        max_wait_s: a rate limit is waited for when it ends within so many seconds.
-    """
-
-    read_s: float = 20.0
-    request_s: float = 120.0
-    max_bytes: int = 64 * 1024 * 1024
-    attempts: int = 4
-    backoff_s: float = 0.5
-    max_wait_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class ApiAnswer:
-    """An answer: its status, its headers and its whole content."""
-
-    url: str
-    status: int
-    headers: httpx.Headers
-    content: bytes
-
-    def json(self) -> Any:
-        """Read the content as JSON.
-
-        Raises:
-            SourceUnavailableError: it is something else.
-        """
-        try:
-            return json.loads(self.content)
-        except (ValueError, RecursionError) as error:
-            raise SourceUnavailableError(f"{self.url}: no JSON in the answer; check the address") from error
-
-    def mapping(self) -> Mapping[str, Any]:
-        """Read the content as a JSON object.
-
-        Raises:
-            SourceUnavailableError: it is something else.
-        """
-        content = self.json()
-        if not isinstance(content, dict):
-            raise SourceUnavailableError(f"{self.url}: a JSON {type(content).__name__}; expected an object")
-        return content
-
-    @property
-    def moment(self) -> float:
-        """Return when it was made, in seconds since 1970, by the server's clock; by ours if the server does not say."""
-        try:
-            return parsedate_to_datetime(self.headers.get("date", "")).timestamp()
-        except (ValueError, TypeError, OverflowError):
-            return time.time()
-
-    @property
-    def validators(self) -> dict[str, str]:
-        """Return the headers with which the next request asks for what changed since."""
-        names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
-        return {sent: self.headers[name] for sent, name in names.items() if name in self.headers}
-
-    @property
-    def following(self) -> str | None:
-        """Return the address of the next page, as the ``Link`` header names it."""
-        match = re.search(r'<([^<>]{1,4000})>\s*;[^<>,]*\brel="?next\b', self.headers.get("link", ""))
-        return urljoin(self.url, match[1]) if match else None
-
-
 class ApiClient:
-    """Asks one API; credentials go to its host only, and are never part of a message."""
+    """Asks one API; credentials go to its host only, and are never part of a message.
+
+    Args:
+        base_url: of the API; relative addresses are joined to it.
+        headers: sent with every request.
+        auth: user and password or token, sent as HTTP Basic.
+        token: sent as a bearer token.
+        token_name: where the secret comes from, for messages, such as the environment variable's name.
+        secrets: parameters of the query that every request has and no message shows.
+        advice: status → what to do.
+        hosts: further hosts that may be asked, ``host`` or ``host:port``, by the API's scheme or by https; they must
+            not be given where there is a token.
+        limits: of each request.
+    """
 
     def __init__(
         self,
@@ -136,19 +56,7 @@ class ApiClient:
         hosts: frozenset[str] = frozenset(),
         limits: Limits | None = None,
     ) -> None:
-        """Store the parameters; no request is made yet.
-
-        Args:
-            base_url: of the API; relative addresses are joined to it.
-            headers: sent with every request.
-            auth: user and password or token, sent as HTTP Basic.
-            token: sent as a bearer token.
-            token_name: where the secret comes from, for messages, such as the environment variable's name.
-            secrets: parameters of the query that every request has and no message shows.
-            advice: status → what to do.
-            hosts: further hosts that may be asked, ``host`` or ``host:port``, by the API's scheme or by https; they
-                must not be given where there is a token.
-            limits: of each request.
+        """Store the parameters of the class; no request is made yet.
 
         Raises:
             ConfigError: the address or the token has the wrong form, or the token would be sent unencrypted.
@@ -165,12 +73,8 @@ class ApiClient:
         self._hosts = hosts
         self._token_name = token_name
         self._advice = dict(advice or {})
-        sent = {"User-Agent": "nornweave", "Accept": "application/json", **(headers or {})}
-        if token:
-            sent["Authorization"] = f"Bearer {token}"
-        self._client = httpx.Client(
-            headers=sent, auth=auth, timeout=self.limits.read_s, follow_redirects=False, verify=_certificates()
-        )
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        self._client = _client({**(headers or {}), **bearer}, auth, self.limits)
         weakref.finalize(self, self._client.close)
 
     def close(self) -> None:
@@ -249,7 +153,7 @@ class ApiClient:
             except httpx.InvalidURL as error:
                 raise AnswerError(f"{url!r}: not a URL ({error})") from error
             except httpx.RequestError as error:
-                problem, pause, status = f"no answer ({type(error).__name__})", self._backoff(attempt), None
+                problem, pause, status = f"no answer ({type(error).__name__})", self.limits.backoff(attempt), None
             else:
                 if 200 <= answer.status < 300 or answer.status in allowed:
                     return answer
@@ -257,7 +161,7 @@ class ApiClient:
                 if limited is None and answer.status < 500:
                     raise AnswerError(f"{answer.url}: {self._refusal(answer.status)}", answer.status)
                 problem, status = f"status {answer.status}", answer.status
-                pause = self._backoff(attempt) if limited is None else limited
+                pause = self.limits.backoff(attempt) if limited is None else limited
             if attempt + 1 < self.limits.attempts:
                 self.wait(pause, url)
         raise AnswerError(f"{url}: {problem}, {self.limits.attempts} times; try again later", status)
@@ -318,40 +222,15 @@ class ApiClient:
             url = url.copy_remove_param(name)
         return str(url)
 
-    def _backoff(self, attempt: int) -> float:
-        return min(self.limits.backoff_s * 2.0**attempt, self.limits.max_wait_s)
-
     def _refusal(self, status: int) -> str:
         refused = f"the token is refused; renew {self._token_name}"
         known = {401: refused, 403: f"not allowed; {self._token_name} has no right to read this"}
         return f"status {status}: {self._advice.get(status) or known.get(status) or 'unexpected; check the address'}"
 
 
-def limited_for(answer: ApiAnswer) -> float | None:
-    """Return the seconds until a rate limit ends; ``None`` when the answer is about something else."""
-    if answer.status not in (403, 429, 503):
-        return None
-    wait = _seconds(answer.headers.get("retry-after"))
-    if wait is None and answer.headers.get("x-ratelimit-remaining") == "0":
-        reset = answer.headers.get("x-ratelimit-reset", "")
-        # One second more: the server's clock decides, not ours.
-        wait = float(reset) - time.time() + 1 if re.fullmatch(r"\d{1,12}", reset) else None
-    is_limit = answer.status == 429 or b"secondary rate limit" in answer.content[:2_000]
-    if wait is None and is_limit:
-        wait = _UNNAMED_WAIT_S
-    return None if wait is None else max(wait, 0.0)
-
-
-def _seconds(value: str | None) -> float | None:
-    """Read ``Retry-After``: seconds, or a date."""
-    if not value:
-        return None
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value.strip()):
-        return float(value)
-    try:
-        return parsedate_to_datetime(value).timestamp() - time.time()
-    except (ValueError, TypeError, OverflowError):
-        return None
+def _client(headers: Mapping[str, str], auth: tuple[str, str] | None, limits: Limits) -> httpx.Client:
+    sent = {"User-Agent": "nornweave", "Accept": "application/json", **headers}
+    return httpx.Client(headers=sent, auth=auth, timeout=limits.read_s, follow_redirects=False, verify=_certificates())
 
 
 @lru_cache(maxsize=1)

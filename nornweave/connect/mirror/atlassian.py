@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nornweave.connect.conversation import as_is, clean_name, mappings
-from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits, Parameters
+from nornweave.connect.mirror.answers import ApiAnswer, Limits
+from nornweave.connect.mirror.api_client import ApiClient, Parameters
 from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 

@@ -111,7 +111,48 @@ class MirroredDocument:
     size: int
 
 
-class Mirror:
+class _StoredRecords:
+    """What can be read while the file is open; ``Known`` for the feed."""
+
+    _connection: sqlite3.Connection
+
+    def documents(self) -> Iterator[MirroredDocument]:
+        """Yield the documents, by path."""
+        for row in self._connection.execute("select path, mark, size from documents order by path"):
+            yield MirroredDocument(*row)
+
+    def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
+        """Yield the records of a document, by key."""
+        rows = self._connection.execute("select key, body from records where document = ? order by key", (path,))
+        return _unpacked(rows)
+
+    def body(self, key: str) -> Body | None:
+        """Return a record; ``None`` when it is not there."""
+        row = self._connection.execute("select body from records where key = ?", (key,)).fetchone()
+        return _body(row[0]) if row else None
+
+    def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
+        """Yield the records whose keys start so, by key."""
+        rows = self._connection.execute(_UNDER, _range(prefix))
+        return _unpacked(rows.fetchall())
+
+    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
+        """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
+        rows = self._connection.execute(_SURVIVING, _range(prefix))
+        return _unpacked(rows.fetchall())
+
+    def count(self, prefix: str) -> int:
+        """Count the records whose keys start so."""
+        row = self._connection.execute(_COUNT, _range(prefix)).fetchone()
+        return int(row[0])
+
+    def totals(self) -> tuple[int, int]:
+        """Return how many documents there are, and their bytes."""
+        row = self._connection.execute("select count(*), coalesce(sum(size), 0) from documents").fetchone()
+        return int(row[0]), int(row[1])
+
+
+class Mirror(_StoredRecords):
     """The records of one source; a context manager that holds the file open.
 
     Args:
@@ -203,41 +244,6 @@ class Mirror:
                 self._mark(touched)
                 self._connection.execute("update reading set full_at = ?", (now,))
             self._connection.execute("update reading set is_complete = 1, since = next_since, position = 'null'")
-
-    def documents(self) -> Iterator[MirroredDocument]:
-        """Yield the documents, by path."""
-        for row in self._connection.execute("select path, mark, size from documents order by path"):
-            yield MirroredDocument(*row)
-
-    def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records of a document, by key."""
-        rows = self._connection.execute("select key, body from records where document = ? order by key", (path,))
-        return _unpacked(rows)
-
-    def body(self, key: str) -> Body | None:
-        """Return a record; ``None`` when it is not there."""
-        row = self._connection.execute("select body from records where key = ?", (key,)).fetchone()
-        return _body(row[0]) if row else None
-
-    def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so, by key."""
-        rows = self._connection.execute(_UNDER, _range(prefix))
-        return _unpacked(rows.fetchall())
-
-    def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
-        """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
-        rows = self._connection.execute(_SURVIVING, _range(prefix))
-        return _unpacked(rows.fetchall())
-
-    def count(self, prefix: str) -> int:
-        """Count the records whose keys start so."""
-        row = self._connection.execute(_COUNT, _range(prefix)).fetchone()
-        return int(row[0])
-
-    def totals(self) -> tuple[int, int]:
-        """Return how many documents there are, and their bytes."""
-        row = self._connection.execute("select count(*), coalesce(sum(size), 0) from documents").fetchone()
-        return int(row[0]), int(row[1])
 
     def _opened(self) -> sqlite3.Connection:
         """Open the file; one that is damaged, of another version or of another scope is thrown away."""

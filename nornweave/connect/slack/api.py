@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
-from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits
+from nornweave.connect.mirror.answers import ApiAnswer, Limits
+from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import PositionLostError
 from nornweave.core.errors import SourceUnavailableError
 
@@ -120,7 +121,7 @@ class SlackApi:
 
     def _pause(self, answer: ApiAnswer, code: str, attempt: int) -> float:
         if code in _PASSING:
-            return min(self._client.limits.backoff_s * 2.0**attempt, self._client.limits.max_wait_s)
+            return self._client.limits.backoff(attempt)
         wait = answer.headers.get("retry-after", "")
         return float(wait) if re.fullmatch(r"\d{1,9}", wait) else _UNNAMED_WAIT_S
 

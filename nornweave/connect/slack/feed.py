@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nornweave.connect.conversation import as_is, to_canonical
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, RecordPage, left_out
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nornweave.connect.conversation import as_is
-from nornweave.connect.mirror.api_client import ApiAnswer, ApiClient, Limits, Parameters
+from nornweave.connect.mirror.answers import ApiAnswer, Limits
+from nornweave.connect.mirror.api_client import ApiClient, Parameters
 from nornweave.core.errors import SourceUnavailableError
 
 PER_PAGE = 100
@@ -91,7 +92,7 @@ class StackExchangeApi:
             named = _WAIT.search(str(content.get("error_message")))
             return float(named[1]) if named else _UNNAMED_WAIT_S
         if error in _PASSING or (error is None and answer.status == _THROTTLE_VIOLATION):
-            return min(self._client.limits.backoff_s * 2.0**attempt, self._client.limits.max_wait_s)
+            return self._client.limits.backoff(attempt)
         return None
 
     def _refusal(self, answer: ApiAnswer, content: Mapping[str, Any]) -> str:

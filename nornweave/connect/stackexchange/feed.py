@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
-from nornweave.connect.mirror.api_client import Limits
+from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
 from nornweave.connect.stackexchange.connector import PUBLIC_API

@@ -18,10 +18,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from nornweave.connect.mirror.addresses import scope_of
-from nornweave.connect.mirror.api_client import ApiClient, Limits
+from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, Known, Pass, RecordPage
-from nornweave.connect.web.crawl import Crawl, Reach
+from nornweave.connect.web.crawl import Crawl
 from nornweave.connect.web.page import PageReader, changed_at
+from nornweave.connect.web.queue import Reach
 from nornweave.connect.web.robots import Robots
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Domain, Entry, SourceId

@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 import httpx
 
 from nornweave.connect.mirror.addresses import AddressScope, identity, normalized
-from nornweave.connect.mirror.api_client import AnswerError, ApiAnswer, ApiClient, OtherHostError
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
+from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body
 from nornweave.connect.web.robots import AGENT, Robots
 from nornweave.connect.web.sitemaps import moment

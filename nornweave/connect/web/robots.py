@@ -12,7 +12,8 @@ from urllib.parse import urlsplit
 
 from protego import Protego
 
-from nornweave.connect.mirror.api_client import ApiClient, OtherHostError
+from nornweave.connect.mirror.answers import OtherHostError
+from nornweave.connect.mirror.api_client import ApiClient
 
 AGENT = "nornweave"
 MAX_DELAY_S = 10.0

@@ -1,0 +1,111 @@
+"""The lists of Confluence's REST API: pages of results, one after another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from nornweave.connect.confluence.content import id_of, modified_at
+from nornweave.connect.conversation import as_is, parse_time
+from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite, listed
+from nornweave.connect.mirror.feed import FeedRecord, Known, PositionLostError
+from nornweave.core.errors import SourceUnavailableError
+
+API = "wiki/api/v2"
+WITHOUT_BODIES = 250
+"""Of a list without bodies: as many as the API gives."""
+SPACE_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
+
+
+class ConfluenceLists:
+    """The lists of one site, restricted to some spaces or to none."""
+
+    def __init__(self, site: AtlassianSite, spaces: Sequence[str]) -> None:
+        self._site = site
+        self._spaces = spaces
+
+    def spaces(self) -> tuple[FeedRecord, ...]:
+        """Read the spaces.
+
+        Raises:
+            SourceUnavailableError: one that is named is not there, or there is none at all.
+        """
+        parameters: dict[str, str | int] = {"limit": WITHOUT_BODIES}
+        parameters |= {"keys": ",".join(self._spaces)} if self._spaces else {"status": "current"}
+        records = []
+        for content in self._every("spaces", parameters):
+            key, name = str(content["key"]), as_is(content.get("name"), str)
+            body = {"key": key if SPACE_KEY.fullmatch(key) else id_of(content["id"]), "name": name or key}
+            records.append(FeedRecord(key=f"space/{id_of(content['id'])}/", document="", body=body))
+        found = {str(record.body["key"]).casefold() for record in records}
+        missing = [key for key in self._spaces if key.casefold() not in found]
+        if missing:
+            raise SourceUnavailableError(
+                f"{self._site.address}: no space {', '.join(missing)}; check the key, and that the account may read it"
+            )
+        if not records:
+            raise SourceUnavailableError(
+                f"{self._site.address}: no space at all; check 'user' and the token, and that the account may read one"
+            )
+        return tuple(records)
+
+    def _every(self, address: str, parameters: Mapping[str, str | int]) -> Iterator[Mapping[str, Any]]:
+        """Yield what a list holds, page by page."""
+        cursor: str | None = None
+        for _ in range(MAX_REQUESTS):
+            _, results, cursor = self.page_of(address, parameters, cursor)
+            yield from results
+            if cursor is None:
+                return
+        raise endless(address)
+
+    def page_of(
+        self, address: str, parameters: Mapping[str, str | int], cursor: str | None
+    ) -> tuple[Mapping[str, Any], list[dict[str, Any]], str | None]:
+        """Ask for a page of a list; return the answer, its results and the cursor of the page after it."""
+        asked = {**parameters, **({"cursor": cursor} if cursor else {})}
+        content = self._site.get(f"{API}/{address}", asked, resumed=cursor is not None)
+        results = listed(content, "results", address)
+        following = _cursor(content)
+        if following is not None and following == cursor:
+            raise PositionLostError(f"{address}: the page after a page is the same one; expected another")
+        return content, results, following
+
+    def parameters(self, known: Known) -> dict[str, str | int]:
+        """Return the parameters that name the spaces of a list."""
+        parameters: dict[str, str | int] = {"status": "current"}
+        if self._spaces:
+            parameters["space-id"] = ",".join(key.split("/")[1] for key, _ in known.surviving("space/"))
+        return parameters
+
+    def newest(self, stage: str, known: Known) -> Mapping[str, str]:
+        """Return when the last change was, by the server's own times: what comes later is for the next pass."""
+        parameters = {**self.parameters(known), "sort": "-modified-date", "limit": 1}
+        _, results, _ = self.page_of(stage, parameters, None)
+        return since_of(stage, results, None)
+
+    def base(self, content: Mapping[str, Any]) -> str:
+        """Return the address that links of an answer are relative to."""
+        base = as_is((as_is(content.get("_links"), dict) or {}).get("base"), str) or ""
+        return base.rstrip("/") if re.match(r"https?://", base) else f"{self._site.address}/wiki"
+
+
+def since_of(stage: str, results: Iterable[Mapping[str, Any]], before: str | None) -> Mapping[str, str]:
+    """Return the time of the newest change, if it is later than the one before."""
+    moments = [moment for each in results if (moment := modified_at(each))]
+    known = parse_time(before)
+    newest = max([*moments, known] if known else moments, default=None)
+    return {stage: newest.isoformat()} if newest else {}
+
+
+def _cursor(content: Mapping[str, Any]) -> str | None:
+    """Return the cursor of the next page; only it is taken from the address that an answer names."""
+    following = as_is((as_is(content.get("_links"), dict) or {}).get("next"), str)
+    return dict(parse_qsl(urlsplit(following).query)).get("cursor") if following else None
+
+
+def endless(address: str) -> SourceUnavailableError:
+    """Return the error of a list that does not end."""
+    return SourceUnavailableError(f"{address}: more than {MAX_REQUESTS:,} pages; expected an end")

@@ -1,0 +1,139 @@
+"""What an API answers, how long it may take, and what is wrong with it."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urljoin
+
+import httpx
+
+from nornweave.core.errors import SourceUnavailableError
+
+# The wait after a rate limit that names no time; GitHub asks for this much.
+_UNNAMED_WAIT_S = 60.0
+
+
+class AnswerError(SourceUnavailableError):
+    """One request failed: it is refused, its answer is too large, or there is none after several attempts.
+
+    Attributes:
+        status: of the answer; ``None`` when there was none.
+    """
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class OtherHostError(SourceUnavailableError):
+    """An address leads to a host that is not the API's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one request may take.
+
+    Attributes:
+        read_s: seconds without a byte.
+        request_s: seconds from the request to the last byte.
+        max_bytes: of an answer, unpacked.
+        attempts: requests until a failure that may pass counts.
+        backoff_s: the first pause after a failure; it doubles.
+        max_wait_s: a rate limit is waited for when it ends within so many seconds.
+    """
+
+    read_s: float = 20.0
+    request_s: float = 120.0
+    max_bytes: int = 64 * 1024 * 1024
+    attempts: int = 4
+    backoff_s: float = 0.5
+    max_wait_s: float = 60.0
+
+    def backoff(self, attempt: int) -> float:
+        """Return the pause after an attempt that failed, counted from 0."""
+        return min(self.backoff_s * 2.0**attempt, self.max_wait_s)
+
+
+@dataclass(frozen=True, slots=True)
+class ApiAnswer:
+    """An answer: its status, its headers and its whole content."""
+
+    url: str
+    status: int
+    headers: httpx.Headers
+    content: bytes
+
+    def json(self) -> Any:
+        """Read the content as JSON.
+
+        Raises:
+            SourceUnavailableError: it is something else.
+        """
+        try:
+            return json.loads(self.content)
+        except (ValueError, RecursionError) as error:
+            raise SourceUnavailableError(f"{self.url}: no JSON in the answer; check the address") from error
+
+    def mapping(self) -> Mapping[str, Any]:
+        """Read the content as a JSON object.
+
+        Raises:
+            SourceUnavailableError: it is something else.
+        """
+        content = self.json()
+        if not isinstance(content, dict):
+            raise SourceUnavailableError(f"{self.url}: a JSON {type(content).__name__}; expected an object")
+        return content
+
+    @property
+    def moment(self) -> float:
+        """Return when it was made, in seconds since 1970, by the server's clock; by ours if the server does not say."""
+        try:
+            return parsedate_to_datetime(self.headers.get("date", "")).timestamp()
+        except (ValueError, TypeError, OverflowError):
+            return time.time()
+
+    @property
+    def validators(self) -> dict[str, str]:
+        """Return the headers with which the next request asks for what changed since."""
+        names = {"If-None-Match": "etag", "If-Modified-Since": "last-modified"}
+        return {sent: self.headers[name] for sent, name in names.items() if name in self.headers}
+
+    @property
+    def following(self) -> str | None:
+        """Return the address of the next page, as the ``Link`` header names it."""
+        match = re.search(r'<([^<>]{1,4000})>\s*;[^<>,]*\brel="?next\b', self.headers.get("link", ""))
+        return urljoin(self.url, match[1]) if match else None
+
+
+def limited_for(answer: ApiAnswer) -> float | None:
+    """Return the seconds until a rate limit ends; ``None`` when the answer is about something else."""
+    if answer.status not in (403, 429, 503):
+        return None
+    wait = _seconds(answer.headers.get("retry-after"))
+    if wait is None and answer.headers.get("x-ratelimit-remaining") == "0":
+        reset = answer.headers.get("x-ratelimit-reset", "")
+        # One second more: the server's clock decides, not ours.
+        wait = float(reset) - time.time() + 1 if re.fullmatch(r"\d{1,12}", reset) else None
+    is_limit = answer.status == 429 or b"secondary rate limit" in answer.content[:2_000]
+    if wait is None and is_limit:
+        wait = _UNNAMED_WAIT_S
+    return None if wait is None else max(wait, 0.0)
+
+
+def _seconds(value: str | None) -> float | None:
+    """Read ``Retry-After``: seconds, or a date."""
+    if not value:
+        return None
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value.strip()):
+        return float(value)
+    try:
+        return parsedate_to_datetime(value).timestamp() - time.time()
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,173 @@
+"""The addresses of a pass over a website: which of them are asked for, in which order, and how far the pass came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from nornweave.connect.mirror.addresses import AddressScope, identity
+from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known
+from nornweave.connect.web.page import PageOutcome, is_page
+from nornweave.connect.web.sitemaps import ListedPage
+from nornweave.core.files.paths import PathFilter
+
+BATCH = 1_000
+# Lists that generators make of a whole site: every word in them stands on another page as well.
+_INDEXES = ("genindex*.html", "py-modindex.html", "search.html", "index-all.html", "allclasses*.html", "_sources/")
+_MAX_ALIASES = 100
+
+
+@dataclass(frozen=True)
+class Reach:
+    """Which pages of a site are read.
+
+    Attributes:
+        include: globs of the paths of documents; links are followed on other pages too.
+        exclude: globs of paths that are not asked for.
+
+    Raises:
+        ConfigError: a glob has the wrong form.
+    """
+
+    scope: AddressScope
+    max_pages: int
+    include: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self._included.matches("")
+        self._excluded.matches("")
+
+    def asks_for(self, address: str) -> bool:
+        """Say whether an address of the source may be a document or lead to one."""
+        return is_page(address) and self._excluded.matches(self.scope.path(address))
+
+    def is_included(self, address: str) -> bool:
+        """Say whether a page may become a document."""
+        return self._included.matches(self.scope.path(address))
+
+    @cached_property
+    def _included(self) -> PathFilter:
+        return PathFilter(self.include)
+
+    @cached_property
+    def _excluded(self) -> PathFilter:
+        return PathFilter((), (*self.exclude, *(() if self.include else _INDEXES)))
+
+
+@dataclass(slots=True)
+class CrawlProgress:
+    """How far a pass came; it is the position that is stored with each page.
+
+    Attributes:
+        stage: ``sitemaps``, then ``pages``.
+        by_links: pages are found by following links.
+        pending: sitemaps that are not read yet, and their ``lastmod``.
+        roots: the sitemaps that the reading began with.
+        read: what is known of the sitemaps that were read: ETag, date, ``lastmod`` and the sitemaps that they name.
+        next: number of the next address in the queue.
+        queued: addresses in the queue, those included that were asked for.
+        stored: pages that are documents.
+        missed: addresses that ``max_pages`` left out.
+    """
+
+    stage: str = "sitemaps"
+    by_links: bool = False
+    pending: list[list[str]] | None = None
+    roots: list[str] = field(default_factory=list)
+    read: dict[str, dict[str, Any]] = field(default_factory=dict)
+    next: int = 0
+    queued: int = 0
+    stored: int = 0
+    missed: int = 0
+
+
+class CrawlQueue:
+    """The addresses that a pass asks for; each is queued once."""
+
+    def __init__(self, reach: Reach, progress: CrawlProgress, known: Known, *, is_full: bool) -> None:
+        self._reach = reach
+        self._scope = reach.scope
+        self._progress = progress
+        self._known = known
+        self._is_full = is_full
+
+    def records(self, listed: Sequence[ListedPage], *, always: bool = False, **marks: Any) -> list[FeedRecord]:
+        """Return the records that queue addresses: those of the source, each once in a pass, and only if they are due.
+
+        Args:
+            always: ask for them even if nothing says that they changed.
+            marks: joins what is stored of each address.
+        """
+        records: list[FeedRecord] = []
+        here: set[str] = set()
+        for each in listed:
+            address = self._scope.address(each.address) or (each.address if always else None)
+            if address is None or not (always or self._may_be_document(address)):
+                continue
+            key = identity(address)
+            is_seen = key in here or self._known.body(f"seen/{key}") is not None
+            if (is_seen and not marks.get("as_it_is")) or not (always or self._is_due(key, each)):
+                continue
+            if self._progress.queued >= 2 * self._reach.max_pages + BATCH:
+                self._progress.missed += 1
+                continue
+            here.add(key)
+            number = self._progress.queued
+            body = {"url": address, "lastmod": each.changed_at, **marks}
+            records += [record(f"queue/{number:08d}", body), record(f"seen/{key}", {"number": number})]
+            self._progress.queued += 1
+        return records
+
+    def _may_be_document(self, address: str) -> bool:
+        is_wanted = self._reach.asks_for(address)
+        return is_wanted and (self._progress.stage == "pages" or self._reach.is_included(address))
+
+    def _is_due(self, key: str, listed: ListedPage) -> bool:
+        """Say whether a page has to be asked for in this pass."""
+        if self._is_full:
+            return True
+        before = self._known.body(f"page/{key}") or self._known.body(f"{LEFT_OUT}{key}")
+        return before is None or bool(listed.changed_at and listed.changed_at != before.get("lastmod"))
+
+    def is_new(self, queued: Body) -> bool:
+        """Tell whether a queued page would be a document more."""
+        return self._is_full or self._known.body(f"page/{identity(str(queued['url']))}") is None
+
+    def canonical(self, canonical: str, queued: Body) -> list[FeedRecord]:
+        """Queue the page that another one calls its own address, and remember that one in case it is none."""
+        seen = self._known.body(f"seen/{identity(canonical)}")
+        if seen is None:
+            return self.records([ListedPage(canonical, changed_at=str(queued["lastmod"]))], instead=[queued["url"]])
+        number = int(seen["number"])
+        waiting = self._known.body(f"queue/{number:08d}")
+        if waiting is None or number < self._progress.next:
+            return []
+        instead = [*waiting.get("instead", ()), queued["url"]][:_MAX_ALIASES]
+        return [record(f"queue/{number:08d}", {**waiting, "instead": instead})]
+
+    def is_alias(self, outcome: PageOutcome, queued: Body) -> bool:
+        """Say whether a page is another spelling of one that is a document itself, or will be asked for."""
+        if outcome.canonical is None or queued.get("as_it_is"):
+            return False
+        if not self._reach.asks_for(outcome.canonical) or not self._reach.is_included(outcome.canonical):
+            return False
+        key = identity(outcome.canonical)
+        if key == identity(self._scope.start) or self._known.body(f"page/{key}") is not None:
+            # Sites whose every page calls the first one its address are wrong about it.
+            return key != identity(self._scope.start)
+        seen = self._known.body(f"seen/{key}")
+        return seen is None or int(seen["number"]) >= self._progress.next
+
+    def links(self, links: Iterable[str]) -> list[FeedRecord]:
+        """Queue the pages that a page leads to, where pages are found by their links."""
+        if not self._progress.by_links:
+            return []
+        return self.records([ListedPage(link) for link in links])
+
+
+def record(key: str, body: Body, document: str = "") -> FeedRecord:
+    """Return a record of the crawl."""
+    return FeedRecord(key=key, document=document, body=body)

@@ -1,0 +1,113 @@
+"""Read the sitemaps of a website: those of robots.txt, those at the usual places, and those that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from nornweave.connect.mirror.addresses import AddressScope, normalized
+from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
+from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.web.queue import BATCH, CrawlProgress
+from nornweave.connect.web.robots import Robots
+from nornweave.connect.web.sitemaps import ListedPage, NoSitemapError, read_sitemap
+from nornweave.core.errors import SourceUnavailableError
+
+MAX_SITEMAPS = 1_000
+_GUESSES = ("sitemap.xml", "/sitemap.xml")
+
+
+class SitemapReader:
+    """The sitemaps of one pass; ``progress`` holds those that are left to read."""
+
+    def __init__(
+        self,
+        scope: AddressScope,
+        client: ApiClient,
+        robots: Robots,
+        progress: CrawlProgress,
+        before: dict[str, Any],
+        *,
+        is_full: bool,
+    ) -> None:
+        """Store the parameters.
+
+        Args:
+            before: what the last pass left: ``roots`` and ``sitemaps``.
+        """
+        self._scope = scope
+        self._client = client
+        self._robots = robots
+        self._progress = progress
+        self._before = before
+        self._is_full = is_full
+
+    def roots(self) -> list[str]:
+        """Return the sitemaps to begin with: those of robots.txt, and those at the usual places."""
+        named = list(self._robots.sitemaps(self._scope.start))
+        named += _GUESSES if self._is_full else self._before.get("roots", ())
+        whole = (normalized(address, self._scope.prefix) for address in named)
+        ours = dict.fromkeys(address for address in whole if address and self._scope.is_ours(address))
+        read = self._before.get("sitemaps", {})
+        return [address for address in ours if self._is_full or address in read][:MAX_SITEMAPS]
+
+    def read(self, address: str, changed_at: str) -> Iterator[list[ListedPage]]:
+        """Yield the pages that a sitemap names, some at a time, and remember the sitemaps that it names."""
+        before = {} if self._is_full else self._before.get("sitemaps", {}).get(address, {})
+        if changed_at and changed_at == before.get("lastmod"):
+            self._remember(address, before)
+            return
+        answer = self._ask(address, before)
+        if answer is None:
+            return
+        if answer.status == 304:
+            self._remember(address, {**before, "lastmod": changed_at})
+            return
+        sitemaps: list[list[str]] = []
+        pages: list[ListedPage] = []
+        try:
+            for listed in read_sitemap(answer.content):
+                if listed.is_sitemap:
+                    sitemaps.append([listed.address, listed.changed_at])
+                else:
+                    pages.append(listed)
+                if len(pages) >= BATCH:
+                    yield pages
+                    pages = []
+        except NoSitemapError as error:
+            if address in self._before.get("sitemaps", {}):
+                raise SourceUnavailableError(f"{address}: no sitemap any more: {error}; try again later") from error
+            return
+        yield pages
+        etag, modified = answer.headers.get("etag", ""), answer.headers.get("last-modified", "")
+        sitemaps = sitemaps[:MAX_SITEMAPS]
+        self._remember(address, {"etag": etag, "modified": modified, "lastmod": changed_at, "sitemaps": sitemaps})
+
+    def _ask(self, address: str, before: dict[str, Any]) -> ApiAnswer | None:
+        """Return the answer; ``None`` where there is no sitemap."""
+        headers = {"Accept": "application/xml,text/xml,text/plain,*/*;q=0.5"}
+        if before.get("etag"):
+            headers["If-None-Match"] = before["etag"]
+        if before.get("modified"):
+            headers["If-Modified-Since"] = before["modified"]
+        try:
+            answer = self._client.get(address, headers=headers, allowed=frozenset({304, 404, 410}))
+        except OtherHostError:
+            return None
+        except AnswerError as error:
+            if error.status is not None and 400 <= error.status < 500 and error.status != 429:
+                return None
+            raise
+        return None if answer.status in (404, 410) else answer
+
+    def _remember(self, address: str, read: dict[str, Any]) -> None:
+        """Note that a sitemap was read; those that it names come next."""
+        progress = self._progress
+        progress.read[address] = read
+        pending = progress.pending or []
+        waiting = {each[0] for each in pending} | progress.read.keys()
+        for target, changed_at in read.get("sitemaps", ()):
+            whole = normalized(target, address)
+            if whole and self._scope.is_ours(whole) and whole not in waiting and len(waiting) < MAX_SITEMAPS:
+                pending.append([whole, changed_at])
+                waiting.add(whole)
