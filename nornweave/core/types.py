@@ -222,15 +222,12 @@ class Chunk:
         return f"{self.context}\n{self.content}" if self.context else self.content
 
 
-Attribute: TypeAlias = Literal[
-    "default", "value", "setting", "minimum", "maximum", "type", "choices", "status", "requires"
-]
+Attribute: TypeAlias = Literal["default", "value", "setting", "choices", "status", "requires"]
 """Which property of the named thing a fact states: its value when nobody sets it; the value of a constant; the value
-that a configuration sets; the least and the greatest that is allowed; its type; what it may be; the HTTP status that
-it answers; the version it needs."""
+that a configuration sets; what it may be; the HTTP status that it answers; the version it needs."""
 
 ValueKind: TypeAlias = Literal[
-    "number", "boolean", "none", "unlimited", "string", "list", "version", "type", "status", "symbol"
+    "number", "boolean", "none", "unlimited", "string", "list", "version", "status", "symbol"
 ]
 """What a value is; a ``symbol`` is a name or an expression of which the value is not known."""
 

@@ -78,11 +78,11 @@ def test_a_denied_value_contradicts_itself() -> None:
     assert names([page, located("json_strict", "false", "a.py")]) == []
 
 
-def test_a_limit_meets_the_constant_that_is_called_one() -> None:
-    page = located("retries", "3", "a.md", attribute="maximum", form="sentence")
-    limit, count = (located(name, "5", "retry.py", attribute="value") for name in ("MAX_RETRIES", "RETRIES"))
-    assert [one.name for one in find_conflicts([page, limit], min_confidence=0.0)] == ["max retries"]
-    assert find_conflicts([page, count], min_confidence=0.0) == []
+def test_what_an_older_version_stated_is_not_compared() -> None:
+    facts = [
+        located("retries", value, path, attribute="type", kind="type") for value, path in (("3", "a.md"), ("5", "a.py"))
+    ]
+    assert find_conflicts(facts, min_confidence=0.0) == []
 
 
 def test_the_same_two_values_again_are_one_conflict_with_more_places() -> None:

@@ -22,7 +22,7 @@ def finding(text: str = "The limit is 30.", path: str = "docs/a b,c:d.md", name:
     first = Place(path="src/a.py", line=4, side="code", value="20", text="LIMIT = 20", origin=new)
     second = Place(path=path, line=12, side="documentation", value="30", text=text, origin=old)
     return Finding(
-        rule="nornweave/limit", name=name, attribute="maximum", fingerprint="0" * 32, confidence=0.934,
+        rule="nornweave/default", name=name, attribute="default", fingerprint="0" * 32, confidence=0.934,
         message=f"{name} (maximum): {path}:12 says 30, src/a.py:4 says 20",
         first=first, second=second, also=(second,), newer="first", since=new.written_at,
         suggestion=Suggestion(path=path, line=12, before=text, after=text.replace("30", "20")),
@@ -35,7 +35,7 @@ def report(*findings: Finding, **fields: Any) -> Report:
 
 def test_text_names_both_sides_their_lines_and_who_wrote_them() -> None:
     assert FORMATS["text"](report(finding(), known=2)) == (
-        "docs/a b,c:d.md:12  request limit  [nornweave/limit, 0.93]\n"
+        "docs/a b,c:d.md:12  request limit  [nornweave/default, 0.93]\n"
         "  documentation docs/a b,c:d.md:12  30\n"
         "    | The limit is 30.\n"
         "    2024-02-01 by Bo (aaaaaaaaa)\n"
@@ -61,7 +61,7 @@ def test_foreign_control_characters_never_reach_a_terminal() -> None:
 def test_a_workflow_command_is_one_line_and_its_parts_cannot_be_forged() -> None:
     shown = FORMATS["github"](report(finding(text="30\n::error::x", path="docs/a,line=9:b%.md")))
     first, notice = shown.splitlines()
-    assert first.startswith("::warning file=docs/a%2Cline=9%3Ab%25.md,line=12,title=nornweave/limit request limit::")
+    assert first.startswith("::warning file=docs/a%2Cline=9%3Ab%25.md,line=12,title=nornweave/default request limit::")
     assert "%0Asuggested: 20 ::error::x%0A" in first
     assert notice.startswith("::notice title=nornweave drift::1 disagreement")
     assert escaped("%\r\n:,", in_property=True) == "%25%0D%0A%3A%2C"
@@ -72,7 +72,7 @@ def test_markdown_keeps_foreign_text_in_code_and_offers_the_edit() -> None:
     assert "``````diff\n-Use ```30``` | @everyone\n+Use ```20``` | @everyone\n``````" in shown
     assert "documentation `docs/a b,c:d.md:12` says `30` — `2024-02-01 by Bo (aaaaaaaaa)`" in shown
     hostile = FORMATS["markdown"](report(finding(name="a`b <img> @x")))
-    assert "#### ``a`b <img> @x`` (limit, 93%)" in hostile
+    assert "#### ``a`b <img> @x`` (default, 93%)" in hostile
 
 
 def test_a_comment_stays_shorter_than_what_the_host_takes() -> None:
@@ -88,7 +88,7 @@ def test_json_says_everything() -> None:
         "path": "docs/a b,c:d.md", "line": 12, "side": "documentation", "value": "30", "text": "The limit is 30.",
         "origin": {"revision": "aaaaaaaaaaaa", "author": "Bo", "written_at": "2024-02-01T00:00:00+00:00"},
     }  # fmt: skip
-    assert (one["newer"], one["since"], one["rule"]) == ("first", "2025-03-01T00:00:00+00:00", "nornweave/limit")
+    assert (one["newer"], one["since"], one["rule"]) == ("first", "2025-03-01T00:00:00+00:00", "nornweave/default")
     assert one["suggestion"]["after"] == "The limit is 20."
     assert shown["failed"] == [{"path": "x.py", "reason": "broken"}]
     assert shown["counts"]["facts"] == {"code": 3}
@@ -162,7 +162,7 @@ def test_sarif_has_the_shape_of_its_schema(text: str) -> None:
     jsonschema.validate(shown, LOG)
     (run,) = shown["runs"]
     (result,) = run["results"]
-    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "nornweave/limit"
+    assert run["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == result["ruleId"] == "nornweave/default"
     assert result["partialFingerprints"] == {"nornweaveDrift/v1": "0" * 32}
     assert result["baselineState"] == "new"
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "docs/a%20b%2Cc%3Ad.md"

@@ -16,10 +16,8 @@ SIDES = ("code", "configuration", "documentation", "conversation", "research")
 WORD_ATTRIBUTES: frozenset[Attribute] = frozenset(("status",))
 """Stated of things in words, seldom by the name that the code gives them: any word in common will do."""
 _VALUES: frozenset[Attribute] = frozenset(("default", "value", "setting"))
-LIMITS: dict[Attribute, frozenset[str]] = {
-    "maximum": frozenset(("max", "limit", "size", "upper", "length")),
-    "minimum": frozenset(("min", "lower")),
-}
+_COMPARED: frozenset[Attribute] = _VALUES | {"choices", "status", "requires"}
+"""Facts of an older version may state something else; the next sync reads them again."""
 
 
 class NameMatch(Enum):
@@ -34,9 +32,8 @@ class NameMatch(Enum):
 
 
 def match_names(one: LocatedFact, other: LocatedFact) -> NameMatch:
-    """Compare two names by their words; if a limit is stated, words such as ``max`` are ignored."""
-    dropped = {word for fact in (one.fact, other.fact) for word in LIMITS.get(fact.attribute, ())}
-    left, right = ([word for word in side.name_words if word not in dropped] for side in (one, other))
+    """Compare two names by their words."""
+    left, right = one.name_words, other.name_words
     if left == right:
         return NameMatch.SAME
     short, long, owner = (left, right, one) if len(left) < len(right) else (right, left, other)
@@ -61,15 +58,8 @@ def comparable(one: LocatedFact, other: LocatedFact) -> bool:
     if a.attribute not in WORD_ATTRIBUTES and match_names(one, other) is NameMatch.OTHER:
         return False
     if a.attribute == b.attribute:
-        # Everything has a type: only what is said of one function or class is compared with it.
-        return a.attribute != "type" or (bool(one.near) and one.near == other.near)
-    if a.attribute in _VALUES and b.attribute in _VALUES:
-        return True
-    for limit, value in ((a, b), (b, a)):
-        if limit.attribute in LIMITS and value.attribute in _VALUES:  # what a limit may be is not what it is
-            words = LIMITS[limit.attribute]
-            return words.isdisjoint(limit.name.split()) and not words.isdisjoint(value.name.split())
-    return False
+        return a.attribute in _COMPARED
+    return a.attribute in _VALUES and b.attribute in _VALUES
 
 
 def value_of(fact: Fact) -> Value:
@@ -79,8 +69,6 @@ def value_of(fact: Fact) -> Value:
 
 def outcome(a: Fact, b: Fact) -> FactComparison:
     """Compare the values of two comparable facts; a denied value differs only from itself."""
-    if a.attribute == b.attribute == "minimum" and "0" in {a.value, b.value}:  # checked besides, for sanity
-        return FactComparison.UNDECIDED
     found = compare(value_of(a), value_of(b))
     if a.negated == b.negated:
         return FactComparison.UNDECIDED if a.negated else found

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
-from nornweave.disagree.conflicts.comparable import LIMITS, WORD_ATTRIBUTES, NameMatch, match_names, value_of
+from nornweave.disagree.conflicts.comparable import WORD_ATTRIBUTES, NameMatch, match_names, value_of
 from nornweave.disagree.conflicts.records import LocatedFact
 from nornweave.disagree.facts.comparison import compared_kinds
 from nornweave.disagree.facts.names import is_generic
@@ -104,7 +104,7 @@ def features(
     # A webhook's ``timeout`` beside ``webhook_timeout`` is a name of two words.
     is_owned = match is NameMatch.OWNED
     words = max(len(code.name_words), len(other.name_words)) if is_owned else len(shared)
-    generic = not is_owned and (is_generic(a.name) or (is_generic(b.name) and b.attribute not in LIMITS))
+    generic = not is_owned and (is_generic(a.name) or is_generic(b.name))
     namesakes = math.log(max(1, corpus.definitions[" ".join(code.name_words)]))
     kinds = compared_kinds(value_of(a), value_of(b))
     return {
@@ -125,8 +125,6 @@ def features(
         "another_owner_in_code": is_apart * corpus.rarity((other.near - code.context) & corpus.in_code),
         "another_owner_in_words": is_apart * corpus.rarity((code.near - other.context) & corpus.in_words),
         "rivals": math.log(max(1, rivals)),
-        "limit": float(b.attribute in {"minimum", "maximum"}),
-        "type_or_result": float(b.attribute == "type"),
         "status_or_support": float(b.attribute == "status"),
         "requirement": float(b.attribute == "requires"),
         "structured": float(b.form in STRUCTURED),

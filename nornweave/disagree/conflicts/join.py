@@ -21,15 +21,11 @@ def keys_of(fact: Fact) -> frozenset[str]:
     """Return the join keys of a fact.
 
     Names that say only what kind of value it is (``timeout``) are joined with a word of their owner, too (``webhook
-    timeout``), limits with the word of the limit (``max retries``). Statuses go by single words.
+    timeout``). Statuses go by single words.
     """
     keys = set(join_keys(fact.name))
     if fact.attribute in WORD_ATTRIBUTES:
         keys |= {f"{fact.attribute} {word}" for word in fact.name.split() if len(word) > 3 and not is_generic(word)}
-    if fact.attribute == "maximum":
-        keys |= {f"max {fact.name}", f"{fact.name} limit"}
-    elif fact.attribute == "minimum":
-        keys.add(f"min {fact.name}")
     if fact.form == "topic" or is_generic(fact.name):
         for word in fact.owner.split()[-4:]:
             keys.add(f"{singular(word)} {fact.name}")

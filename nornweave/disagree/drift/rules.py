@@ -20,9 +20,7 @@ _KINDS = (
     ("default", "DefaultDiffers", "Documentation and code give another default for the same setting.", "default"),
     ("value", "ValueDiffers", "Documentation and code give another value for the same constant or setting.",
      "value setting"),
-    ("limit", "LimitDiffers", "Documentation and code give another minimum or maximum.", "minimum maximum"),
     ("version", "VersionDiffers", "Documentation and manifests require another version.", "requires"),
-    ("type", "TypeDiffers", "Documentation and code give another type.", "type"),
     ("choices", "ChoicesDiffer", "Documentation and code allow other values.", "choices"),
     ("status", "StatusDiffers", "Documentation and code name another HTTP status.", "status"),
 )  # fmt: skip
@@ -35,8 +33,7 @@ RULES = {
 
 ALL_RULES = tuple(dict.fromkeys(RULES.values()))
 WORDS: dict[Attribute, str] = {
-    "default": "default", "value": "value", "setting": "setting", "minimum": "minimum", "maximum": "maximum",
-    "type": "type", "choices": "allowed values", "status": "HTTP status",
+    "default": "default", "value": "value", "setting": "setting", "choices": "allowed values", "status": "HTTP status",
     "requires": "required version",
 }  # fmt: skip
 """Attribute → what people call it."""

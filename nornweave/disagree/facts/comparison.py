@@ -12,7 +12,6 @@ from nornweave.core.types import ValueKind
 from nornweave.disagree.facts import versions
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
-from nornweave.disagree.facts.type_names import LOOSE_TYPES
 from nornweave.disagree.facts.values import NONE, Value
 
 
@@ -62,7 +61,7 @@ def compare(a: Value, b: Value) -> FactComparison:
     if kinds == {"list", "string"}:
         listed, single = (a, b) if a.kind == "list" else (b, a)
         return _compare_lists(listed, Value("list", json.dumps(re.split(r"[,\s]+", single.text.strip()))))
-    if "list" in kinds or "type" in kinds or "version" in kinds:
+    if "list" in kinds or "version" in kinds:
         return FactComparison.UNDECIDED
     return FactComparison.DIFFER if kinds in ({"boolean", "string"}, {"number", "string"}) else FactComparison.UNDECIDED
 
@@ -151,21 +150,11 @@ def _compare_statuses(a: Value, b: Value) -> FactComparison:
     return _agree_if(a.text == b.text) if a.text[:1] == b.text[:1] else FactComparison.UNDECIDED
 
 
-def _compare_types(a: Value, b: Value) -> FactComparison:
-    left, right = (set(value.text.split("|")) - {"none"} for value in (a, b))
-    if not left or not right:
-        return FactComparison.UNDECIDED
-    if left & right or any(frozenset((x, y)) in LOOSE_TYPES for x in left for y in right):
-        return FactComparison.AGREE
-    return FactComparison.DIFFER
-
-
 _COMPARED: dict[str, Callable[[Value, Value], FactComparison]] = {
     "number": _compare_numbers,
     "string": _compare_strings,
     "list": _compare_lists,
     "version": _compare_versions,
-    "type": _compare_types,
     "boolean": lambda a, b: _agree_if(a.text == b.text),
     "status": _compare_statuses,
     "none": lambda _a, _b: FactComparison.AGREE,

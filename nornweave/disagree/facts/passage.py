@@ -109,7 +109,7 @@ def fact_of(
         return None  # ``{"APP_LOG_LEVEL": "log_level"}`` gives the thing another name
     if attribute == "value" and written.attribute:
         attribute = written.attribute
-    if attribute in {"default", "value", "setting", "minimum", "maximum"}:
+    if attribute in {"default", "value", "setting"}:
         value = measured_in(value, unit or written.unit)
     return Fact(
         name=written.name,

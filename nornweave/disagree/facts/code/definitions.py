@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from nornweave.core.types import Form, Qualifier
-from nornweave.disagree.facts.code.keys import is_naming, read_key, type_of
+from nornweave.disagree.facts.code.keys import is_naming, read_key
 from nornweave.disagree.facts.code.members import default_by_place, wraps_another
 from nornweave.disagree.facts.code.options import KEYS
 from nornweave.disagree.facts.code.reading import Reading
@@ -33,7 +33,7 @@ def is_constant(site: ValueSite, reading: Reading) -> bool:
 
 
 def read_declared(site: ValueSite, reading: Reading) -> None:
-    """Read a parameter, a field or a constant: its default or value, and its type."""
+    """Read a parameter, a field or a constant: its default or value."""
     text = reading.value_text(site)
     value = reading.constants.read(text) if text else None
     form: Form = "fallback" if value is not None and value.is_fallback else "definition"
@@ -42,12 +42,10 @@ def read_declared(site: ValueSite, reading: Reading) -> None:
         reading.add(site, value, "value", form, qualifiers=qualifiers)
         return
     names = [(site.bare_name, value), *(_tagged(site, reading) if site.tag else ())]
-    declared = type_of(site.kind) if site.kind else None
     for name, found in names:
         if site.role == "field" and name == site.bare_name and read_key(site, found, reading):
             continue
         reading.add(site, found, "value" if is_constant(site, reading) else "default", form, name=name)
-        reading.add(site, declared, "type", name=name)
 
 
 def _tagged(site: ValueSite, reading: Reading) -> list[tuple[str, Value | None]]:
@@ -75,7 +73,6 @@ def read_assignment(site: ValueSite, reading: Reading) -> None:
     if function is None and reading.base.is_part and is_argument and reading.language == "python":
         if site.name not in KEYS:
             reading.add(site, reading.constants.read(text.rstrip(", ")), "default")
-            _add_type(site, reading)
         return
     is_given = _is_for_unset(site, reading)
     if function is not None and not is_given and not _may_state(site, function, text):
@@ -143,14 +140,8 @@ def _outside(site: ValueSite, value: Value, reading: Reading) -> None:
         reading.add(site, value, "value", form, qualifiers=("local",))
     else:
         reading.add(site, value, default_by_place(site, reading) or "value", form)
-    _add_type(site, reading)
 
 
 def _declares(site: ValueSite, reading: Reading) -> bool:
     """Tell whether a line of a part of a class is a field of it, not a variable of a function."""
     return reading.base.is_class or bool(re.search(r"\b(?:private|public|protected|internal)\b", reading.before(site)))
-
-
-def _add_type(site: ValueSite, reading: Reading) -> None:
-    if site.kind:
-        reading.add(site, type_of(site.kind), "type")

@@ -6,7 +6,6 @@ import re
 from bisect import bisect_right
 
 from nornweave.core.types import Attribute, Qualifier
-from nornweave.disagree.facts.code.keys import type_of
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import says_default
@@ -16,7 +15,7 @@ MAX_LINES = 2_000
 _LINE = re.compile(
     r"[ \t]*(?:(?:private|public|protected|internal|static|final|const|readonly|pub|let|var|val|export)\s){0,4}"
     r"(?P<name>['\":]?[A-Za-z_#@$][\w.$-]{0,80}['\"]?)\??"
-    r"(?P<between>\s{0,3}:\s{0,2}[A-Za-z_][\w.\[\]<>| ?,]{0,60}?(?=\s?=))?"
+    r"(?:\s{0,3}:\s{0,2}[A-Za-z_][\w.\[\]<>| ?,]{0,60}?(?=\s?=))?"
     r"\s{0,40}(?:=>|:=|:(?!:)|=(?![=>]))\s{0,40}(?P<value>\S[^\n]{0,400})"
 )
 _COMMENT = re.compile(r"\s(?:#|//|--|/\*).*$")
@@ -90,13 +89,10 @@ def _read_line(start: int, line: str, opened: list[str], reading: Reading) -> No
     qualifiers: tuple[Qualifier, ...] = () if is_default or line.rstrip().endswith((",", ";")) or opened else ("local",)
     if name.lower() in KEYS and opened:
         key = KEYS[name.lower()]
-        declared = type_of(value.text) if key == "type" else value
         if key is not None:
-            reading.add(site, declared, key, "option", name=opened[-1], owner=owner.removesuffix(opened[-1]))
+            reading.add(site, value, key, "option", name=opened[-1], owner=owner.removesuffix(opened[-1]))
         return
     reading.add(site, value, attribute, owner=owner, qualifiers=() if "," in line else qualifiers)
-    if found["between"]:
-        reading.add(site, type_of(found["between"]), "type", owner=owner)
 
 
 def _around(site: ValueSite, reading: Reading) -> list[str]:

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import owner_of
 from nornweave.disagree.facts.code.sites import ValueSite
-from nornweave.disagree.facts.type_names import read_type
 from nornweave.disagree.facts.values import Value
 
 SPREAD = ("...", "**")
 """How the last member of a group begins that takes in what a user gave: those before it are defaults."""
-_KINDS = {"choices": "list", "minimum": "number", "maximum": "number"}
-_MAX_TYPE = 80
-
-
-@lru_cache(maxsize=1 << 12)
-def type_of(text: str) -> Value | None:
-    """Read a declared type; ``None`` if it is not known."""
-    return read_type(text.lstrip(": ")) if len(text) <= _MAX_TYPE else None
 
 
 def name_groups(reading: Reading) -> None:
@@ -44,20 +33,15 @@ def read_key(site: ValueSite, value: Value | None, reading: Reading) -> bool:
     """Read ``default=5``, ``choices: […]`` as statements about what they are keys of; ``False`` if the key is none."""
     key = site.bare_name.strip("#$").lower()
     attribute = KEYS.get(key)
-    if key not in KEYS or (value is None and attribute != "type"):
+    if key not in KEYS or value is None:
         return False
     subject, place = _subject(site)
     if not subject or place is None:
         return False
     if attribute is None:
         return True
-    owner = owner_of(place, reading.base)
-    if attribute == "type":
-        written = reading.value_text(site) if value is None else value.text
-        value = type_of(written) if value is None or value.kind == "string" else None
-    elif value is not None and value.kind != _KINDS.get(attribute, value.kind):
-        value = None
-    reading.add(site, value, attribute, "option", name=subject, owner=owner)
+    if attribute != "choices" or value.kind == "list":
+        reading.add(site, value, attribute, "option", name=subject, owner=owner_of(place, reading.base))
     return True
 
 

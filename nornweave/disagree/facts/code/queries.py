@@ -1,6 +1,6 @@
 """Table of tree-sitter queries for statements of values in each grammar; ``sites`` reads it.
 
-Each pattern captures one site as ``@<role>`` and its parts as ``@name``, ``@value``, ``@type``, ``@tag`` and ``@key``.
+Each pattern captures one site as ``@<role>`` and its parts as ``@name``, ``@value``, ``@tag`` and ``@key``.
 The roles are those of ``sites.Site``.
 """
 
@@ -10,10 +10,10 @@ _PYTHON = """
 (class_definition name: (_) @name) @class
 (function_definition name: (_) @name) @function
 (default_parameter name: (identifier) @name value: (_) @value) @param
-(typed_default_parameter name: (identifier) @name type: (_) @type value: (_) @value) @param
-(typed_parameter (identifier) @name type: (_) @type) @param
-(assignment left: (_) @name type: (_)? @type right: (_) @value) @assign
-(assignment left: (identifier) @name type: (_) @type !right) @field
+(typed_default_parameter name: (identifier) @name type: (_) value: (_) @value) @param
+(typed_parameter (identifier) @name type: (_)) @param
+(assignment left: (_) @name right: (_) @value) @assign
+(assignment left: (identifier) @name type: (_) !right) @field
 (pair key: (_) @name value: (_) @value) @pair
 (keyword_argument name: (_) @name value: (_) @value) @kwarg
 (call function: (_) @name arguments: (argument_list) @value) @call
@@ -70,11 +70,11 @@ _TYPESCRIPT = (
 (type_alias_declaration name: (_) @name) @class
 (enum_declaration name: (_) @name) @class
 (enum_assignment name: (_) @name value: (_) @value) @const
-(property_signature name: (_) @name type: (type_annotation (_) @type)) @field
+(property_signature name: (_) @name type: (type_annotation (_))) @field
 (method_signature name: (_) @name) @function
-(public_field_definition name: (_) @name type: (type_annotation (_) @type)? value: (_)? @value) @field
-(required_parameter pattern: (_) @name type: (type_annotation (_) @type)? value: (_)? @value) @param
-(optional_parameter pattern: (_) @name type: (type_annotation (_) @type)? value: (_)? @value) @param
+(public_field_definition name: (_) @name value: (_)? @value) @field
+(required_parameter pattern: (_) @name value: (_)? @value) @param
+(optional_parameter pattern: (_) @name value: (_)? @value) @param
 """
 )
 
@@ -82,12 +82,12 @@ _GO = """
 (type_spec name: (_) @name type: [(struct_type) (interface_type)]) @class
 (function_declaration name: (_) @name) @function
 (method_declaration receiver: (parameter_list (parameter_declaration type: (_) @owner)) name: (_) @name) @function
-(parameter_list (parameter_declaration name: (_) @name type: (_) @type) @param)
+(parameter_list (parameter_declaration name: (_) @name type: (_)) @param)
 (const_spec name: (_) @name value: (expression_list . (_) @value .)) @const
-(var_spec name: (_) @name type: (_)? @type value: (expression_list . (_) @value .)) @assign
+(var_spec name: (_) @name value: (expression_list . (_) @value .)) @assign
 (short_var_declaration left: (expression_list . (_) @name .) right: (expression_list . (_) @value .)) @assign
 (assignment_statement left: (expression_list . (_) @name .) right: (expression_list . (_) @value .)) @assign
-(field_declaration name: (_) @name type: (_) @type tag: (_)? @tag) @field
+(field_declaration name: (_) @name type: (_) tag: (_)? @tag) @field
 (keyed_element key: (_) @name value: (_) @value) @pair
 (composite_literal type: (_) @name) @group
 (call_expression function: (_) @name arguments: (argument_list) @value) @call
@@ -104,12 +104,12 @@ _RUST = """
 (impl_item type: (_) @name) @class
 (mod_item name: (_) @name) @class
 (function_item name: (_) @name) @function
-(parameter pattern: (identifier) @name type: (_) @type) @param
-(const_item name: (_) @name type: (_) @type value: (_) @value) @const
-(static_item name: (_) @name type: (_) @type value: (_) @value) @const
+(parameter pattern: (identifier) @name type: (_)) @param
+(const_item name: (_) @name type: (_) value: (_) @value) @const
+(static_item name: (_) @name type: (_) value: (_) @value) @const
 (let_declaration pattern: (_) @name value: (_) @value) @assign
 (assignment_expression left: (_) @name right: (_) @value) @assign
-(field_declaration name: (_) @name type: (_) @type) @field
+(field_declaration name: (_) @name type: (_)) @field
 (field_initializer field: (_) @name value: (_) @value) @pair
 (enum_variant name: (_) @name value: (_) @value) @const
 (struct_expression name: (_) @name) @group
@@ -128,12 +128,12 @@ _JAVA = """
 (annotation_type_declaration name: (_) @name) @class
 (method_declaration name: (_) @name) @function
 (constructor_declaration name: (_) @name) @function
-(formal_parameter type: (_) @type name: (_) @name) @param
-(field_declaration type: (_) @type declarator: (variable_declarator name: (_) @name value: (_)? @value)) @field
+(formal_parameter type: (_) name: (_) @name) @param
+(field_declaration type: (_) declarator: (variable_declarator name: (_) @name value: (_)? @value)) @field
 (constant_declaration declarator: (variable_declarator name: (_) @name value: (_) @value)) @const
-(local_variable_declaration type: (_) @type declarator: (variable_declarator name: (_) @name value: (_) @value)) @assign
+(local_variable_declaration type: (_) declarator: (variable_declarator name: (_) @name value: (_) @value)) @assign
 (assignment_expression left: (_) @name right: (_) @value) @assign
-(annotation_type_element_declaration type: (_) @type name: (_) @name value: (_) @value) @field
+(annotation_type_element_declaration type: (_) name: (_) @name value: (_) @value) @field
 (element_value_pair key: (_) @name value: (_) @value) @kwarg
 (method_invocation name: (_) @name arguments: (argument_list) @value) @call
 (if_statement) @if
@@ -153,8 +153,8 @@ _C = """
 (function_definition declarator: (function_declarator declarator: (_) @name)) @function
 (function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (_) @name))) @function
 (enumerator name: (_) @name value: (_) @value) @const
-(field_declaration type: (_) @type declarator: (field_identifier) @name) @field
-(declaration type: (_) @type declarator: (init_declarator declarator: (_) @name value: (_) @value)) @assign
+(field_declaration type: (_) declarator: (field_identifier) @name) @field
+(declaration type: (_) declarator: (init_declarator declarator: (_) @name value: (_) @value)) @assign
 (assignment_expression left: (_) @name right: (_) @value) @assign
 (initializer_pair designator: (field_designator (_) @name) value: (_) @value) @pair
 (call_expression function: (_) @name arguments: (argument_list) @value) @call
@@ -167,8 +167,8 @@ _CPP = (
     _C
     + """
 (class_specifier name: (_) @name body: (_)) @class
-(field_declaration type: (_) @type declarator: (field_identifier) @name default_value: (_) @value) @field
-(optional_parameter_declaration type: (_) @type declarator: (identifier) @name default_value: (_) @value) @param
+(field_declaration type: (_) declarator: (field_identifier) @name default_value: (_) @value) @field
+(optional_parameter_declaration type: (_) declarator: (identifier) @name default_value: (_) @value) @param
 (optional_parameter_declaration declarator: (reference_declarator (_) @name) default_value: (_) @value) @param
 (field_declaration declarator: (function_declarator declarator: (_) @name)) @function
 (declaration declarator: (function_declarator declarator: (_) @name)) @function
@@ -202,10 +202,10 @@ _PHP = """
 (enum_declaration name: (_) @name) @class
 (method_declaration name: (_) @name) @function
 (function_definition name: (_) @name) @function
-(simple_parameter type: (_)? @type name: (_) @name default_value: (_)? @value) @param
-(property_promotion_parameter type: (_)? @type name: (_) @name default_value: (_)? @value) @param
+(simple_parameter name: (_) @name default_value: (_)? @value) @param
+(property_promotion_parameter name: (_) @name default_value: (_)? @value) @param
 (const_element (name) @name (_) @value) @const
-(property_declaration type: (_)? @type (property_element name: (_) @name default_value: (_)? @value)) @field
+(property_declaration (property_element name: (_) @name default_value: (_)? @value)) @field
 (enum_case name: (_) @name value: (_) @value) @const
 (assignment_expression left: (_) @name right: (_) @value) @assign
 (augmented_assignment_expression left: (_) @name operator: "??=" right: (_) @value) @assign
@@ -231,10 +231,10 @@ _CSHARP = """
 (method_declaration name: (_) @name) @function
 (constructor_declaration name: (_) @name) @function
 (local_function_statement name: (_) @name) @function
-(parameter type: (_) @type name: (_) @name . (_)? @value) @param
-(field_declaration (variable_declaration type: (_) @type (variable_declarator name: (_) @name (_)? @value))) @field
+(parameter type: (_) name: (_) @name . (_)? @value) @param
+(field_declaration (variable_declaration type: (_) (variable_declarator name: (_) @name (_)? @value))) @field
 (local_declaration_statement (variable_declaration (variable_declarator name: (_) @name (_) @value))) @assign
-(property_declaration type: (_) @type name: (_) @name value: (_)? @value) @field
+(property_declaration type: (_) name: (_) @name value: (_)? @value) @field
 (enum_member_declaration name: (_) @name value: (_) @value) @const
 (assignment_expression left: (_) @name right: (_) @value) @assign
 (argument name: (_) @name (_) @value .) @kwarg
@@ -253,10 +253,10 @@ _SWIFT = """
 (protocol_declaration name: (_) @name) @class
 (function_declaration name: (simple_identifier) @name) @function
 (init_declaration) @function
-(function_declaration (parameter name: (simple_identifier) @name name: (_) @type) @param . "=" . (_) @value)
-(init_declaration (parameter name: (simple_identifier) @name name: (_) @type) @param . "=" . (_) @value)
-(property_declaration name: (pattern (simple_identifier) @name) (type_annotation (_) @type)? value: (_) @value) @assign
-(property_declaration name: (pattern (simple_identifier) @name) (type_annotation (_) @type) !value) @field
+(function_declaration (parameter name: (simple_identifier) @name name: (_)) @param . "=" . (_) @value)
+(init_declaration (parameter name: (simple_identifier) @name name: (_)) @param . "=" . (_) @value)
+(property_declaration name: (pattern (simple_identifier) @name) value: (_) @value) @assign
+(property_declaration name: (pattern (simple_identifier) @name) (type_annotation (_)) !value) @field
 (enum_entry name: (_) @name raw_value: (_) @value) @const
 (assignment target: (_) @name result: (_) @value) @assign
 (dictionary_literal key: (_) @name @pair . value: (_) @value)
@@ -275,10 +275,10 @@ _KOTLIN = """
 (class_declaration (type_identifier) @name) @class
 (object_declaration (type_identifier) @name) @class
 (function_declaration (simple_identifier) @name) @function
-(class_parameter (simple_identifier) @name . (_) @type) @param
-(class_parameter (simple_identifier) @name (_) @type "=" . (_) @value) @param
-(function_value_parameters (parameter (simple_identifier) @name . (_) @type) @param . "=" . (_) @value)
-(property_declaration (variable_declaration (simple_identifier) @name . (_)? @type) "=" . (_) @value) @assign
+(class_parameter (simple_identifier) @name . (_)) @param
+(class_parameter (simple_identifier) @name (_) "=" . (_) @value) @param
+(function_value_parameters (parameter (simple_identifier) @name . (_)) @param . "=" . (_) @value)
+(property_declaration (variable_declaration (simple_identifier) @name) "=" . (_) @value) @assign
 (assignment (directly_assignable_expression) @name (_) @value .) @assign
 (infix_expression (string_literal) @name (simple_identifier) @key (_) @value (#eq? @key "to")) @pair
 (value_argument (simple_identifier) @name "=" . (_) @value) @kwarg

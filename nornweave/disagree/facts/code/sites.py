@@ -57,7 +57,6 @@ class ValueSite:
     Attributes:
         name: as it is written, without quotes.
         value: where its value stands, if it has one.
-        kind: the declared type as it is written; empty without one.
         tag: of a field in Go, as it is written.
         node: the arguments of a call.
         parent: the smallest place around it.
@@ -69,7 +68,6 @@ class ValueSite:
     name: str = ""
     name_start: int = -1
     value: tuple[int, int] | None = None
-    kind: str = ""
     tag: str = ""
     node: Node | None = None
     parent: ValueSite | None = None
@@ -176,8 +174,6 @@ class _Reader:
             return
         if "name" in captures and not self._name(site, captures["name"][0]):
             return
-        if "type" in captures:
-            site.kind = self._text(captures["type"][0])
         if "tag" in captures:
             site.tag = self._text(captures["tag"][0])
         if "owner" in captures:
@@ -224,7 +220,6 @@ class _Reader:
             self.sites[key] = site
             return
         known.value = known.value or site.value
-        known.kind = known.kind or site.kind
         known.tag = known.tag or site.tag
         known.end = max(known.end, site.end)
 

@@ -13,7 +13,6 @@ from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.passage import SECRET, Passage, fact_of
-from nornweave.disagree.facts.type_names import read_type
 from nornweave.disagree.facts.units import UNITS
 from nornweave.disagree.facts.values import Value
 
@@ -34,9 +33,8 @@ _WITH_FALLBACK = re.compile(
 _EXAMPLE = re.compile(r"example|sample|template|\.dist\b", re.IGNORECASE)
 _DEFAULTS = re.compile(r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$|(?:^|/)variables\.tf$", re.IGNORECASE)
 # What a schema, or a declaration of inputs, says about the key above.
-_DECLARED: dict[str, Attribute] = {
-    "default": "default", "minimum": "minimum", "maximum": "maximum", "enum": "choices", "type": "type",
-}  # fmt: skip
+_DECLARED: dict[str, Attribute] = {"default": "default", "enum": "choices"}
+_NOT_COMPARED = frozenset({"required", "type", "minimum", "maximum"})
 _DECLARING = frozenset({"properties", "inputs", "variable", "definitions", "configuration"})
 _PROSE_KEYS = frozenset("about description title summary name label help comment message text documentation".split())  # noqa: SIM905
 _STRUCTURE = frozenset({"properties", "fields", "options", "items", "schema", "definitions", "variable", "docker"})
@@ -105,12 +103,12 @@ def setting_facts(passage: Passage, entry: Entry, *, is_program: bool = False) -
         yield from _made(passage, entry, fallback["name"], value, "default", "fallback", side)
     if value.kind == "string" and (value.text.count(" ") > MAX_BLANKS or entry.key.lower() in _PROSE_KEYS):
         return
-    if entry.key == "required" and _is_declared(entry):
+    if entry.key in _NOT_COMPARED and _is_declared(entry):
         return
-    declared = _declared(entry, value)
+    declared = _declared(entry)
     if declared is not None:
         above = [key for key in entry.parents if key not in _STRUCTURE]
-        yield from _made(passage, entry, above[-1], declared[1], declared[0], "option", "code", owner=above[:-1])
+        yield from _made(passage, entry, above[-1], value, declared, "option", "code", owner=above[:-1])
         return
     if is_program:
         if entry.key.isupper() and not fallback:
@@ -141,17 +139,14 @@ def _name(entry: Entry) -> tuple[str, tuple[str, ...], str | None]:
     return entry.key, entry.parents, None
 
 
-def _declared(entry: Entry, value: Value) -> tuple[Attribute, Value] | None:
-    """Read ``default``, ``minimum``, ``type`` below the name of an option as what they say of it."""
+def _declared(entry: Entry) -> Attribute | None:
+    """Read ``default`` and ``enum`` below the name of an option as what they say of it."""
     attribute = _DECLARED.get(entry.key)
     if attribute is None or not entry.parents or entry.parents[-1] in _STRUCTURE:
         return None
     if entry.key != "default" and not _is_declared(entry):
         return None
-    if attribute == "type":
-        read = read_type(value.text)
-        return (attribute, read) if read else None
-    return attribute, value
+    return attribute
 
 
 def _is_declared(entry: Entry) -> bool:

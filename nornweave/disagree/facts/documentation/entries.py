@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nornweave.core.types import Attribute
 from nornweave.disagree.facts.documentation.literals import choices_at, value_at, value_of_code, whole_value
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
-from nornweave.disagree.facts.type_names import read_type
+from nornweave.disagree.facts.type_names import is_type
 from nornweave.disagree.facts.values import Value
 
 Stated = tuple[Attribute, Value]
@@ -141,22 +141,12 @@ def _choice(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None:
 
 
 def _assigned(rest: str) -> Iterator[Stated]:
-    """Read what stands behind a name in its code span: ``=2m``, `` <int>``, ``: number = 30``."""
+    """Read what stands behind a name in its code span: ``=2m``, ``: number = 30``."""
     text = rest.strip()
     if text.startswith(":"):
-        written, _, assigned = text[1:].partition("=")
-        value = read_type(written)
-        if value is not None:
-            yield "type", value
-        text = f"={assigned}" if assigned.strip() else ""
-    if text.startswith("="):
-        value = value_of_code(text[1:].strip("= "), strings=False)
-        if value is not None:
-            yield "default", value
-    elif text[:1] == "<" and text[-1:] == ">":
-        value = read_type(text[1:-1])
-        if value is not None:
-            yield "type", value
+        text = f"={text.partition('=')[2]}"
+    value = value_of_code(text[1:].strip("= "), strings=False) if text.startswith("=") else None
+    yield from _default(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +170,15 @@ def _annotated(text: str, at: int, end: int) -> _Annotations:
         if match is None:
             break
         content = next((group for group in match.groups() if group is not None), "")
-        found = list(annotation(content))
+        found = annotation(content)
         inner = list(mapping(content))
         default = content.strip(" `*_").lower() in {"default", "the default"}
-        if not (found or inner or default or _REMARK.match(content)):
+        if found is None and not (inner or default or _REMARK.match(content)):
             if match[1] is not None and not stated:
                 stop = match.end()
             break
         is_annotated = True
-        stated += found
+        stated += found or ()
         members += inner
         is_default = is_default or default
         stop = match.end()
@@ -201,34 +191,27 @@ _TYPED_DEFAULT = re.compile(r"\s*`?([A-Za-z][\w<>\[\]|. ]{1,40}?)`?\s*:\s*(.+)$"
 _DEFAULT_PART = re.compile(r"(?:^|[,;]\s*|\s)defaults?(?:\s+(?:to|is|value))?\s*[:=]?\s*(.+)$", re.IGNORECASE)
 
 
-def annotation(content: str) -> Iterator[Stated]:
-    """Read ``int, optional``, ``bool: false``, ``string, default `x```, ``'a'|'b'``."""
+def annotation(content: str) -> tuple[Stated, ...] | None:
+    """Read ``int, optional``, ``bool: false``, ``string, default `x```, ``'a'|'b'``; ``None`` for other words."""
     text = content.strip()
     chosen = choices_at(text, 0, len(text))
     if chosen is not None and not text[chosen[1] :].strip():
-        yield "choices", chosen[0]
-        return
-    low = text.lower()
+        return (("choices", chosen[0]),)
     typed = _TYPED_DEFAULT.match(text)
-    if typed is not None and not low.startswith(("default", "optional", "required")):
-        kind = read_type(typed[1])
-        if kind is not None:
-            yield "type", kind
-            rest = typed[2].strip()
-            is_word = "required" in rest.lower() or "optional" in rest.lower()
-            if not is_word and not rest.startswith("{") and (value := whole_value(rest)) is not None:
-                yield "default", value
-            return
+    if typed is not None and not text.lower().startswith(("default", "optional", "required")):
+        rest = typed[2].strip()
+        is_word = "required" in rest.lower() or "optional" in rest.lower() or rest.startswith("{")
+        value = whole_value(rest) if not is_word else None
+        return _default(value) if is_type(typed[1]) else None
     default = _DEFAULT_PART.search(text)
-    if default is not None:
-        value = whole_value(default[1])
-        if value is not None:
-            yield "default", value
-        text = text[: default.start()]
-    bare = re.sub(r"\b(?:optional|required|default)\b|`", "", text).strip(" ,;")
-    value = read_type(bare) if bare and len(bare) <= 60 else None
-    if value is not None:
-        yield "type", value
+    stated = _default(whole_value(default[1])) if default else ()
+    bare = text[: default.start()] if default else text
+    bare = re.sub(r"\b(?:optional|required|default)\b|`", "", bare).strip(" ,;")
+    return stated if stated or (len(bare) <= 60 and is_type(bare)) else None
+
+
+def _default(value: Value | None) -> tuple[Stated, ...]:
+    return (("default", value),) if value is not None else ()
 
 
 _MEMBER = re.compile(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")

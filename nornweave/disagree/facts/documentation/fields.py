@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from nornweave.disagree.facts.documentation.entries import Stated
 from nornweave.disagree.facts.documentation.literals import whole_value
 from nornweave.disagree.facts.documentation.naming import CODE
-from nornweave.disagree.facts.type_names import read_type
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +26,7 @@ class Field:
 
 
 _COLON = re.compile(r":(?P<tag>\w+)(?:\s+(?P<argument>[^:\n]{1,80}))?:[ \t]*")
-_AT = re.compile(r"[@\\](?P<tag>\w+)[ \t]*(?:\{(?P<type>[^{}\n]{1,120})\})?[ \t]*(?P<rest>[^\n]*)")
+_AT = re.compile(r"[@\\](?P<tag>\w+)[ \t]*(?:\{[^{}\n]{1,120}\})?[ \t]*(?P<rest>[^\n]*)")
 _JS_NAME = re.compile(r"\[?`?(?P<name>[A-Za-z_$][\w.$-]*)`?(?:\s?=\s?(?P<default>[^\]\n]{1,80}))?\]?[ \t]*-?[ \t]*")
 _PARAMETERS = frozenset("param parameter arg argument key keyword ivar cvar property prop option".split())  # noqa: SIM905
 
@@ -44,12 +43,9 @@ def read_field(text: str, start: int, end: int) -> Field | None:
 def _colon(text: str, match: re.Match[str], end: int) -> Field | None:
     tag, argument = match["tag"].lower(), (match["argument"] or "").strip()
     first_line = text[match.end() : end].split("\n", 1)[0].strip()
-    if tag in _PARAMETERS or (tag in {"type", "vartype"} and argument):
+    if tag in _PARAMETERS:
         words = argument.replace("*", "").split()
-        if not words:
-            return None
-        written = " ".join(words[:-1]) if tag in _PARAMETERS else first_line
-        return Field(name=words[-1], stated=_typed(written), body=match.end() if tag in _PARAMETERS else end)
+        return Field(name=words[-1], body=match.end()) if words else None
     if tag == "default":
         value = whole_value(first_line)
         return Field(stated=(("default", value),) if value else (), body=end)
@@ -57,27 +53,20 @@ def _colon(text: str, match: re.Match[str], end: int) -> Field | None:
 
 
 def _at(match: re.Match[str], end: int) -> Field | None:
-    tag, written, rest = match["tag"].lower(), match["type"] or "", match["rest"]
+    tag, rest = match["tag"].lower(), match["rest"]
     if tag in _PARAMETERS:
         name = _JS_NAME.match(rest)
         if name is None:
             return None
-        stated = list(_typed(written.rstrip("=")))
         value = whole_value(name["default"]) if name["default"] else None
-        if value is not None:
-            stated.append(("default", value))
-        return Field(name=name["name"], stated=tuple(stated), body=match.start("rest") + name.end())
+        stated: tuple[Stated, ...] = (("default", value),) if value is not None else ()
+        return Field(name=name["name"], stated=stated, body=match.start("rest") + name.end())
     if tag in {"default", "defaultvalue"}:
         value = whole_value(_unquoted(rest))
         return Field(stated=(("default", value),) if value else (), body=end)
-    return Field(stated=_typed(written), body=end) if tag == "type" else None
+    return None
 
 
 def _unquoted(text: str) -> str:
     match = CODE.match(text.strip())
     return match[0] if match else text
-
-
-def _typed(written: str) -> tuple[Stated, ...]:
-    value = read_type(written) if written and len(written) <= 100 else None
-    return () if value is None else (("type", value),)

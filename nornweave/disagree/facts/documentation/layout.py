@@ -30,8 +30,6 @@ _HEADERS = {
     "type": "type types datatype",
     "required": "required mandatory",
     "optional": "optional",
-    "minimum": "min minimum",
-    "maximum": "max maximum",
     "choices": "allowed accepted valid possible choices",
     "value": "value",
     "unit": "unit units",

@@ -1,59 +1,15 @@
-"""Read limits, required versions and HTTP statuses."""
+"""Read required versions and HTTP statuses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from nornweave.core.types import Attribute
-from nornweave.disagree.facts.documentation.literals import value_at
-from nornweave.disagree.facts.documentation.naming import noun_before
-from nornweave.disagree.facts.documentation.statement import LINE_START, Statement, is_empty_noun
+from nornweave.disagree.facts.documentation.statement import Statement
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS, read_requirement
 
 _I = re.IGNORECASE
-_LINK = re.compile(
-    r"(?:\s+(?:allowed|supported|possible|permitted|acceptable|valid))?(?:\s+(?:values?|number|amount|length"
-    r"|size))?(?:\s+allowed)?"
-    r"[*_]{0,3}\s*(?P<link>:|=|\bis set to\b|\bis\b|\bof\b|\bto\b|\bat\b)?[*_]{0,3}\s*", _I,
-)  # fmt: skip
-_NOUN = re.compile(
-    r"\s+(?:allowed\s+|acceptable\s+|supported\s+)?(?P<noun>(?:[a-z][\w-]{0,40}\s+){1,4}?)(?:is|of|:|=)\s+(?=[`\d*])",
-    _I,
-)
-_BOUND_BEFORE = re.compile(
-    r"(?:\b(?:must|should|can|may|has to|have to|needs? to|will|is|are|be|to|value|values|exceed|increased"
-    r"|raised|set|it|this|"
-    r"which|not|cannot|integer|number|than|a|of|length|size|limit|duration|time|with|string|characters|bytes"
-    r"|defaults?)\b|[(,;:`])\W*$", _I,
-)  # fmt: skip
-_SIGNED = re.compile(r"at (?:most|least)|no |not |cannot|limited|capped|up to|\w+ than or equal", _I)
-
-
-def limit(attribute: Attribute, text: str, start: int, end: int, match: re.Match[str]) -> Iterator[Statement]:
-    """Read ``limited to 64 KiB``, ``must be at least 5``, ``the minimum allowed value is 10``, ``a maximum of 5``."""
-    at, stop = match.span()
-    line_start = text.rfind("\n", 0, at) + 1
-    is_line = bool(LINE_START.match(text[max(line_start, at - 60) : at]))
-    link = _LINK.match(text, stop, end)
-    linked = link is not None and bool(link["link"])
-    signed = bool(_SIGNED.match(match[0]))
-    if link is not None and (linked or signed or text[link.end() : link.end() + 1].isdigit()):
-        found = value_at(text, link.end(), end, words=False)
-        is_told = is_line or linked or bool(_BOUND_BEFORE.search(text[max(start, at - 30) : at]))
-        if found is not None and found[0].kind == "number" and is_told:
-            yield Statement(
-                attribute=attribute, value=found[0], start=at, end=found[2], is_bound=True, is_line=is_line and linked
-            )
-            return
-    noun = None if signed else _NOUN.match(text, stop, end)
-    found = value_at(text, noun.end(), end, words=False) if noun else None
-    name = noun_before(text, stop, noun.end("noun")) if noun else ""
-    if found is not None and found[0].kind == "number" and not is_empty_noun(name):
-        yield Statement(attribute=attribute, value=found[0], start=at, end=found[2], name=name, is_phrase=True)
-
-
 _PRODUCT = re.compile(
     r"[\s:`*_\[(]{1,6}(?:(?:an?|the|only|at least|minimum|recent|officially|installed|either)\s+){0,3}"
     r"`{0,2}(?P<thing>[A-Za-z][\w.+#]{0,30}(?:[ -](?:JS|SDK|Server|JDK|JRE))?)`{0,2}[\s(]{1,3}(?:versions?\s+|v)?"

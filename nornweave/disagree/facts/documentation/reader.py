@@ -202,7 +202,7 @@ class Reader:
             if self.mode == "returns" or not identifier_of(first) or (not self.mode and self.root is None):
                 yield from prose_facts(self.page, block.start, block.end, outer, headings=self.path)
                 return
-            entry = DocumentedEntry(names=(first,), body=line_end, stated=tuple(annotation(written)))
+            entry = DocumentedEntry(names=(first,), body=line_end, stated=annotation(written) or ())
             yield from self._facts_of_entry(entry, block, outer, "field")
             return
         found = read_entry(self.text, block.body, block.end)

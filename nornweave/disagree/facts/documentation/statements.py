@@ -1,10 +1,9 @@
-"""Find the words that announce a statement (``default``, ``at most``, ``requires``) and read on."""
+"""Find the words that announce a statement (``default``, ``requires``, ``HTTP``) and read on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
 
 from nornweave.disagree.facts.documentation import properties
 from nornweave.disagree.facts.documentation.defaults import default
@@ -16,11 +15,6 @@ MAX_STATED = 20
 # Lower case, as the text that is searched: one pattern finds the words, then each says which reader it is for.
 _WORDS: dict[str, str] = {
     "default": r"default(?:s|ed|ing)?\b",
-    "maximum": r"(?:max(?:imum)?|at most|no (?:more|longer|larger|greater|higher) than|not exceed|cannot exceed"
-               r"|limited to|capped at|up to|"
-               r"largest|highest|upper limit|(?:less|lower|smaller) than or equal to)\b",
-    "minimum": r"(?:min(?:imum)?|at least|no (?:less|fewer|lower|smaller|shorter) than|lowest|smallest|lower limit|"
-               r"(?:greater|higher|larger|more) than or equal to)\b",
     "requires": r"(?:requires?|needs?|must have|supports?|compatible with|runs on|works with|works on|accepts"
                 r"|allows|prerequisites?|"
                 r"required)(?![\w-])",
@@ -31,9 +25,8 @@ _ANNOUNCES = re.compile(rf"\b(?:{'|'.join(_WORDS.values())})")
 _KINDS = tuple((kind, re.compile(pattern)) for kind, pattern in _WORDS.items())
 # What tells quickly that a stretch has none of them; the most frequent come first.
 _STEMS = (
-    "default", "max", "require", "most", " than", "limited to", "status", "http", "exceed", "capped at", "up to",
-    "largest", "highest", "limit", "min", "at least", "lowest", "smallest", "need", "must have", "support",
-    "compatible", "runs on", "works", "accepts", "allows", "prerequisite", "error", " code", " with",
+    "default", "require", "status", "http", "need", "must have", "support", "compatible", "runs on", "works", "accepts",
+    "allows", "prerequisite", "error", " code", " with",
 )  # fmt: skip
 _NUMBERED = re.compile(r"\b[1-5]\d\d [a-z]")
 
@@ -73,8 +66,6 @@ def statements(text: str, lower: str, start: int, end: int) -> Iterator[Statemen
 _Reader = Callable[[str, int, int, "re.Match[str]"], Iterator[Statement]]
 _READERS: dict[str, _Reader] = {
     "default": default,
-    "maximum": partial(properties.limit, "maximum"),
-    "minimum": partial(properties.limit, "minimum"),
     "requires": properties.requires,
     "status": properties.status,
 }

@@ -11,7 +11,7 @@ from nornweave.disagree.facts.documentation.literals import choices_at, whole_va
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
-from nornweave.disagree.facts.type_names import read_type
+from nornweave.disagree.facts.type_names import is_type
 from nornweave.disagree.facts.values import Value
 
 MAX_ROWS = 400
@@ -45,7 +45,7 @@ def _inferred(row: list[Cell]) -> dict[str, int]:
     found = {"name": 0, "prose": len(row) - 1}
     for at in range(1, len(row) - 1):
         text = row[at].text
-        if read_type(text.strip("`")) is not None and "type" not in found:
+        if is_type(text.strip("`")) and "type" not in found:
             found["type"] = at
         elif len(text) <= 60 and "default" not in found and (whole_value(text) is not None):
             found["default"] = at
@@ -72,12 +72,7 @@ def _row(page: Page, row: list[Cell], columns: dict[str, int], owner: str) -> It
         return
     name_cell = row[columns["name"]]
     names = _names(name_cell)
-    if (
-        not names
-        and columns.keys() & {"default", "minimum", "maximum"}
-        and 3 <= len(name_cell.text) <= 40
-        and "`" not in name_cell.text
-    ):
+    if not names and "default" in columns and 3 <= len(name_cell.text) <= 40 and "`" not in name_cell.text:
         names = [name_cell.text.strip("*_ ")]
     unit = None
     if "unit" in columns and columns["unit"] < len(row):
@@ -108,13 +103,6 @@ def _valued(attribute: Attribute, text: str) -> Iterator[tuple[Attribute, Value]
         yield attribute, value
 
 
-def _typed(text: str) -> Iterator[tuple[Attribute, Value]]:
-    value = read_type(text.replace("`", " ").split("(")[0])
-    if value is not None:
-        yield "type", value
-    yield from _chosen(text)
-
-
 def _chosen(text: str) -> Iterator[tuple[Attribute, Value]]:
     found = choices_at(text.strip(), 0, len(text.strip()))
     if found is not None:
@@ -124,8 +112,6 @@ def _chosen(text: str) -> Iterator[tuple[Attribute, Value]]:
 _READ = {
     "default": lambda text: _valued("default", text),
     "value": lambda text: _valued("value", text),
-    "minimum": lambda text: _valued("minimum", text),
-    "maximum": lambda text: _valued("maximum", text),
-    "type": _typed,
+    "type": _chosen,
     "choices": _chosen,
 }

@@ -36,7 +36,7 @@ _NOUNS_OF_VERBS: tuple[tuple[str, str, Attribute, bool], ...] = (
         "value",
         True,
     ),
-    (rf"(?:retr(?:y|ies|ied)|attempts?|tries|tried)(?= u| a){_UP_TO}", "retries", "maximum", False),
+    (rf"(?:retr(?:y|ies|ied)|attempts?|tries|tried)(?= u| a){_UP_TO}", "retries", "value", False),
     (rf"(?:{_OFTEN})\b[^.,;\n]{{0,40}}?\bevery", "interval", "value", True),
 )
 _VERBS = tuple(
