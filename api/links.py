@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 
 from starlette.requests import Request
 
+from api.hosts import LOCAL_NAMES, host_name
 from api.listening import default_port
 from api.pages.addresses import original, passage_address
 from nornweave.ask.views.tools import Link
@@ -40,8 +42,20 @@ def permalinks(base: str) -> Link:
 
 
 def page_links(public_url: str | None, request: Request) -> Link:
-    """Return what links every passage to its page: below the configured address, else below the one that was called."""
-    return permalinks(public_url or str(request.base_url).rstrip("/"))
+    """Return what links every passage to its page: below the configured address, else below this server's own.
+
+    ``Host`` is what a client wrote. It counts if it is a name of this machine or the address that was reached; any
+    other name is not passed on into links that people and models follow.
+    """
+    if public_url:
+        return permalinks(public_url)
+    address, port = request.scope.get("server") or (LOOPBACK, None)
+    named = host_name(request.headers.get("host", ""))
+    own = LOCAL_NAMES | {address.lower(), f"[{address}]".lower(), socket.gethostname().lower()}
+    if named in own:
+        return permalinks(str(request.base_url).rstrip("/"))
+    host = f"[{address}]" if ":" in address else address
+    return permalinks(f"{request.url.scheme}://{host}" + (f":{port}" if port else ""))
 
 
 def own_links(base: str) -> Link:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 from api_support import Ask, is_problem
+from starlette.requests import Request
 
 from api.hosts import answered_names, host_name
+from api.links import page_links
 
 GUARDED = {"names": answered_names("127.0.0.1")}
 
@@ -67,3 +69,27 @@ def test_behind_a_token_every_name_is_answered(ask: Ask) -> None:
 )
 def test_the_port_is_no_part_of_the_name(header: str, name: str) -> None:
     assert host_name(header) == name
+
+
+@pytest.mark.parametrize(
+    ("host", "base"),
+    [
+        ("127.0.0.1:8082", "http://127.0.0.1:8082"),
+        ("localhost:8082", "http://localhost:8082"),
+        ("10.0.0.5:8082", "http://10.0.0.5:8082"),
+        ("evil.example", "http://10.0.0.5:8082"),
+        ("evil.example:8082", "http://10.0.0.5:8082"),
+        ("", "http://10.0.0.5:8082"),
+    ],
+)
+def test_a_foreign_host_gets_into_no_link(host: str, base: str) -> None:
+    scope = {"type": "http", "scheme": "http", "server": ("10.0.0.5", 8082), "path": "/mcp", "query_string": b""}
+    request = Request({**scope, "headers": [(b"host", host.encode())]})
+    assert page_links(None, request)("a", None) == f"{base}/passages/a"
+    assert page_links("https://search.example.org", request)("a", None) == "https://search.example.org/passages/a"
+
+
+def test_links_to_an_ipv6_address_have_brackets() -> None:
+    scope = {"type": "http", "scheme": "http", "server": ("::1", 8082), "path": "/mcp", "query_string": b""}
+    request = Request({**scope, "headers": [(b"host", b"evil.example")]})
+    assert page_links(None, request)("a", None) == "http://[::1]:8082/passages/a"

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
-from api_support import Ask, MemoryAgent, MemoryEngine, is_problem
+from api_support import CLIENT, Ask, MemoryAgent, MemoryEngine, is_problem
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
@@ -60,9 +60,11 @@ def test_one_guard_decides_about_the_host(ask: Ask, host: str) -> None:
     local = {"names": {"127.0.0.1", "localhost", "[::1]"}}
     assert ask("POST", "/mcp", json=CALL, headers={**HEADERS, "host": host}, app=local).status_code == 200
     is_problem(ask("POST", "/mcp", json=CALL, headers={**HEADERS, "host": "evil.example"}, app=local), 421)
-    elsewhere = ask("POST", "/mcp", json=CALL, headers={**HEADERS, "host": "search.example.org"}, app={"names": None})
-    found = elsewhere.json()["result"]["structuredContent"]["results"][0]
-    assert found["url"] == f"http://search.example.org/passages/{found['id']}"
+    proxied = {"names": None, "environment": {"NORNWEAVE_URL": "https://search.example.org"}}
+    for app, base in (({"names": None}, CLIENT), (proxied, "https://search.example.org")):
+        elsewhere = ask("POST", "/mcp", json=CALL, headers={**HEADERS, "host": "search.example.org"}, app=app)
+        result = elsewhere.json()["result"]["structuredContent"]["results"][0]
+        assert result["url"] == f"{base}/passages/{result['id']}"
 
 
 def test_what_is_no_message_is_refused(ask: Ask) -> None:
