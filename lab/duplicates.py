@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from nornweave.ask.fuse.deduplication.merge import deduplicate
-from nornweave.ask.fuse.records import DedupedItems, NormalizedItems, TaggedItem
+from nornweave.ask.fuse.records import DedupedItems, FusedItem
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import ChunkId
 from nornweave.models.conversion import machine_cache
@@ -114,8 +114,8 @@ def judge(pair: LabelledPair, vectors: PairVectors = None, threshold: float = 0.
         vectors: of ``a`` and ``b``; ``None`` leaves embeddings aside.
     """
     first, second = vectors if vectors is not None else (None, None)
-    items = (_tagged("a", pair.a, 0.9, first), _tagged("b", pair.b, 0.8, second))
-    return Judged(pair, deduplicate(NormalizedItems(items, "calibrated"), threshold))
+    items = (_fused("a", pair.a, 0.9, first), _fused("b", pair.b, 0.8, second))
+    return Judged(pair, deduplicate(items, threshold))
 
 
 def measure(judged: Sequence[Judged]) -> MeasuredPairs:
@@ -134,7 +134,7 @@ def embed(pairs: Sequence[LabelledPair], precision: Wanted = "auto") -> list[tup
     return [(vectors[place], vectors[place + 1]) for place in range(0, len(vectors), 2)]
 
 
-def _tagged(name: str, side: PairSide, score: float, vector: Vectors | None) -> TaggedItem:
+def _fused(name: str, side: PairSide, score: float, vector: Vectors | None) -> FusedItem:
     citation = Citation(
         domain_id=side.domain, source_id="labelled", source_path=side.path, timestamp=None, line_range=None,
         char_range=(0, len(side.text)), page=None, section=None, message_ids=None, url=None, title=side.title,
@@ -143,8 +143,8 @@ def _tagged(name: str, side: PairSide, score: float, vector: Vectors | None) -> 
     item = RecallItem(
         chunk_id=ChunkId(name), content=side.text, score=score, citation=citation, sources={}, vector=vector
     )
-    return TaggedItem(
-        item=item, source_agent=f"{side.domain}-memory", source_domain=side.domain, agent_latency_ms=1.0, score=score,
+    return FusedItem(
+        item=item, agent=f"{side.domain}-memory", domain=side.domain, relevance=score,
         encoder=None if vector is None else MODEL,
     )  # fmt: skip
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any
 
-from nornweave.ask.fuse.records import RankedItem, TaggedItem
+from nornweave.ask.fuse.records import FusedItem
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import ChunkId, freeze
 
@@ -39,10 +39,8 @@ def ranked(
     score: float = 0.5,
     cited: Citation | None = None,
     metadata: dict[str, Any] | None = None,
-    corroborated_by: tuple[Citation, ...] = (),
-    demoted: bool = False,
     **stated: Any,
-) -> RankedItem:
+) -> FusedItem:
     """Make an item in its final place, as stage 5 hands it on."""
     item = RecallItem(
         chunk_id=ChunkId(chunk_id),
@@ -52,18 +50,17 @@ def ranked(
         sources={},
         metadata=freeze(metadata or {}),
     )
-    tagged = TaggedItem(
+    return FusedItem(
         item=item,
-        source_agent=f"{domain}-memory",
-        source_domain=domain,
-        agent_latency_ms=1.0,
+        agent=f"{domain}-memory",
+        domain=domain,
+        relevance=score,
         score=score,
-        corroborated_by=corroborated_by,
-        demoted=demoted,
+        signals=NO_SIGNALS,
+        **stated,
     )
-    return RankedItem(tagged=tagged, score=score, signals=NO_SIGNALS, **{"content": content, **stated})
 
 
-def identify(items: tuple[RankedItem, ...] | list[RankedItem]) -> list[str]:
+def identify(items: tuple[FusedItem, ...] | list[FusedItem]) -> list[str]:
     """Return the chunk ids in order."""
-    return [item.tagged.item.chunk_id for item in items]
+    return [item.chunk_id for item in items]

@@ -110,4 +110,4 @@ def _ranking(asked: _Asked, settings: FusionSettings | None) -> Iterable[Citatio
         items = merge_items([response.items for response in asked.responses.values()], asked.question.top_k)
         return [item.citation for item in items]
     answered = answer_from(asked.question, to_recalled(asked.question, {}, asked.responses), settings)
-    return [ranked.tagged.item.citation for ranked in answered.items]
+    return [ranked.citation for ranked in answered.items]

@@ -9,7 +9,7 @@ from ranked_items import identify, ranked
 
 from nornweave.ask.answer.context_budget import USEFUL_TOKENS, Budgeted, diversified, estimate_tokens, fit
 from nornweave.ask.answer.snippet import MARK
-from nornweave.ask.fuse.records import RankedItem
+from nornweave.ask.fuse.records import FusedItem
 
 QUERY = "what is the retry limit"
 SENTENCE = "The retry limit of a webhook is five attempts. "
@@ -17,7 +17,7 @@ FILLER = "Herons stand in shallow water and wait for fish. "
 
 
 def within(
-    items: list[RankedItem],
+    items: list[FusedItem],
     *,
     top_k: int = 10,
     max_tokens: int | None = None,
@@ -39,12 +39,6 @@ def test_without_limits_everything_stays_whole_in_its_order() -> None:
     items = [ranked("a", "one", score=0.9), ranked("b", "two", score=0.5), ranked("c", "three", score=0.4)]
     budgeted = within(items)
     assert budgeted == Budgeted(items=tuple(items), below_min_score=0, estimated_tokens=4)
-
-
-def test_content_is_set_even_where_the_ranking_left_it_open() -> None:
-    open_item = ranked("a", "said")
-    bare = RankedItem(tagged=open_item.tagged, score=0.5, signals=open_item.signals)
-    assert within([bare]).items == (open_item,)
 
 
 def test_items_below_the_minimum_are_dropped_and_counted() -> None:
@@ -113,7 +107,7 @@ def test_a_second_domain_gets_tokens_before_the_rest_of_the_first() -> None:
     items = [ranked(f"c{place}", long_text(20, 10), score=0.9) for place in range(6)]
     items += [ranked("d", long_text(20, 3), domain="documentation", score=0.1)]
     kept = within(items, diversity=0.2, max_tokens=120, top_k=7).items
-    assert {item.tagged.source_domain for item in kept} == {"code", "documentation"}
+    assert {item.domain for item in kept} == {"code", "documentation"}
     assert identify(kept)[0] == "c0"
 
 
@@ -157,7 +151,7 @@ def test_what_does_not_fit_is_passed_over_and_what_is_smaller_still_comes() -> N
 
 def test_tokens_kept_for_an_item_that_cannot_use_them_go_to_the_others() -> None:
     budgeted = within([ranked("a", long_text(30, 5)), ranked("blob", "QmFzZTY0" * 500)], max_tokens=400)
-    assert [(item.tagged.item.chunk_id, item.shortened) for item in budgeted.items] == [("a", False)]
+    assert [(item.chunk_id, item.shortened) for item in budgeted.items] == [("a", False)]
 
 
 def test_the_best_item_comes_even_if_only_a_few_words_fit() -> None:
@@ -195,7 +189,7 @@ CONTENTS = st.one_of(
 
 
 @st.composite
-def rankings(draw: st.DrawFn) -> list[RankedItem]:
+def rankings(draw: st.DrawFn) -> list[FusedItem]:
     scores = sorted(draw(st.lists(st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.5, 0.9, 1.0]), max_size=14)), reverse=True)
     domains = st.sampled_from(["code", "documentation", "conversations", "news"])
     return [
@@ -209,23 +203,23 @@ PARTS = st.one_of(st.none(), st.sampled_from([0.0, 0.2, 0.5, 1.0]))
 
 @given(rankings(), st.integers(1, 12), LIMITS, PARTS, PARTS)
 def test_the_budget_is_never_exceeded_and_nothing_is_invented(
-    items: list[RankedItem], top_k: int, max_tokens: int | None, min_score: float | None, diversity: float | None
+    items: list[FusedItem], top_k: int, max_tokens: int | None, min_score: float | None, diversity: float | None
 ) -> None:
     budgeted = fit(items, QUERY, top_k=top_k, max_tokens=max_tokens, min_score=min_score, diversity=diversity)
-    given_items = {str(item.tagged.item.chunk_id): item for item in items}
+    given_items = {str(item.chunk_id): item for item in items}
     names = identify(budgeted.items)
     assert len(names) == len(set(names)) <= top_k
     assert budgeted.estimated_tokens == sum(estimate_tokens(item.content) for item in budgeted.items)
     assert max_tokens is None or budgeted.estimated_tokens <= max_tokens
     assert budgeted.below_min_score == sum(item.score < (min_score or 0) for item in items)
     for item in budgeted.items:
-        source = given_items[item.tagged.item.chunk_id]
-        assert item.tagged is source.tagged
+        source = given_items[item.chunk_id]
+        assert item.item is source.item
         assert item.score >= (min_score or 0)
-        assert item.shortened == (item.content != source.tagged.item.content)
-        assert not item.shortened or len(item.content) < len(source.tagged.item.content)
-    for domain in {item.tagged.source_domain for item in budgeted.items}:
-        places = [int(name[1:]) for name in names if given_items[name].tagged.source_domain == domain]
+        assert item.shortened == (item.content != source.item.content)
+        assert not item.shortened or len(item.content) < len(source.item.content)
+    for domain in {item.domain for item in budgeted.items}:
+        places = [int(name[1:]) for name in names if given_items[name].domain == domain]
         assert places == sorted(places)
     if not diversity:
         assert [int(name[1:]) for name in names] == sorted(int(name[1:]) for name in names)
@@ -233,19 +227,19 @@ def test_the_budget_is_never_exceeded_and_nothing_is_invented(
 
 @given(rankings(), st.integers(2, 12), st.sampled_from([0.01, 0.2, 0.5, 1.0]), st.integers(2 * USEFUL_TOKENS, 700))
 def test_two_domains_among_the_candidates_are_two_domains_in_the_answer(
-    items: list[RankedItem], top_k: int, diversity: float, max_tokens: int
+    items: list[FusedItem], top_k: int, diversity: float, max_tokens: int
 ) -> None:
     items = [item for item in items if "QmFz" not in item.content]  # of which no part can be shown
     budgeted = within(items, top_k=top_k, diversity=diversity)
-    at_least = min(2, len({item.tagged.source_domain for item in items}))
-    assert len({item.tagged.source_domain for item in budgeted.items}) >= at_least
-    assert not items or budgeted.items[0].tagged is items[0].tagged
+    at_least = min(2, len({item.domain for item in items}))
+    assert len({item.domain for item in budgeted.items}) >= at_least
+    assert not items or budgeted.items[0].item is items[0].item
     tight = within(items, top_k=top_k, diversity=diversity, max_tokens=max_tokens)
-    assert len({item.tagged.source_domain for item in tight.items}) >= at_least
+    assert len({item.domain for item in tight.items}) >= at_least
 
 
 @given(rankings(), st.integers(1, 12), st.integers(1, 12))
-def test_fewer_items_are_the_first_of_more_without_diversity(items: list[RankedItem], few: int, more: int) -> None:
+def test_fewer_items_are_the_first_of_more_without_diversity(items: list[FusedItem], few: int, more: int) -> None:
     low, high = sorted([few, more])
     assert within(items, top_k=low).items == within(items, top_k=high).items[:low]
 
@@ -253,10 +247,10 @@ def test_fewer_items_are_the_first_of_more_without_diversity(items: list[RankedI
 def test_diversity_over_very_many_domains_stays_fast() -> None:
     """Filling a place does not take a look at every domain."""
 
-    def of_as_many_domains(count: int) -> list[RankedItem]:
+    def of_as_many_domains(count: int) -> list[FusedItem]:
         return [ranked(f"i{place}", "x", domain=f"d{place}", score=1 - place / 20_000) for place in range(count)]
 
-    def fill_a_quarter(items: list[RankedItem]) -> None:
+    def fill_a_quarter(items: list[FusedItem]) -> None:
         assert len(diversified(items, len(items) // 4, 0.2)) == len(items) // 4
 
     assert_subquadratic(fill_a_quarter, of_as_many_domains, 1_600)

@@ -18,7 +18,8 @@ from nornweave.ask.fuse.records import (
     ConflictStrategy,
     CoverageGap,
     Detector,
-    RankedItem,
+    Fused,
+    FusedItem,
     Recalled,
 )
 from nornweave.core.types import ChunkId, Span
@@ -48,7 +49,7 @@ def conflict(*chunk_ids: str) -> ConflictRecord:
     )
 
 
-def answer_of(*items: RankedItem, conflicts: tuple[ConflictRecord, ...] = (), gaps: int = 0) -> Answer:
+def answer_of(*items: FusedItem, conflicts: tuple[ConflictRecord, ...] = (), gaps: int = 0) -> Answer:
     recalled = Recalled(
         asked={},
         responses=(),
@@ -60,18 +61,22 @@ def answer_of(*items: RankedItem, conflicts: tuple[ConflictRecord, ...] = (), ga
         recalled=recalled,
         items=items,
         conflicts=conflicts,
-        merges=(),
-        normalization="calibrated",
+        fused=Fused(
+            items=items,
+            conflicts=conflicts,
+            merges=(),
+            normalization="calibrated",
+            total_items=len(items),
+            deduplicated_items=len(items),
+        ),
         synthesis=None,
-        total_items=len(items),
-        deduplicated_items=len(items),
         estimated_tokens=0,
         stage_latency_ms={},
         total_latency_ms=0.0,
     )
 
 
-def items_of(*lengths: int, **more: Any) -> tuple[RankedItem, ...]:
+def items_of(*lengths: int, **more: Any) -> tuple[FusedItem, ...]:
     return tuple(
         ranked(f"c{place}", f"{place} " + "word " * (length // 5), domain=("code", "research")[place % 2], **more)
         for place, length in enumerate(lengths)
@@ -93,7 +98,7 @@ def pages(answer: Answer, characters: int) -> list[AnswerPage]:
 def test_pages_show_every_item_once_and_keep_their_size(lengths: list[int], characters: int) -> None:
     answer = answer_of(*items_of(*lengths), gaps=1)
     made = pages(answer, characters)
-    assert [item.tagged.item.chunk_id for page in made for item in page.items] == [f"c{n}" for n in range(len(lengths))]
+    assert [item.chunk_id for page in made for item in page.items] == [f"c{n}" for n in range(len(lengths))]
     assert all(len(page.text) <= characters for page in made)
     assert all("Not searched: domain-0" in page.text for page in made)
 

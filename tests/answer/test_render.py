@@ -22,7 +22,7 @@ from nornweave.ask.fuse.records import (
     ConflictStrategy,
     CoverageGap,
     Detector,
-    RankedItem,
+    FusedItem,
     Synthesis,
 )
 from nornweave.core.types import ChunkId, Fact, Span
@@ -41,11 +41,11 @@ def sections(text: str) -> list[str]:
     return text.split(SEPARATOR)
 
 
-def code(chunk_id: str = "c1", content: str = "def f(): ...", **more: object) -> RankedItem:
+def code(chunk_id: str = "c1", content: str = "def f(): ...", **more: object) -> FusedItem:
     return ranked(chunk_id, content, domain="code", **more)  # type: ignore[arg-type]
 
 
-def docs(chunk_id: str = "d1", content: str = "How f works.", **more: object) -> RankedItem:
+def docs(chunk_id: str = "d1", content: str = "How f works.", **more: object) -> FusedItem:
     return ranked(chunk_id, content, domain="documentation", **more)  # type: ignore[arg-type]
 
 
@@ -240,7 +240,7 @@ def test_every_item_shows_where_it_stands() -> None:
 
 
 def test_a_shortened_item_shows_its_shortened_content() -> None:
-    shown = replace(code("c1", "first\nsecond"), content=f"first\n{MARK}", shortened=True)
+    shown = replace(code("c1", "first\nsecond"), shown=f"first\n{MARK}")
     text = render_text([shown])
     assert "second" not in text
     assert "shortened" in text
@@ -441,7 +441,7 @@ CONTENT = st.one_of(
 
 
 @st.composite
-def answers(draw: st.DrawFn) -> list[RankedItem]:
+def answers(draw: st.DrawFn) -> list[FusedItem]:
     return [
         ranked(
             f"i{draw(st.integers(0, 8))}",
@@ -456,7 +456,7 @@ def answers(draw: st.DrawFn) -> list[RankedItem]:
 @given(answers(), st.sampled_from([100, 150, 400, 1500]), CONTENT)
 @example([code("c1", DOCS_HEADER), docs("d1", CODE_HEADER)], 100, "---")
 def test_headers_are_ours_distinct_and_only_where_sources_differ(
-    items: list[RankedItem], limit: int, hostile: str
+    items: list[FusedItem], limit: int, hostile: str
 ) -> None:
     text = render_text(
         items,
@@ -481,9 +481,9 @@ def test_headers_are_ours_distinct_and_only_where_sources_differ(
 
 
 @given(answers())
-def test_every_item_is_cited_and_none_is_invented(items: list[RankedItem]) -> None:
-    named = [replace(item, tagged=replace(item.tagged, item=replace(item.tagged.item, chunk_id=ChunkId(f"i{place}"),
-             citation=citation("x", f"path-{place}", char_range=(place, place + 1)))))
+def test_every_item_is_cited_and_none_is_invented(items: list[FusedItem]) -> None:
+    named = [replace(item, item=replace(item.item, chunk_id=ChunkId(f"i{place}"),
+             citation=citation("x", f"path-{place}", char_range=(place, place + 1))))
              for place, item in enumerate(items)]  # fmt: skip
     text = render_text(named, max_chars_per_source=100_000)
     assert sorted(re.findall(r"^↳ path-(\d+) ", text, re.M)) == sorted(str(place) for place in range(len(items)))

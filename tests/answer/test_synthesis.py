@@ -15,7 +15,7 @@ from openai_server import LITELLM_WARNINGS, Behaviour, Kind, ModelServer
 from waiting import GENEROUS_MS, HANGS_S, SOON_S, WITHIN_S, until
 
 from nornweave.ask.answer.synthesis.synthesizer import MOST_AT_ONCE, Synthesizer
-from nornweave.ask.fuse.records import CoverageGap, RankedItem, Synthesis, TaggedItem
+from nornweave.ask.fuse.records import CoverageGap, FusedItem, Synthesis
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import ChunkId
@@ -26,7 +26,7 @@ QUERY = "how long is the refund window?"
 pytestmark = LITELLM_WARNINGS
 
 
-def item(chunk_id: str, content: str = CONTENT) -> RankedItem:
+def item(chunk_id: str, content: str = CONTENT) -> FusedItem:
     citation = Citation(
         domain_id="documentation",
         source_id="s",
@@ -43,8 +43,7 @@ def item(chunk_id: str, content: str = CONTENT) -> RankedItem:
         stale=False,
     )
     found = RecallItem(chunk_id=ChunkId(chunk_id), content=content, score=0.5, citation=citation, sources={})
-    tagged = TaggedItem(item=found, source_agent="a", source_domain="documentation", agent_latency_ms=1, score=0.5)
-    return RankedItem(tagged=tagged, score=0.5, signals={})
+    return FusedItem(item=found, agent="a", domain="documentation", relevance=0.5, score=0.5)
 
 
 ITEMS = (item("d-1"), item("d-2", "Refunds need a receipt."))
@@ -55,9 +54,7 @@ def settings(*, model: str = "openai/first", fallback: str = "openai/second", **
     return FusionSettings(synthesis_model=model, synthesis_fallback=fallback, **more)
 
 
-def synthesis(
-    chosen: FusionSettings, items: tuple[RankedItem, ...] = ITEMS, timeout_ms: int | None = None
-) -> Synthesis:
+def synthesis(chosen: FusionSettings, items: tuple[FusedItem, ...] = ITEMS, timeout_ms: int | None = None) -> Synthesis:
     return Synthesizer(chosen).synthesize(QUERY, items, (), (), timeout_ms=timeout_ms)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from nornweave.ask.fuse.records import TaggedItem
+from nornweave.ask.fuse.records import FusedItem
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
 from nornweave.core.types import ChunkId, Fact, freeze
 
@@ -71,13 +71,12 @@ def response(
     )
 
 
-def tagged(one: RecallItem, score: float | None = None, *, calibrated: bool = False) -> TaggedItem:
-    return TaggedItem(
+def fused(one: RecallItem, score: float | None = None, *, calibrated: bool = False) -> FusedItem:
+    return FusedItem(
         item=one,
-        source_agent=f"{one.citation.domain_id}-memory",
-        source_domain=one.citation.domain_id,
-        agent_latency_ms=1.0,
-        score=one.score if score is None else score,
+        agent=f"{one.citation.domain_id}-memory",
+        domain=one.citation.domain_id,
+        relevance=one.score if score is None else score,
         calibrated=calibrated,
         facts=one.facts or (),
     )

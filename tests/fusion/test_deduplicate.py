@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from nornweave.ask.fuse.deduplication.merge import ALL_PAIRS, LONGEST_READ, deduplicate
-from nornweave.ask.fuse.records import DedupedItems, NormalizedItems, TaggedItem
+from nornweave.ask.fuse.records import DedupedItems, FusedItem
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import ChunkId, Fact
 
@@ -24,9 +24,7 @@ RUNBOOK = (
 )
 
 
-def tagged(
-    name: str, content: str, score: float = 0.5, *, domain: str = "documentation", **fields: object
-) -> TaggedItem:
+def fused(name: str, content: str, score: float = 0.5, *, domain: str = "documentation", **fields: object) -> FusedItem:
     citation = Citation(
         domain_id=domain, source_id="source", source_path=f"{name}.md", timestamp=None, line_range=None,
         char_range=(0, len(content)), page=None, section=None, message_ids=None, url=None, title=None, revision=None,
@@ -36,20 +34,18 @@ def tagged(
     item = RecallItem(
         chunk_id=ChunkId(name), content=content, score=score, citation=citation, sources={}, vector=vector
     )
-    return TaggedItem(
-        item=item, source_agent=f"{domain}-memory", source_domain=domain, agent_latency_ms=1.0, score=score, **fields
-    )
+    return FusedItem(item=item, agent=f"{domain}-memory", domain=domain, relevance=score, **fields)
 
 
-def merged(*items: TaggedItem, threshold: float = 0.85) -> DedupedItems:
-    return deduplicate(NormalizedItems(items, "calibrated"), threshold)
+def merged(*items: FusedItem, threshold: float = 0.85) -> DedupedItems:
+    return deduplicate(items, threshold)
 
 
 def ids(outcome: DedupedItems) -> list[str]:
     return [kept.item.chunk_id for kept in outcome.items]
 
 
-def citations(items: tuple[TaggedItem, ...]) -> set[Citation]:
+def citations(items: tuple[FusedItem, ...]) -> set[Citation]:
     return {citation for one in items for citation in (one.item.citation, *one.corroborated_by)}
 
 
@@ -62,24 +58,24 @@ def test_nothing_comes_of_nothing() -> None:
 
 
 def test_the_same_chunk_of_two_answers_is_one_item() -> None:
-    one, other = tagged("a", RUNBOOK, 0.4), replace(tagged("a", RUNBOOK, 0.6), source_agent="another")
+    one, other = fused("a", RUNBOOK, 0.4), replace(fused("a", RUNBOOK, 0.6), agent="another")
     outcome = merged(one, other)
     assert outcome.items == (other,)  # its one citation is not said twice
     assert [(merge.reason, merge.similarity) for merge in outcome.merges] == [("same_chunk", 1.0)]
-    assert outcome.duplicates_removed == 1
+    assert len(outcome.merges) == 1
 
 
 def test_of_two_equal_texts_the_higher_score_stays_and_cites_the_other() -> None:
-    outcome = merged(tagged("a", RUNBOOK, 0.4), tagged("b", RUNBOOK.upper(), 0.6, domain="conversations"))
+    outcome = merged(fused("a", RUNBOOK, 0.4), fused("b", RUNBOOK.upper(), 0.6, domain="conversations"))
     (kept,) = outcome.items
-    assert (kept.item.chunk_id, kept.score) == ("b", 0.6)
+    assert (kept.item.chunk_id, kept.relevance) == ("b", 0.6)
     assert [citation.source_path for citation in kept.corroborated_by] == ["a.md"]
     assert kept.is_corroborated
     assert [(m.kept, m.dropped, m.reason) for m in outcome.merges] == [("b", "a", "same_text")]
 
 
 def test_two_equal_files_of_one_domain_are_both_cited() -> None:
-    (kept,) = merged(tagged("a", RUNBOOK), tagged("b", RUNBOOK)).items
+    (kept,) = merged(fused("a", RUNBOOK), fused("b", RUNBOOK)).items
     assert {kept.item.citation.source_path, *(c.source_path for c in kept.corroborated_by)} == {"a.md", "b.md"}
     assert not kept.is_corroborated  # corroboration is another domain's
 
@@ -87,10 +83,10 @@ def test_two_equal_files_of_one_domain_are_both_cited() -> None:
 def test_a_quotation_goes_in_favour_of_the_longer_text_whatever_its_score() -> None:
     longer = f"## Backlog\n\n{RUNBOOK} The alert is called `webhook_backlog` and fires after 15 minutes."
     outcome = merged(
-        tagged("chat", f"bob: from the runbook: {RUNBOOK}", 0.9, domain="conversations"), tagged("page", longer, 0.3)
+        fused("chat", f"bob: from the runbook: {RUNBOOK}", 0.9, domain="conversations"), fused("page", longer, 0.3)
     )
     (kept,) = outcome.items
-    assert (kept.item.chunk_id, kept.score) == ("page", 0.9)
+    assert (kept.item.chunk_id, kept.relevance) == ("page", 0.9)
     assert outcome.merges[0].reason == "contained"
 
 
@@ -98,16 +94,16 @@ def test_most_sentences_in_a_longer_text_are_enough() -> None:
     """From 60 % of the sentences on."""
     shared = ["Bread needs time.", "Salt slows the yeast down.", "Steam keeps the crust soft at first."]
     more = ["Rye wants sourdough.", "Let every loaf cool before you cut it.", "Flour differs from mill to mill."]
-    short = tagged("short", " ".join([*shared, "Baking is a pleasure.", "Everybody likes the smell."]), 0.9)
-    long = tagged("long", " ".join([*shared, *more, "Old dough makes good crumbs."]), 0.2)
+    short = fused("short", " ".join([*shared, "Baking is a pleasure.", "Everybody likes the smell."]), 0.9)
+    long = fused("long", " ".join([*shared, *more, "Old dough makes good crumbs."]), 0.2)
     assert ids(merged(short, long)) == ["long"]
-    fewer = tagged("short", " ".join([*shared[:2], "Baking is a pleasure.", "Everybody likes the smell of it."]), 0.9)
+    fewer = fused("short", " ".join([*shared[:2], "Baking is a pleasure.", "Everybody likes the smell of it."]), 0.9)
     assert ids(merged(fewer, long)) == ["short", "long"]
 
 
 def test_what_only_the_shorter_text_knows_is_not_lost() -> None:
-    short = tagged("short", f"{RUNBOOK} The shard is called Q7.")
-    long = tagged(
+    short = fused("short", f"{RUNBOOK} The shard is called Q7.")
+    long = fused(
         "long", f"{RUNBOOK} Merchants who are moved get a mail, and support sees a note. It is written by hand."
     )
     assert ids(merged(short, long)) == ["short", "long"]
@@ -131,7 +127,7 @@ def test_what_only_the_shorter_text_knows_is_not_lost() -> None:
 )
 def test_another_value_in_the_same_template_is_no_duplicate(one: str, other: str) -> None:
     vector = np.array([1, 0], np.float32)  # as close as embeddings can be
-    items = tagged("a", one, vector=vector, encoder="e"), tagged("b", other, 0.4, vector=vector, encoder="e")
+    items = fused("a", one, vector=vector, encoder="e"), fused("b", other, 0.4, vector=vector, encoder="e")
     assert ids(merged(*items)) == ["a", "b"]
 
 
@@ -149,7 +145,7 @@ def test_another_value_in_the_same_template_is_no_duplicate(one: str, other: str
     ],
 )
 def test_functions_that_do_nearly_the_same_are_no_duplicates(one: str, other: str) -> None:
-    assert len(merged(tagged("a", one, domain="code"), tagged("b", other, domain="code")).items) == 2
+    assert len(merged(fused("a", one, domain="code"), fused("b", other, domain="code")).items) == 2
 
 
 @pytest.mark.parametrize(
@@ -163,21 +159,21 @@ def test_functions_that_do_nearly_the_same_are_no_duplicates(one: str, other: st
     ],
 )
 def test_another_dress_is_no_other_text(one: str, other: str) -> None:
-    assert len(merged(tagged("a", one), tagged("b", other)).items) == 1
+    assert len(merged(fused("a", one), fused("b", other)).items) == 1
 
 
 def test_code_is_the_same_however_it_is_laid_out_but_for_its_operators() -> None:
     wide = "def area(r):\n    return sum([r ** 2, 1])"
     tall = "def area(r):\n    return sum(\n        [\n            r**2,\n            1,\n        ]\n    )"
-    assert len(merged(tagged("a", wide, domain="code"), tagged("b", tall, domain="code")).items) == 1
-    assert len(merged(tagged("a", wide, domain="code"), tagged("b", wide.replace("**", "*"), domain="code")).items) == 2
+    assert len(merged(fused("a", wide, domain="code"), fused("b", tall, domain="code")).items) == 1
+    assert len(merged(fused("a", wide, domain="code"), fused("b", wide.replace("**", "*"), domain="code")).items) == 2
 
 
 def test_the_threshold_is_the_callers() -> None:
-    one = tagged("a", "To wash rice, rinse it slowly three times in cold water from the tap")
-    other = tagged("b", "Rinse rice three times in cold water from the tap to wash it slowly", 0.4)
+    one = fused("a", "To wash rice, rinse it slowly three times in cold water from the tap")
+    other = fused("b", "Rinse rice three times in cold water from the tap to wash it slowly", 0.4)
     assert len(merged(one, other, threshold=0.5).items) == 1
-    longer = tagged("b", f"{one.item.content} and leave it in a sieve for a while, because wet rice sticks to the pot")
+    longer = fused("b", f"{one.item.content} and leave it in a sieve for a while, because wet rice sticks to the pot")
     assert [m.reason for m in merged(one, longer, threshold=1.0).merges] == ["contained"]
 
 
@@ -185,24 +181,24 @@ def test_paraphrases_need_close_vectors_of_one_encoder() -> None:
     one = "Driven by light, plants turn carbon dioxide and water into glucose and oxygen; this is photosynthesis."
     other = "Photosynthesis converts carbon dioxide and water into glucose and oxygen, driven by light."
     near, far = np.array([0.9, 0.436], np.float32), np.array([0.8, 0.6], np.float32)
-    first = tagged("a", one, vector=np.array([1, 0], np.float32), encoder="e")
-    (kept,) = merged(first, tagged("b", other, 0.4, vector=near, encoder="e")).items
+    first = fused("a", one, vector=np.array([1, 0], np.float32), encoder="e")
+    (kept,) = merged(first, fused("b", other, 0.4, vector=near, encoder="e")).items
     assert kept.item.chunk_id == "a"
-    assert len(merged(first, tagged("b", other, vector=far, encoder="e")).items) == 2
-    assert len(merged(first, tagged("b", other, vector=near, encoder="f")).items) == 2
-    assert len(merged(first, tagged("b", "Whales sing under water.", vector=near, encoder="e")).items) == 2
+    assert len(merged(first, fused("b", other, vector=far, encoder="e")).items) == 2
+    assert len(merged(first, fused("b", other, vector=near, encoder="f")).items) == 2
+    assert len(merged(first, fused("b", "Whales sing under water.", vector=near, encoder="e")).items) == 2
 
 
 def test_items_whose_claims_differ_are_no_duplicates() -> None:
-    one = tagged("a", RUNBOOK, facts=(timeout("10"),))
-    assert len(merged(one, tagged("b", RUNBOOK, facts=(timeout("30"),))).items) == 2
-    assert len(merged(one, tagged("b", RUNBOOK, facts=(timeout("10"), timeout("30")))).items) == 1  # one says more
-    assert len(merged(one, tagged("b", RUNBOOK, facts=(timeout("30", qualifiers=("history",)),))).items) == 1
-    assert len(merged(one, tagged("b", RUNBOOK, facts=(timeout("30", name="read timeout"),))).items) == 1
+    one = fused("a", RUNBOOK, facts=(timeout("10"),))
+    assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("30"),))).items) == 2
+    assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("10"), timeout("30")))).items) == 1  # one says more
+    assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("30", qualifiers=("history",)),))).items) == 1
+    assert len(merged(one, fused("b", RUNBOOK, facts=(timeout("30", name="read timeout"),))).items) == 1
 
 
 def test_the_winner_keeps_its_facts() -> None:
-    (kept,) = merged(tagged("a", RUNBOOK, 0.9, facts=(timeout("10"),)), tagged("b", RUNBOOK, 0.1)).items
+    (kept,) = merged(fused("a", RUNBOOK, 0.9, facts=(timeout("10"),)), fused("b", RUNBOOK, 0.1)).items
     assert kept.facts == (timeout("10"),)
 
 
@@ -212,21 +208,21 @@ def test_nothing_goes_by_way_of_a_third() -> None:
     own = ["Baking is a pleasure.", "Everybody likes the smell."]
     more = ["Rye wants sourdough.", "Let every loaf cool before you cut it.", "Flour differs from mill to mill."]
     short, middle, long = (" ".join(one) for one in (own, shared + own, shared + more))
-    items = tagged("short", short, 0.9), tagged("middle", middle, 0.8), tagged("long", long, 0.7)
+    items = fused("short", short, 0.9), fused("middle", middle, 0.8), fused("long", long, 0.7)
     assert ids(merged(*items[:2])) == ["middle"]
     assert ids(merged(*items[1:])) == ["long"]
     assert ids(merged(*items)) == ["short", "long"]
 
 
 def test_what_went_into_a_loser_is_cited_too() -> None:
-    earlier = tagged("earlier", "unrelated").item.citation
-    losers = tagged("b", RUNBOOK.lower(), 0.3, corroborated_by=(earlier,)), tagged("c", f"{RUNBOOK}!", 0.4)
-    (kept,) = merged(tagged("a", RUNBOOK, 0.5), *losers).items
+    earlier = fused("earlier", "unrelated").item.citation
+    losers = fused("b", RUNBOOK.lower(), 0.3, corroborated_by=(earlier,)), fused("c", f"{RUNBOOK}!", 0.4)
+    (kept,) = merged(fused("a", RUNBOOK, 0.5), *losers).items
     assert [citation.source_path for citation in kept.corroborated_by] == ["c.md", "b.md", "earlier.md"]
 
 
 def test_items_without_words_merge_only_if_they_are_equal() -> None:
-    assert ids(merged(tagged("a", ""), tagged("b", "..."), tagged("c", ""), tagged("d", "---"))) == ["a", "b", "d"]
+    assert ids(merged(fused("a", ""), fused("b", "..."), fused("c", ""), fused("d", "---"))) == ["a", "b", "d"]
 
 
 WORDS = ["cache", "key", "server", "is", "not", "the", "of", "10", "20", "HTTP", "user_id", "Basel", "read", "write"]
@@ -236,39 +232,39 @@ TEXTS = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join) | st.sampled
 
 
 @st.composite
-def item_lists(draw: st.DrawFn) -> tuple[TaggedItem, ...]:
+def item_lists(draw: st.DrawFn) -> tuple[FusedItem, ...]:
     texts = draw(st.lists(TEXTS, max_size=9))
     domains = st.sampled_from(["code", "documentation", "conversations"])
     scores = st.sampled_from([0.1, 0.5, 0.5, 0.9])
     vectors = st.sampled_from([None, np.array([1, 0], np.float32), np.array([0, 1], np.float32)])
     return tuple(
-        tagged(f"{place}", text, draw(scores), domain=draw(domains), vector=draw(vectors), encoder="e")
+        fused(f"{place}", text, draw(scores), domain=draw(domains), vector=draw(vectors), encoder="e")
         for place, text in enumerate(texts)
     )
 
 
 @given(item_lists())
-def test_no_citation_is_lost_and_no_score_falls(items: tuple[TaggedItem, ...]) -> None:
+def test_no_citation_is_lost_and_no_score_falls(items: tuple[FusedItem, ...]) -> None:
     outcome = merged(*items)
     assert citations(outcome.items) == citations(items)
-    assert len(outcome.items) + outcome.duplicates_removed == len(items)
+    assert len(outcome.items) + len(outcome.merges) == len(items)
     by_id = {one.item.chunk_id: one for one in outcome.items}
     for merge in outcome.merges:
         dropped = items[int(merge.dropped)]
-        assert by_id[merge.kept].score >= dropped.score
+        assert by_id[merge.kept].relevance >= dropped.relevance
         assert dropped.item.citation in by_id[merge.kept].corroborated_by
         assert 0 <= merge.similarity <= 1
     assert all(one.item.citation not in one.corroborated_by for one in outcome.items)
 
 
 @given(item_lists())
-def test_merging_again_merges_nothing(items: tuple[TaggedItem, ...]) -> None:
+def test_merging_again_merges_nothing(items: tuple[FusedItem, ...]) -> None:
     once = merged(*items)
     assert merged(*once.items) == DedupedItems(once.items)
 
 
 @given(item_lists(), st.randoms(use_true_random=False))
-def test_the_order_of_the_items_changes_only_the_order(items: tuple[TaggedItem, ...], chance: random.Random) -> None:
+def test_the_order_of_the_items_changes_only_the_order(items: tuple[FusedItem, ...], chance: random.Random) -> None:
     shuffled = list(items)
     chance.shuffle(shuffled)
     one, other = merged(*items), merged(*shuffled)
@@ -277,7 +273,7 @@ def test_the_order_of_the_items_changes_only_the_order(items: tuple[TaggedItem, 
 
 
 @given(item_lists())
-def test_each_item_stands_where_its_first_version_came(items: tuple[TaggedItem, ...]) -> None:
+def test_each_item_stands_where_its_first_version_came(items: tuple[FusedItem, ...]) -> None:
     outcome = merged(*items)
     first = {merge.kept: len(items) for merge in outcome.merges}
     for merge in outcome.merges:
@@ -286,7 +282,7 @@ def test_each_item_stands_where_its_first_version_came(items: tuple[TaggedItem, 
     assert places == sorted(places)
 
 
-def many_items(count: int, copies: int) -> tuple[TaggedItem, ...]:
+def many_items(count: int, copies: int) -> tuple[FusedItem, ...]:
     """Return texts of 800 characters, some of which say again what another one says, in another dress."""
     chance = random.Random(11)
     words = ["".join(chance.choices("aeioubcdfghlmnprst", k=chance.randint(3, 9))) for _ in range(3000)]
@@ -298,7 +294,7 @@ def many_items(count: int, copies: int) -> tuple[TaggedItem, ...]:
     vectors = np.random.Generator(np.random.PCG64(5)).standard_normal((count, 384)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return tuple(
-        tagged(f"{place}", text, 1 - place / count / 2, vector=vectors[place], encoder="e")
+        fused(f"{place}", text, 1 - place / count / 2, vector=vectors[place], encoder="e")
         for place, text in enumerate(texts)
     )
 
@@ -307,7 +303,7 @@ def test_many_items_merge_as_a_few_would() -> None:
     """Above 200 items pairs come from MinHash: nothing that says the same may be missed for it."""
     items = many_items(1000, 200)
     outcome = merged(*items)
-    assert outcome.duplicates_removed >= 0.98 * 200
+    assert len(outcome.merges) >= 0.98 * 200
     assert all(int(merge.dropped) >= 800 or int(merge.kept) >= 800 for merge in outcome.merges)
     assert merged(*outcome.items) == DedupedItems(outcome.items)
 
@@ -315,12 +311,12 @@ def test_many_items_merge_as_a_few_would() -> None:
 def test_the_change_from_all_pairs_to_minhash_leaves_nothing_to_merge() -> None:
     outcome = merged(*many_items(ALL_PAIRS + 20, 40))
     assert len(outcome.items) < ALL_PAIRS
-    assert merged(*outcome.items).duplicates_removed == 0
+    assert not merged(*outcome.items).merges
 
 
 def test_above_all_pairs_the_cost_grows_with_the_items() -> None:
-    def items(count: int) -> NormalizedItems:
-        return NormalizedItems(many_items(count, count // 20), "calibrated")
+    def items(count: int) -> tuple[FusedItem, ...]:
+        return many_items(count, count // 20)
 
     with threadpool_limits(1, user_api="blas"):  # as the engine has it
         assert_subquadratic(deduplicate, items, 16 * (ALL_PAIRS + 20))
@@ -329,14 +325,14 @@ def test_above_all_pairs_the_cost_grows_with_the_items() -> None:
 def test_templates_in_great_number_end_in_time() -> None:
     """Their words are the same but for a few numbers: almost every pair is a candidate."""
 
-    def rows(count: int) -> list[TaggedItem]:
+    def rows(count: int) -> list[FusedItem]:
         texts = [
             f"Row {n} of the table holds {n * 7} units of the article {n % 40} in hall {n % 9}." for n in range(count)
         ]
-        return [tagged(f"{n}", text) for n, text in enumerate(texts)]
+        return [fused(f"{n}", text) for n, text in enumerate(texts)]
 
-    def merge(rows: list[TaggedItem]) -> None:
-        assert merged(*rows).duplicates_removed == 0
+    def merge(rows: list[FusedItem]) -> None:
+        assert not merged(*rows).merges
 
     assert_subquadratic(merge, rows, 2000, times=8)
 
@@ -349,7 +345,7 @@ def test_templates_in_great_number_end_in_time() -> None:
 @pytest.mark.parametrize("domain", ["documentation", "code", "conversations"])
 def test_hostile_texts_end_in_time(text: str, domain: str) -> None:
     def merge(text: str) -> None:
-        outcome = merged(tagged("a", text, domain=domain), tagged("b", f"{text} {text}", domain=domain))
+        outcome = merged(fused("a", text, domain=domain), fused("b", f"{text} {text}", domain=domain))
         assert len(outcome.items) in {1, 2}
 
     merge(text)  # more than is read of it
@@ -360,5 +356,5 @@ def test_long_texts_merge_only_if_they_are_equal() -> None:
     """Reading two hundred near-identical texts of 100,000 characters against each other took 18 s."""
     book = " ".join(f"word{number % 977}" for number in range(4_000))
     assert len(book) > LONGEST_READ
-    outcome = merged(tagged("a", f"{book} ending"), tagged("b", f"{book}  ending"), tagged("c", f"{book} ending"))
+    outcome = merged(fused("a", f"{book} ending"), fused("b", f"{book}  ending"), fused("c", f"{book} ending"))
     assert [(merge.kept, merge.dropped) for merge in outcome.merges] == [("a", "c")]

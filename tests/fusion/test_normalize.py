@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.ask.fuse.collect import collect
-from nornweave.ask.fuse.normalize import normalize
+from nornweave.ask.fuse.normalize import normalize, scale_of
+from nornweave.ask.fuse.records import FusedItem
 
 SCORES = st.lists(st.floats(-1e308, 1e308, allow_nan=False), max_size=8)
+
+
+def normalized(items: tuple[FusedItem, ...], how: str = "auto") -> tuple[FusedItem, ...]:
+    return normalize(items, scale_of(items, how))  # type: ignore[arg-type]
 
 
 def scores_of(*answers: list[float], calibrated: bool = False, how: str = "auto") -> list[float]:
@@ -22,7 +27,7 @@ def scores_of(*answers: list[float], calibrated: bool = False, how: str = "auto"
         )
         for place, scores in enumerate(answers)
     ]
-    return [one.score for one in normalize(collect(responses), how).items]  # type: ignore[arg-type]
+    return [one.relevance for one in normalized(collect(responses), how)]
 
 
 def test_min_max_per_agent() -> None:
@@ -46,9 +51,9 @@ def test_calibrated_scores_stay() -> None:
 def test_one_foreign_agent_and_all_are_stretched() -> None:
     ours = response("code", item("a", score=0.5, facts=()), item("b", score=0.3, facts=()), calibrated=True)
     foreign = response("web", item("c", score=17.0, facts=()), item("d", score=3.0, facts=()))
-    normalized = normalize(collect([ours, foreign]))
-    assert normalized.normalization == "minmax"
-    assert [one.score for one in normalized.items] == [1.0, 0.0, 1.0, 0.0]
+    items = collect([ours, foreign])
+    assert scale_of(items) == "minmax"
+    assert [one.relevance for one in normalized(items)] == [1.0, 0.0, 1.0, 0.0]
 
 
 def test_the_way_can_be_chosen() -> None:
@@ -57,15 +62,15 @@ def test_the_way_can_be_chosen() -> None:
 
 
 def test_nothing_is_a_valid_input() -> None:
-    assert normalize(collect([])).items == ()
-    assert normalize(collect([response("code")])).items == ()
+    assert normalized(collect([])) == ()
+    assert normalized(collect([response("code")])) == ()
 
 
 @given(SCORES, SCORES)
 def test_scores_end_in_the_unit_interval_in_their_order(first: list[float], second: list[float]) -> None:
     for scores in (scores_of(first, second)[: len(first)], scores_of(first, second)[len(first) :]):
         assert all(0.0 <= score <= 1.0 for score in scores)
-    normalized = scores_of(first, second)
-    for one, before in zip(normalized, first, strict=False):
-        for other, than in zip(normalized, first, strict=False):
+    ours = scores_of(first, second)
+    for one, before in zip(ours, first, strict=False):
+        for other, than in zip(ours, first, strict=False):
             assert (before >= than) <= (one >= other), "the agent's own order stays"

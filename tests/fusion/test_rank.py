@@ -7,29 +7,29 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
-from fusion_support import citation, day, item, tagged
+from fusion_support import citation, day, fused, item
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.ask.fuse.rank import length_signal, rank, recency_signal
-from nornweave.ask.fuse.records import RankedItem, ResolvedItems, TaggedItem
+from nornweave.ask.fuse.records import FusedItem
 from nornweave.config.fusion import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights
 
 NOW = day("2026-01-23")
 
 
-def ranked(*items: TaggedItem, weights: RankWeights = STRETCHED_WEIGHTS, **signals: float) -> tuple[RankedItem, ...]:
-    return rank(ResolvedItems(items), weights=weights, domain_signals=signals, now=NOW).items
+def ranked(*items: FusedItem, weights: RankWeights = STRETCHED_WEIGHTS, **signals: float) -> tuple[FusedItem, ...]:
+    return rank(items, weights=weights, domain_signals=signals, now=NOW)
 
 
-def ids(items: tuple[RankedItem, ...]) -> list[str]:
-    return [one.tagged.item.chunk_id for one in items]
+def ids(items: tuple[FusedItem, ...]) -> list[str]:
+    return [one.chunk_id for one in items]
 
 
 def test_every_signal_by_hand() -> None:
     """0.5·0.8 + 0.15·1 + 0.15·e^(−9/90) + 0.1·0.85 + 0.1·0.4 (four words of ten)."""
     one = replace(
-        tagged(item("a", "four words are here", 0.8, written="2026-01-14")),
+        fused(item("a", "four words are here", 0.8, written="2026-01-14")),
         corroborated_by=(citation("documentation", "a.md"),),
     )
     (only,) = ranked(one, code=0.85)
@@ -41,7 +41,7 @@ def test_every_signal_by_hand() -> None:
 
 def test_the_same_domain_corroborates_nothing() -> None:
     """Corroboration is agreement across domains."""
-    one = replace(tagged(item("a")), corroborated_by=(citation("code", "b.py"),))
+    one = replace(fused(item("a")), corroborated_by=(citation("code", "b.py"),))
     assert ranked(one)[0].signals["corroboration"] == 0
 
 
@@ -62,22 +62,22 @@ def test_length() -> None:
 
 def test_ties_go_by_the_agents_score_then_time_then_domain() -> None:
     base = item("a", score=0.5)
-    better = tagged(replace(base, chunk_id="b", score=0.6), 0.5)  # type: ignore[arg-type]
-    assert ids(ranked(tagged(base), better)) == ["b", "a"]
+    better = fused(replace(base, chunk_id="b", score=0.6), 0.5)  # type: ignore[arg-type]
+    assert ids(ranked(fused(base), better)) == ["b", "a"]
     # Recency counts nothing here, or it would be no tie.
     flat = RankWeights(score=1, corroboration=0, recency=0, domain=0, length=0)
-    old, new = tagged(item("old", written="2026-01-01")), tagged(item("new", written="2026-01-02"))
-    undated = tagged(item("undated"))
+    old, new = fused(item("old", written="2026-01-01")), fused(item("new", written="2026-01-02"))
+    undated = fused(item("undated"))
     assert ids(ranked(undated, old, new, weights=flat)) == ["new", "old", "undated"]
-    talk, code = tagged(item("x", domain="conversations")), tagged(item("y"))
+    talk, code = fused(item("x", domain="conversations")), fused(item("y"))
     assert ids(ranked(talk, code, weights=flat)) == ["y", "x"]
 
 
 def test_a_difference_below_a_millionth_is_a_tie() -> None:
     flat = RankWeights(score=1, corroboration=0, recency=0, domain=0, length=0)
-    low, high = tagged(item("low", score=0.9), 0.5), tagged(item("high", score=0.1), 0.5 + 5e-7)
+    low, high = fused(item("low", score=0.9), 0.5), fused(item("high", score=0.1), 0.5 + 5e-7)
     assert ids(ranked(high, low, weights=flat)) == ["low", "high"]
-    clear = tagged(item("high", score=0.1), 0.5 + 5e-6)
+    clear = fused(item("high", score=0.1), 0.5 + 5e-6)
     assert ids(ranked(clear, low, weights=flat)) == ["high", "low"]
 
 
@@ -97,7 +97,7 @@ ITEMS = st.lists(
 
 @given(ITEMS, st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_input(drawn: list[tuple[float, str]], random: object) -> None:
-    items = [tagged(item(f"{place}", domain=domain, score=score)) for place, (score, domain) in enumerate(drawn)]
+    items = [fused(item(f"{place}", domain=domain, score=score)) for place, (score, domain) in enumerate(drawn)]
     shuffled = list(items)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
     ordered = ranked(*items)

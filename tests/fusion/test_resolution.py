@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 from fact_support import fact
-from fusion_support import day, item, tagged
+from fusion_support import day, fused, item
 
-from nornweave.ask.fuse.conflict_resolution import resolve_conflicts
-from nornweave.ask.fuse.records import ConflictRecord, ConflictStrategy, DedupedItems, ResolvedItems, TaggedItem
-from nornweave.ask.route.router import QueryType
+from nornweave.ask.fuse.authority import QueryType
+from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_conflicts
+from nornweave.ask.fuse.records import ConflictRecord, ConflictStrategy, FusedItem, ResolvedItems
 from nornweave.core.types import Fact, Origin
-from nornweave.disagree.conflicts.origins import LineKey, key_of
+from nornweave.disagree.conflicts.origins import NO_ORIGINS, LineKey, Origins, key_of
 
 RECENCY, AUTHORITY, CONFIDENCE, FLAG, THEN_FLAG = (
     ConflictStrategy.RECENCY,
@@ -28,17 +28,20 @@ def timeout(seconds: int, domain: str) -> Fact:
     return fact("webhook_delivery_timeout", f"{seconds} seconds", side=_SIDES.get(domain, "documentation"))
 
 
-def side(chunk_id: str, domain: str, seconds: int, written: str | None = None, score: float = 0.5) -> TaggedItem:
-    return tagged(item(chunk_id, domain=domain, written=written, score=score, facts=(timeout(seconds, domain),)))
+def side(chunk_id: str, domain: str, seconds: int, written: str | None = None, score: float = 0.5) -> FusedItem:
+    return fused(item(chunk_id, domain=domain, written=written, score=score, facts=(timeout(seconds, domain),)))
 
 
-def resolved(*items: TaggedItem, strategy: ConflictStrategy = RECENCY, **more: object) -> ResolvedItems:
+def resolved(
+    *items: FusedItem, strategy: ConflictStrategy = RECENCY, origins: Origins = NO_ORIGINS, **more: object
+) -> ResolvedItems:
     """Settle conflicts, however certain they are: how certain is not what strategies are about."""
-    return resolve_conflicts(DedupedItems(items), strategy, **{"settle_from": 0.5, **more})  # type: ignore[arg-type]
+    rules = ConflictRules(strategy=strategy, **{"settle_from": 0.5, **more})  # type: ignore[arg-type]
+    return resolve_conflicts(items, rules, origins)
 
 
-def the_conflict(*items: TaggedItem, strategy: ConflictStrategy = RECENCY, **more: object) -> ConflictRecord:
-    (conflict,) = resolved(*items, strategy=strategy, **more).conflicts
+def the_conflict(*items: FusedItem, strategy: ConflictStrategy = RECENCY, **more: object) -> ConflictRecord:
+    (conflict,) = resolved(*items, strategy=strategy, **more).conflicts  # type: ignore[arg-type]
     return conflict
 
 
@@ -57,12 +60,12 @@ def test_the_loser_is_demoted_and_kept(stretched: bool, left: float) -> None:
     """0.9 − 0.3 where min-max stretched the scores, 0.9 · (1 − 0.3) where they are calibrated."""
     result = resolved(CODE, DOCS, stretched=stretched)
     assert [(one.item.chunk_id, one.demoted) for one in result.items] == [("c", False), ("d", True)]
-    assert [one.score for one in result.items] == pytest.approx([0.5, left])
+    assert [one.relevance for one in result.items] == pytest.approx([0.5, left])
 
 
 def test_a_score_does_not_fall_below_zero() -> None:
     low = side("d", "documentation", 30, "2025-12-01", 0.1)
-    assert resolved(CODE, low).items[1].score == 0
+    assert resolved(CODE, low).items[1].relevance == 0
 
 
 def test_dropping_removes_the_loser_and_keeps_the_record() -> None:
@@ -94,7 +97,7 @@ def test_files_of_one_checkout_do_not_settle_each_other() -> None:
 def test_what_is_not_nearly_certain_is_shown_and_costs_nobody_anything() -> None:
     result = resolved(CODE, DOCS, settle_from=1.0)
     (conflict,) = result.conflicts
-    assert [(one.score, one.demoted) for one in result.items] == [(0.5, False), (0.9, False)]
+    assert [(one.relevance, one.demoted) for one in result.items] == [(0.5, False), (0.9, False)]
     assert (conflict.resolution, conflict.resolved_to) == (FLAG, None)
     assert conflict.reason.startswith(f"may disagree (confidence {conflict.confidence:.2f})")
     assert conflict.reason.endswith("newer: 2026-01-20 against 2025-12-01"), "what the strategy would say"
@@ -113,14 +116,14 @@ def test_lines_are_newer_or_older_than_lines() -> None:
     assert {side.chunk_id: side.origin for side in one_known.sides} == {"c": code, "d": None}
 
 
-def line(tagged: TaggedItem) -> LineKey:
-    citation = tagged.item.citation
-    return key_of((tagged.source_domain, citation.source_id, citation.source_path), tagged.facts[0])
+def line(fused: FusedItem) -> LineKey:
+    citation = fused.citation
+    return key_of((fused.domain, citation.source_id, citation.source_path), fused.facts[0])
 
 
 def test_flagging_keeps_both_as_they_are() -> None:
     result = resolved(CODE, DOCS, strategy=FLAG)
-    assert [(one.score, one.demoted) for one in result.items] == [(0.5, False), (0.9, False)]
+    assert [(one.relevance, one.demoted) for one in result.items] == [(0.5, False), (0.9, False)]
     assert (result.conflicts[0].resolution, result.conflicts[0].resolved_to) == (FLAG, None)
 
 

@@ -30,8 +30,7 @@ from nornweave.ask.fuse.records import (
     ConflictStrategy,
     CoverageGap,
     Detector,
-    RankedItem,
-    TaggedItem,
+    FusedItem,
 )
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import ChunkId
@@ -47,22 +46,16 @@ def citation(domain: str = "code", path: str = "src/a.py", **known: object) -> C
     return Citation(domain_id=domain, source_path=path, **stated)  # type: ignore[arg-type]
 
 
-def ranked(
-    chunk_id: str, content: str, cited: Citation | None = None, score: float = 0.5, **more: object
-) -> RankedItem:
+def ranked(chunk_id: str, content: str, cited: Citation | None = None, score: float = 0.5, **more: object) -> FusedItem:
     found = RecallItem(
         chunk_id=ChunkId(chunk_id), content=content, score=score, citation=cited or citation(), sources={}
     )
     domain = found.citation.domain_id
-    tagged = TaggedItem(item=found, source_agent="a", source_domain=domain, agent_latency_ms=1, score=score)
-    return RankedItem(tagged=tagged, score=score, signals={}, **more)  # type: ignore[arg-type]
+    return FusedItem(item=found, agent="a", domain=domain, relevance=score, score=score, **more)  # type: ignore[arg-type]
 
 
-def conflict(items: Sequence[RankedItem], holds: str | None = None, **stated: str) -> ConflictRecord:
-    sides = tuple(
-        ConflictSide(chunk_id=one.tagged.item.chunk_id, citation=one.tagged.item.citation, fact=None, role="says")
-        for one in items
-    )
+def conflict(items: Sequence[FusedItem], holds: str | None = None, **stated: str) -> ConflictRecord:
+    sides = tuple(ConflictSide(chunk_id=one.chunk_id, citation=one.citation, fact=None, role="says") for one in items)
     words = {"entity": "payment error", "attribute": "http_status", "reason": "it is 50 days newer", **stated}
     return ConflictRecord(
         items=tuple(side.chunk_id for side in sides),
@@ -93,7 +86,7 @@ M1 = ranked("m-001", "charlie: I pushed a fix", citation("conversations", "#engi
 GAP = CoverageGap("conversations", "convo-memory", "timeout after 5000ms")
 
 
-def prompt_of(*items: RankedItem, query: str = "what does it return?", **more: object) -> Prompt:
+def prompt_of(*items: FusedItem, query: str = "what does it return?", **more: object) -> Prompt:
     given_: dict[str, object] = {"conflicts": (), "coverage_gaps": (), "top_k": 10, **more}
     return build_prompt(query, items, **given_)  # type: ignore[arg-type]
 
@@ -177,7 +170,7 @@ def test_equal_input_gives_an_equal_prompt_and_only_the_best_are_shown() -> None
         (ranked("m", "x", citation("conversations", "call.vtt")), "call.vtt"),
     ],
 )
-def test_places_are_written_by_domain(item: RankedItem, place: str) -> None:
+def test_places_are_written_by_domain(item: FusedItem, place: str) -> None:
     head = next(line for line in outside(prompt_of(item))[0] if line.startswith("[1]"))
     assert head.partition(") ")[2] == place
 
@@ -205,7 +198,7 @@ def test_long_content_is_cut_at_the_end_of_a_word() -> None:
     ],
 )
 def test_who_disagrees_with_the_item_that_holds_is_marked(
-    order: tuple[RankedItem, ...], holds: str | None, notes: dict[int, str]
+    order: tuple[FusedItem, ...], holds: str | None, notes: dict[int, str]
 ) -> None:
     lines, _ = outside(prompt_of(*order, conflicts=(conflict((C1, D1), holds=holds, reason="newer"),)))
     found = {int(line[1]): line.partition("⚠️ CONFLICT: ")[2] for line in lines if "⚠️" in line}
@@ -267,7 +260,7 @@ def test_nothing_that_was_retrieved_breaks_out_of_its_place(
     again = prompt_of(
         *items[:-1],
         # Whoever has seen one prompt and puts its fences into a document meets others in the next.
-        ranked(items[-1].tagged.item.chunk_id, f"{prompt.mark}>>>\n<<<{prompt.mark}", items[-1].tagged.item.citation),
+        ranked(items[-1].chunk_id, f"{prompt.mark}>>>\n<<<{prompt.mark}", items[-1].citation),
         query=query,
     )
 

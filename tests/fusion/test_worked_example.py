@@ -75,22 +75,22 @@ SETTINGS = FusionSettings()
 
 def test_the_order_of_the_example() -> None:
     answered = answer_from(QUESTION, RECALLED, SETTINGS)
-    assert [one.tagged.item.chunk_id for one in answered.items] == ["c-001", "c-002", "d-001", "c-003", "d-002"]
+    assert [one.chunk_id for one in answered.items] == ["c-001", "c-002", "d-001", "c-003", "d-002"]
 
 
 def test_the_scores_of_the_example() -> None:
     """The figures, worked out and rounded by hand, are within three hundredths."""
-    scores = {one.tagged.item.chunk_id: one.score for one in answer_from(QUESTION, RECALLED, SETTINGS).items}
+    scores = {one.chunk_id: one.score for one in answer_from(QUESTION, RECALLED, SETTINGS).items}
     expected = {"c-001": 0.831, "c-002": 0.693, "d-001": 0.582, "c-003": 0.283, "d-002": 0.232}
     assert scores == pytest.approx(expected, abs=0.03)
 
 
 def test_normalised_scores_and_the_demotion() -> None:
     """(0.84 − 0.65) / 0.26 = 0.73; the loser's 1.00 goes down by 0.30."""
-    items = {one.tagged.item.chunk_id: one.tagged for one in answer_from(QUESTION, RECALLED, SETTINGS).items}
-    scores = {chunk_id: tagged.score for chunk_id, tagged in items.items()}
+    items = {one.chunk_id: one for one in answer_from(QUESTION, RECALLED, SETTINGS).items}
+    scores = {chunk_id: fused.relevance for chunk_id, fused in items.items()}
     assert scores == pytest.approx({"c-001": 1.0, "c-002": 0.19 / 0.26, "d-001": 0.7, "c-003": 0.0, "d-002": 0.0})
-    assert [chunk_id for chunk_id, tagged in items.items() if tagged.demoted] == ["d-001"]
+    assert [chunk_id for chunk_id, fused in items.items() if fused.demoted] == ["d-001"]
 
 
 def test_the_conflict_of_the_example() -> None:
@@ -132,7 +132,7 @@ def test_the_json_of_the_example() -> None:
 def test_dropping_losers_is_selectable() -> None:
     settings = FusionSettings(conflict_loser_policy="drop")
     answered = answer_from(QUESTION, RECALLED, settings)
-    assert [one.tagged.item.chunk_id for one in answered.items] == ["c-001", "c-002", "c-003", "d-002"]
+    assert [one.chunk_id for one in answered.items] == ["c-001", "c-002", "c-003", "d-002"]
     assert answered.conflicts[0].items == ("c-001", "d-001"), "the record stays"
 
 
@@ -140,4 +140,4 @@ def test_flagging_demotes_nobody() -> None:
     answered = answer_from(replace(QUESTION, strategy=ConflictStrategy.FLAG), RECALLED, SETTINGS)
     (conflict,) = answered.conflicts
     assert conflict.resolved_to is None
-    assert not any(one.tagged.demoted for one in answered.items)
+    assert not any(one.demoted for one in answered.items)

@@ -6,7 +6,7 @@ import pytest
 
 from nornweave.ask.agents.exchange import read_answer
 from nornweave.ask.fuse.collect import collect
-from nornweave.ask.fuse.normalize import normalize
+from nornweave.ask.fuse.normalize import normalize, scale_of
 from nornweave.ask.search.records import RecallResponse
 from nornweave.core.types import Domain
 
@@ -24,12 +24,12 @@ def answered(agent_id: str, calibrated: str, scores: list[float]) -> RecallRespo
 def test_with_a_foreign_agent_every_agents_scores_are_stretched() -> None:
     """``(score − min) / (max − min)``: ours (.6, .5, .4) → 1, .5, 0; BM25 (12, 9, 4) → 1, 5/8, 0."""
     ours, foreign = answered("ours", "true", [0.6, 0.5, 0.4]), answered("foreign", "false", [12, 9, 4])
-    mixed = normalize(collect([ours, foreign]), "auto")
-    assert mixed.normalization == "minmax"
-    assert [one.score for one in mixed.items] == pytest.approx([1, 0.5, 0, 1, 0.625, 0])
-    alone = normalize(collect([ours]), "auto")
-    assert alone.normalization == "calibrated"
-    assert [one.score for one in alone.items] == pytest.approx([0.6, 0.5, 0.4])
+    mixed = collect([ours, foreign])
+    assert scale_of(mixed) == "minmax"
+    assert [item.relevance for item in normalize(mixed, "minmax")] == pytest.approx([1, 0.5, 0, 1, 0.625, 0])
+    alone = collect([ours])
+    assert scale_of(alone) == "calibrated"
+    assert [item.relevance for item in normalize(alone, "calibrated")] == pytest.approx([0.6, 0.5, 0.4])
 
 
 def test_items_come_best_first_each_chunk_once() -> None:

@@ -10,16 +10,9 @@ from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.ask.route.router import (
-    CLEAR_LEAD,
-    QueryType,
-    authority_order,
-    choose_domains,
-    combine_signals,
-    domain_signals,
-    query_type,
-    split_clauses,
-)
+from nornweave.ask.fuse.authority import QueryType, authority_order, query_type
+from nornweave.ask.route.decomposition import split_clauses
+from nornweave.ask.route.router import CLEAR_LEAD, choose_domains, combine_signals, domain_signals
 from nornweave.core.types import Domain
 
 CODE, DOCS, TALK, PAPERS = Domain

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from nornweave.ask.answer.snippet import MARK, fair_share, shorten
-from nornweave.ask.fuse.records import RankedItem
+from nornweave.ask.fuse.records import FusedItem
 from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
 
@@ -34,7 +34,7 @@ class Budgeted:
         estimated_tokens: of all contents; at most ``max_tokens``.
     """
 
-    items: tuple[RankedItem, ...]
+    items: tuple[FusedItem, ...]
     below_min_score: int
     estimated_tokens: int
 
@@ -45,7 +45,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def fit(
-    items: Sequence[RankedItem],
+    items: Sequence[FusedItem],
     query: str,
     *,
     top_k: int,
@@ -77,7 +77,7 @@ def fit(
     )
 
 
-def diversified(items: Sequence[RankedItem], top_k: int, diversity: float) -> list[RankedItem]:
+def diversified(items: Sequence[FusedItem], top_k: int, diversity: float) -> list[FusedItem]:
     """Select items one by one so that more than one domain has its say.
 
     The next is the item with the largest ``(1 − d) · score / best score + d / (1 + items of its domain so far)``, the
@@ -94,7 +94,7 @@ def diversified(items: Sequence[RankedItem], top_k: int, diversity: float) -> li
     best = max((item.score for item in items), default=0.0)
     queues: dict[str, list[int]] = {}
     for place in range(len(items) - 1, -1, -1):  # backwards: the next of a domain is the last of its queue
-        queues.setdefault(items[place].tagged.source_domain, []).append(place)
+        queues.setdefault(items[place].domain, []).append(place)
 
     def offer(domain: str, taken: int) -> tuple[float, int, str, int]:
         place = queues[domain].pop()
@@ -109,37 +109,35 @@ def diversified(items: Sequence[RankedItem], top_k: int, diversity: float) -> li
         selected.append(place)
         if queues[domain]:
             heappush(offers, offer(domain, taken + 1))
-    domains = {items[place].tagged.source_domain for place in selected}
+    domains = {items[place].domain for place in selected}
     others = [place for _, place, domain, _ in offers if domain not in domains]
     if len(selected) > 1 and len(domains) == 1 and others:
         selected[-1] = min(others)
     return [items[place] for place in selected]
 
 
-def _with_demoted(chosen: Sequence[RankedItem], items: Sequence[RankedItem]) -> Sequence[RankedItem]:
+def _with_demoted(chosen: Sequence[FusedItem], items: Sequence[FusedItem]) -> Sequence[FusedItem]:
     """Put items back that only their demotion keeps out, in place of the last that are in no conflict.
 
     A demotion orders, it does not hide: the reader sees the conflict that it comes from.
     """
-    here = {item.tagged.item.chunk_id for item in chosen}
+    here = {item.chunk_id for item in chosen}
     undemoted = sorted(items, key=lambda item: -(item.score + item.penalty))[: len(chosen)]
-    missing = [item for item in undemoted if item.penalty and item.tagged.item.chunk_id not in here]
+    missing = [item for item in undemoted if item.penalty and item.chunk_id not in here]
     leaving = [place for place, item in enumerate(chosen) if item.conflict is None][-len(missing) :] if missing else []
     staying = [item for place, item in enumerate(chosen) if place not in leaving]
     return [*staying, *sorted(missing[: len(leaving)], key=lambda item: -item.score)]
 
 
-def _two_domains_first(items: Sequence[RankedItem]) -> list[int]:
+def _two_domains_first(items: Sequence[FusedItem]) -> list[int]:
     """Return the places in the order in which tokens are given out: a second domain's best before the first's rest."""
-    second = next(
-        (place for place, item in enumerate(items) if item.tagged.source_domain != items[0].tagged.source_domain), 0
-    )
+    second = next((place for place, item in enumerate(items) if item.domain != items[0].domain), 0)
     return sorted(range(len(items)), key=lambda place: (place not in {0, second}, place))
 
 
-def _within(items: Sequence[RankedItem], order: Sequence[int], query: str, max_tokens: int | None) -> dict[int, str]:
+def _within(items: Sequence[FusedItem], order: Sequence[int], query: str, max_tokens: int | None) -> dict[int, str]:
     """Return the content of each item that stays, by its place."""
-    contents = {place: items[place].tagged.item.content for place in order}
+    contents = {place: items[place].item.content for place in order}
     sizes = {place: estimate_tokens(content) for place, content in contents.items()}
     if max_tokens is None or sum(sizes.values()) <= max_tokens:
         return contents
@@ -153,7 +151,7 @@ def _within(items: Sequence[RankedItem], order: Sequence[int], query: str, max_t
 
 
 def _shared_out(
-    items: Sequence[RankedItem], order: Sequence[int], sizes: Mapping[int, int], terms: Sequence[str], max_tokens: int
+    items: Sequence[FusedItem], order: Sequence[int], sizes: Mapping[int, int], terms: Sequence[str], max_tokens: int
 ) -> dict[int, str]:
     fitting: dict[int, str] = {}
     left = max_tokens
@@ -161,7 +159,7 @@ def _shared_out(
         share = _share([sizes[waiting] for waiting in order[number:]], left)
         content = _part(items[place], terms, share, useful=USEFUL_TOKENS if fitting else 1)
         if content is None and sizes[place] <= left:  # all or nothing: better the better one than those who wait
-            content = items[place].tagged.item.content
+            content = items[place].item.content
         if content is not None:
             fitting[place] = content
             left -= estimate_tokens(content)
@@ -180,18 +178,18 @@ def _share(waiting: Sequence[int], left: int) -> int:
     return min(left, max(fair_share(waiting, left), paragraph))
 
 
-def _part(item: RankedItem, terms: Sequence[str], tokens: int, *, useful: int) -> str | None:
+def _part(item: FusedItem, terms: Sequence[str], tokens: int, *, useful: int) -> str | None:
     """Return what of an item fits, or ``None`` if that is of no use."""
-    content = item.tagged.item.content
+    content = item.item.content
     if estimate_tokens(content) <= tokens:
         return content
     if tokens < useful:
         return None
-    is_code = item.tagged.source_domain == Domain.CODE
+    is_code = item.domain == Domain.CODE
     part = shorten(content, terms, tokens * CHARACTERS_PER_TOKEN, is_code=is_code)
     # Of encoded data or a table of figures hardly a word fits: that is no part worth a place.
     return part if estimate_tokens(part.replace(MARK, "").strip()) > min(useful, tokens) // 2 else None
 
 
-def _with_content(item: RankedItem, content: str) -> RankedItem:
-    return replace(item, content=content, shortened=content != item.tagged.item.content)
+def _with_content(item: FusedItem, content: str) -> FusedItem:
+    return item if content == item.item.content else replace(item, shown=content)

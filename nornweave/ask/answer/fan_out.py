@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from nornweave.ask.fuse.records import CoverageGap
-from nornweave.ask.route.router import choose_domains, domain_signals, split_clauses
+from nornweave.ask.route.decomposition import split_clauses
+from nornweave.ask.route.router import choose_domains, domain_signals
 from nornweave.ask.search.query import MAX_TOP_K, read_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Filters, RecallItem, RecallResponse

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from nornweave.ask.answer.pipeline import shown_conflicts
 from nornweave.ask.answer.snippet import shorten
 from nornweave.ask.answer.text_renderer import render_text
-from nornweave.ask.fuse.records import Answer, RankedItem
+from nornweave.ask.fuse.records import Answer, FusedItem
 from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
 
@@ -36,7 +36,7 @@ class AnswerPage:
     """
 
     text: str
-    items: tuple[RankedItem, ...]
+    items: tuple[FusedItem, ...]
     start: int
     left: int
     conflicts: int
@@ -76,25 +76,25 @@ def largest(most: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-def snippet(item: RankedItem, query: str, max_characters: int) -> str:
+def snippet(item: FusedItem, query: str, max_characters: int) -> str:
     """Return the part of an item's text that is most relevant to a query."""
-    is_code = item.tagged.source_domain == Domain.CODE
+    is_code = item.domain == Domain.CODE
     return shorten(item.content, query_terms(query), max_characters, is_code=is_code)
 
 
-def _shortened(answer: Answer, start: int, characters: int) -> tuple[RankedItem, ...]:
+def _shortened(answer: Answer, start: int, characters: int) -> tuple[FusedItem, ...]:
     parts = ((item, snippet(item, answer.question.text, characters)) for item in answer.items[start:])
-    return tuple(item if part == item.content else replace(item, content=part, shortened=True) for item, part in parts)
+    return tuple(item if part == item.content else replace(item, shown=part) for item, part in parts)
 
 
 def _most(
-    answer: Answer, start: int, items: tuple[RankedItem, ...], conflicts: int, fits: Callable[[AnswerPage], bool]
+    answer: Answer, start: int, items: tuple[FusedItem, ...], conflicts: int, fits: Callable[[AnswerPage], bool]
 ) -> AnswerPage:
     count = largest(len(items), lambda number: fits(_page(answer, start, items[:number], conflicts)))
     return _page(answer, start, items[:count], conflicts)
 
 
-def _page(answer: Answer, start: int, items: tuple[RankedItem, ...], most_conflicts: int) -> AnswerPage:
+def _page(answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflicts: int) -> AnswerPage:
     shown, conflicts = shown_conflicts(items, answer.conflicts)
     kept = conflicts[:most_conflicts]
     text = render_text(

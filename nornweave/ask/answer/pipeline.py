@@ -14,7 +14,7 @@ from nornweave.ask.answer.fan_out import K, Recaller, choose_agents, recall_ever
 from nornweave.ask.answer.joined import JoinedAgents
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.fuse.pipeline import fuse
-from nornweave.ask.fuse.records import Answer, ConflictRecord, CoverageGap, RankedItem, Recalled, Synthesis
+from nornweave.ask.fuse.records import Answer, ConflictRecord, CoverageGap, FusedItem, Recalled, Synthesis
 from nornweave.ask.fuse.stopwatch import Stopwatch
 from nornweave.ask.route.router import combine_signals, domain_signals
 from nornweave.ask.search.query import check_query
@@ -100,13 +100,10 @@ def answer_from(
     return Answer(
         question=question,
         recalled=recalled,
+        fused=fused,
         items=items,
         conflicts=conflicts,
-        merges=fused.merges,
-        normalization=fused.normalization,
         synthesis=synthesis,
-        total_items=fused.total_items,
-        deduplicated_items=fused.deduplicated_items,
         estimated_tokens=fitted.estimated_tokens,
         stage_latency_ms=clock.milliseconds,
         total_latency_ms=clock.total_ms,
@@ -143,10 +140,10 @@ def to_recalled(
 
 
 def shown_conflicts(
-    items: Sequence[RankedItem], conflicts: Sequence[ConflictRecord]
-) -> tuple[tuple[RankedItem, ...], tuple[ConflictRecord, ...]]:
+    items: Sequence[FusedItem], conflicts: Sequence[ConflictRecord]
+) -> tuple[tuple[FusedItem, ...], tuple[ConflictRecord, ...]]:
     """Leave out conflicts of which no side is shown; return the items with the new places, and the conflicts left."""
-    chunks = {ranked.tagged.item.chunk_id for ranked in items}
+    chunks = {ranked.chunk_id for ranked in items}
     shown = [place for place, conflict in enumerate(conflicts) if chunks.intersection(conflict.items)]
     places = {before: after for after, before in enumerate(shown)}
     placed = (
@@ -157,7 +154,7 @@ def shown_conflicts(
 
 def _synthesise(
     question: Question,
-    items: Sequence[RankedItem],
+    items: Sequence[FusedItem],
     conflicts: Sequence[ConflictRecord],
     gaps: Sequence[CoverageGap],
     synthesizer: Synthesizer | None,

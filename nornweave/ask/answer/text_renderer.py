@@ -32,9 +32,8 @@ from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,
     CoverageGap,
-    RankedItem,
+    FusedItem,
     Synthesis,
-    TaggedItem,
 )
 from nornweave.ask.search.records import Citation
 from nornweave.core.types import Domain
@@ -89,7 +88,7 @@ def render_answer(answer: Answer, max_chars_per_source: int) -> str:
 
 
 def render_text(
-    items: Sequence[RankedItem],
+    items: Sequence[FusedItem],
     *,
     conflicts: Sequence[ConflictRecord] = (),
     coverage_gaps: Sequence[CoverageGap] = (),
@@ -100,7 +99,7 @@ def render_text(
 
     Args:
         items: in their final order; the same item found twice is shown once, where it stands first.
-        conflicts: what ``RankedItem.conflict`` points into; each is shown with both sides, why one holds, or that none
+        conflicts: what ``FusedItem.conflict`` points into; each is shown with both sides, why one holds, or that none
             does.
         coverage_gaps: who was not searched, and why.
         synthesis: what a model wrote about the items; stands first.
@@ -137,19 +136,19 @@ def _header(source: str) -> str:
     return f"[{source} — {label}]"
 
 
-def _sections(items: Sequence[RankedItem]) -> dict[str, list[RankedItem]]:
+def _sections(items: Sequence[FusedItem]) -> dict[str, list[FusedItem]]:
     """Group items by source: sources in the order of their first items, items in theirs, none twice."""
-    sections: dict[str, list[RankedItem]] = {}
+    sections: dict[str, list[FusedItem]] = {}
     for item in items:
-        section = sections.setdefault(_source(item.tagged), [])
+        section = sections.setdefault(_source(item), [])
         if not any(_is_same(item, shown) for shown in section):
             section.append(item)
     return sections
 
 
-def _source(tagged: TaggedItem) -> str:
+def _source(item: FusedItem) -> str:
     """Name the source of an item: its domain; of an item that came by way of a nested fusion, its own."""
-    for domain in (tagged.source_domain, tagged.item.citation.domain_id):
+    for domain in (item.domain, item.citation.domain_id):
         plain = _NO_NAME.sub(" ", unicodedata.normalize("NFKC", domain).upper())
         name = " ".join(plain.split())[:NAME_CHARACTERS].strip()
         if name and name != FUSION:
@@ -157,9 +156,9 @@ def _source(tagged: TaggedItem) -> str:
     return UNNAMED
 
 
-def _is_same(one: RankedItem, other: RankedItem) -> bool:
+def _is_same(one: FusedItem, other: FusedItem) -> bool:
     """Tell an item that two clauses found: the same chunk, or the same title line about the same part of a document."""
-    first, second = one.tagged.item, other.tagged.item
+    first, second = one.item, other.item
     if first.chunk_id == second.chunk_id:
         return True
     return (
@@ -183,16 +182,16 @@ def _title_line(content: str) -> str:
     return content.strip().partition("\n")[0].strip()
 
 
-def _piece(item: RankedItem, conflicts: int, *, with_key: bool) -> _Piece:
-    place = _place(item.tagged.item.citation, item.tagged.item.chunk_id)
+def _piece(item: FusedItem, conflicts: int, *, with_key: bool) -> _Piece:
+    place = _place(item.citation, item.chunk_id)
     details = [place, *_details(item, conflicts)]
     if with_key:
-        details.append(f"[{citation_key(item.tagged.source_domain, item.tagged.item.chunk_id)}]")
+        details.append(f"[{citation_key(item.domain, item.chunk_id)}]")
     return _Piece(
         citation=f"{CITED} {' · '.join(details)}",
-        text=quoted(item.content or item.tagged.item.content),
+        text=quoted(item.content),
         place=place,
-        is_code=item.tagged.source_domain == Domain.CODE,
+        is_code=item.domain == Domain.CODE,
     )
 
 
@@ -206,8 +205,8 @@ def _place(citation: Citation, otherwise: str = "") -> str:
     return f"{path} ({one_line(citation.source_id, NAME_CHARACTERS)})" if citation.source_id else path
 
 
-def _details(item: RankedItem, conflicts: int) -> Iterator[str]:
-    citation, metadata = item.tagged.item.citation, item.tagged.item.metadata
+def _details(item: FusedItem, conflicts: int) -> Iterator[str]:
+    citation, metadata = item.citation, item.item.metadata
     channel = metadata.get("channel")
     if isinstance(channel, str) and channel.strip():
         yield f"#{one_line(channel, NAME_CHARACTERS).lstrip('#')}"
@@ -220,10 +219,10 @@ def _details(item: RankedItem, conflicts: int) -> Iterator[str]:
     if citation.stale:
         yield "stale: a newer version could not be read"
     if item.conflict is not None and item.conflict < conflicts:
-        yield f"{'loses ' if item.tagged.demoted else ''}conflict {item.conflict + 1}"
+        yield f"{'loses ' if item.demoted else ''}conflict {item.conflict + 1}"
     if item.shortened:
         yield "shortened"
-    also = dict.fromkeys(_place(one) for one in item.tagged.corroborated_by)
+    also = dict.fromkeys(_place(one) for one in item.corroborated_by)
     if also:
         yield f"also in {', '.join([*also][:ALSO_IN_SHOWN])}{' …' if len(also) > ALSO_IN_SHOWN else ''}"
 
@@ -278,10 +277,10 @@ def _answer(synthesis: Synthesis | None) -> str:
     return f"{ANSWER} (written by a model from the items below{model}):\n{quoted(synthesis.text)}"
 
 
-def _conflicts(conflicts: Sequence[ConflictRecord], items: Sequence[RankedItem]) -> str:
+def _conflicts(conflicts: Sequence[ConflictRecord], items: Sequence[FusedItem]) -> str:
     if not conflicts:
         return ""
-    contents = {item.tagged.item.chunk_id: item.tagged.item.content for item in items}
+    contents = {item.chunk_id: item.item.content for item in items}
     lines = [CONFLICTS]
     for number, conflict in enumerate(conflicts, 1):
         lines.append(f"{number}. {one_line(conflict.explanation, 2 * LINE_CHARACTERS)}")

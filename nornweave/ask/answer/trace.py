@@ -58,7 +58,7 @@ def trace(
         **_merged_stages(responses.values(), depth),
         **reranked,
         "merged": merged,
-        "fused": tuple(ranked.tagged.item.citation for ranked in answered.items),
+        "fused": tuple(ranked.citation for ranked in answered.items),
     }
     return Rankings(stages, answered.items[0].score if answered.items else None)
 

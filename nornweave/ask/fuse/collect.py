@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from functools import lru_cache
 
-from nornweave.ask.fuse.records import CollectedItems, TaggedItem
+from nornweave.ask.fuse.records import FusedItem
 from nornweave.ask.search.records import RecallItem, RecallResponse
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.extract import extract_facts
@@ -18,25 +18,20 @@ _REMEMBERED_PASSAGES, _REMEMBERED_CHARACTERS = 2_048, 4_000
 _remembered = lru_cache(_REMEMBERED_PASSAGES)(extract_facts)
 
 
-def collect(responses: Sequence[RecallResponse]) -> CollectedItems:
+def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
     """Gather the items of all answers, in the order of the answers, best first within each.
 
     Items of agents that name no facts have them read from their text.
-
-    Returns:
-        Everything that came; no answer at all is a valid result with no items.
     """
-    return CollectedItems(tuple(_tagged(item, response) for response in responses for item in response.items))
+    return tuple(_fused(item, response) for response in responses for item in response.items)
 
 
-def _tagged(item: RecallItem, response: RecallResponse) -> TaggedItem:
-    return TaggedItem(
+def _fused(item: RecallItem, response: RecallResponse) -> FusedItem:
+    return FusedItem(
         item=item,
-        source_agent=response.agent_id,
-        source_domain=response.domain_id,
-        agent_latency_ms=response.latency_ms,
-        # The scores of agents that are calibrated are compared as they are.
-        score=item.score if math.isfinite(item.score) else 0.0,
+        agent=response.agent_id,
+        domain=response.domain_id,
+        relevance=item.score if math.isfinite(item.score) else 0.0,
         calibrated=response.calibrated,
         encoder=response.encoder,
         facts=_facts(item, response.domain_id) if item.facts is None else item.facts,

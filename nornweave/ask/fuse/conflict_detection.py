@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nornweave.ask.fuse.records import Disagreement, TaggedItem
+from nornweave.ask.fuse.records import Disagreement, FusedItem
 from nornweave.disagree.conflicts import POSSIBLE_FROM, FactConflict, LocatedFact, find_conflicts
 from nornweave.disagree.conflicts.detectors import detector_of
 
 
 def find_disagreements(
-    items: Sequence[TaggedItem], *, min_confidence: float = POSSIBLE_FROM
+    items: Sequence[FusedItem], *, min_confidence: float = POSSIBLE_FROM
 ) -> tuple[Disagreement, ...]:
     """Return the pairs of items that contradict each other.
 
@@ -24,21 +24,21 @@ def find_disagreements(
     Returns:
         At most one per pair, the most confident one; by ``first``, then ``second``.
     """
-    located = [one for place, tagged in enumerate(items) for one in _located(place, tagged)]
+    located = [fact for place, fused in enumerate(items) for fact in _located(place, fused)]
     best: dict[tuple[int, int], Disagreement] = {}
     for conflict in find_conflicts(located, min_confidence=min_confidence):
-        found = _disagreement(conflict)
-        if found.first != found.second:
-            best.setdefault((found.first, found.second), found)
+        pair = _disagreement(conflict)
+        if pair.first != pair.second:
+            best.setdefault((pair.first, pair.second), pair)
     return tuple(best[pair] for pair in sorted(best))
 
 
-def _located(place: int, tagged: TaggedItem) -> list[LocatedFact]:
-    citation = tagged.item.citation
+def _located(place: int, fused: FusedItem) -> list[LocatedFact]:
+    citation = fused.citation
     return [
         LocatedFact(
             fact=fact,
-            domain=tagged.source_domain,
+            domain=fused.domain,
             source_id=citation.source_id,
             path=citation.source_path,
             section=citation.section,
@@ -47,7 +47,7 @@ def _located(place: int, tagged: TaggedItem) -> list[LocatedFact]:
             revision=citation.revision,
             chunk_id=str(place),
         )
-        for fact in tagged.facts
+        for fact in fused.facts
     ]
 
 
@@ -58,12 +58,8 @@ def _disagreement(conflict: FactConflict) -> Disagreement:
         second=int(sides[1].chunk_id),
         detector=detector_of(conflict),
         entity=conflict.name,
-        attribute=_attribute(conflict),
+        attribute="http_status" if conflict.attribute == "status" else conflict.attribute,
         facts=(sides[0].fact, sides[1].fact),
         explanation=conflict.explanation,
         confidence=conflict.confidence,
     )
-
-
-def _attribute(conflict: FactConflict) -> str:
-    return "http_status" if conflict.attribute == "status" else conflict.attribute

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from nornweave.ask.fuse.authority import query_type
 from nornweave.ask.fuse.collect import collect
-from nornweave.ask.fuse.conflict_resolution import resolve_conflicts
+from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_conflicts
 from nornweave.ask.fuse.deduplication.merge import deduplicate
-from nornweave.ask.fuse.normalize import normalize
+from nornweave.ask.fuse.normalize import normalize, scale_of
 from nornweave.ask.fuse.rank import rank
-from nornweave.ask.fuse.records import DedupedItems, Fused, Recalled, ResolvedItems
+from nornweave.ask.fuse.records import Fused, Recalled, Scale
 from nornweave.ask.fuse.stopwatch import Stopwatch
-from nornweave.ask.route.router import query_type
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.config.fusion import FusionSettings
 from nornweave.disagree.conflicts.origins import Origins
@@ -33,34 +33,36 @@ def fuse(
     with clock.step("collect"):
         collected = collect(recalled.responses)
     with clock.step("normalize"):
-        normalized = normalize(collected, settings.normalization)
+        scale = scale_of(collected, settings.normalization)
+        normalized = normalize(collected, scale)
     with clock.step("deduplicate"):
         deduped = deduplicate(normalized, settings.dedup_similarity_threshold)
     with clock.step("conflicts"):
-        resolved = _resolved(deduped, normalized.normalization, question, settings, origins)
-    weights = settings.rank_weights(normalized.normalization)
+        resolved = resolve_conflicts(deduped.items, _rules(question, settings, scale), origins)
     with clock.step("rank"):
-        ranked = rank(resolved, weights=weights, domain_signals=recalled.domain_signals, now=question.now)
+        ranked = rank(
+            resolved.items,
+            resolved.conflicts,
+            weights=settings.rank_weights(scale),
+            domain_signals=recalled.domain_signals,
+            now=question.now,
+        )
     return Fused(
-        items=ranked.items,
+        items=ranked,
         conflicts=resolved.conflicts,
         merges=deduped.merges,
-        normalization=normalized.normalization,
-        total_items=len(collected.items),
+        normalization=scale,
+        total_items=len(collected),
         deduplicated_items=len(deduped.items),
     )
 
 
-def _resolved(
-    deduped: DedupedItems, normalization: str, question: Question, settings: FusionSettings, origins: Origins
-) -> ResolvedItems:
-    return resolve_conflicts(
-        deduped,
-        question.strategy or ConflictStrategy(settings.conflict_strategy),
+def _rules(question: Question, settings: FusionSettings, scale: Scale) -> ConflictRules:
+    return ConflictRules(
+        strategy=question.strategy or ConflictStrategy(settings.conflict_strategy),
         penalty=settings.conflict_demotion_penalty,
         policy=settings.conflict_loser_policy,
         tie_window_hours=settings.recency_tie_window_hours,
         query_type=query_type(question.text),
-        stretched=normalization == "minmax",
-        origins=origins,
+        stretched=scale == "minmax",
     )

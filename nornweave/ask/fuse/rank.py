@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
-from nornweave.ask.fuse.records import ConflictRecord, RankedItem, RankedItems, ResolvedItems, TaggedItem
+from nornweave.ask.fuse.records import ConflictRecord, FusedItem
 from nornweave.config.fusion import RankWeights
 from nornweave.core.types import aware
 
@@ -26,15 +26,21 @@ _SECONDS_PER_DAY = 86_400.0
 
 
 def rank(
-    resolved: ResolvedItems, *, weights: RankWeights, domain_signals: Mapping[str, float], now: datetime
-) -> RankedItems:
+    items: Sequence[FusedItem],
+    conflicts: Sequence[ConflictRecord] = (),
+    *,
+    weights: RankWeights,
+    domain_signals: Mapping[str, float],
+    now: datetime,
+) -> tuple[FusedItem, ...]:
     """Order items by ``Σ weight · signal``.
 
-    Signals, each in [0, 1]: the normalised score; 1 for an item that another domain corroborates; recency
+    Signals, each in [0, 1]: the relevance; 1 for an item that another domain corroborates; recency
     ``exp(−days / 90)`` of the source, 0 for an unknown time; the router's signal for the domain; ``length_signal``.
 
     Args:
-        resolved: of stage 4.
+        items: of stage 4.
+        conflicts: between them; an item names the first that it takes part in.
         weights: of the signals.
         domain_signals: domain → relevance in [0, 1]; 0.5 for one that is missing.
         now: what recency is counted from; a source of the future counts as new.
@@ -43,10 +49,9 @@ def rank(
         Every item once, best first. Scores within 1e-6 of each other are ties, which go by the agent's own score, then
         by the more recent source, the domain's name, the chunk id.
     """
-    scored = [_ranked(tagged, weights, domain_signals, now) for tagged in resolved.items]
-    places = _places(resolved.conflicts)
-    ordered = _by_score(scored)
-    return RankedItems(tuple(_placed(one, places) for one in ordered))
+    places = {chunk: place for place, record in reversed([*enumerate(conflicts)]) for chunk in record.items}
+    scored = [_scored(fused, weights, domain_signals, now, places.get(fused.chunk_id)) for fused in items]
+    return tuple(_by_score(scored))
 
 
 def length_signal(content: str) -> float:
@@ -70,27 +75,29 @@ def recency_signal(timestamp: datetime | None, now: datetime) -> float:
     return math.exp(-max(days, 0.0) / RECENCY_DAYS)
 
 
-def _ranked(tagged: TaggedItem, weights: RankWeights, domain_signals: Mapping[str, float], now: datetime) -> RankedItem:
+def _scored(
+    fused: FusedItem, weights: RankWeights, domain_signals: Mapping[str, float], now: datetime, conflict: int | None
+) -> FusedItem:
     signals = {
-        "score": weights.score * tagged.score,
-        "corroboration": weights.corroboration * float(tagged.is_corroborated),
-        "recency": weights.recency * recency_signal(tagged.item.citation.timestamp, now),
-        "domain": weights.domain * domain_signals.get(tagged.source_domain, NEUTRAL_DOMAIN),
-        "length": weights.length * length_signal(tagged.item.content),
+        "score": weights.score * fused.relevance,
+        "corroboration": weights.corroboration * float(fused.is_corroborated),
+        "recency": weights.recency * recency_signal(fused.citation.timestamp, now),
+        "domain": weights.domain * domain_signals.get(fused.domain, NEUTRAL_DOMAIN),
+        "length": weights.length * length_signal(fused.item.content),
     }
-    return RankedItem(
-        tagged=tagged,
+    return replace(
+        fused,
         score=math.fsum(signals.values()),
         signals=MappingProxyType(signals),
-        penalty=weights.score * tagged.penalty,
-        content=tagged.item.content,
+        penalty=weights.score * fused.lost,
+        conflict=conflict,
     )
 
 
-def _by_score(items: Sequence[RankedItem]) -> list[RankedItem]:
+def _by_score(items: Sequence[FusedItem]) -> list[FusedItem]:
     """Sort; "within 1e-6" is no order by itself, so a run of ties starts at its best score and ends 1e-6 below it."""
-    ordered = sorted(items, key=lambda one: -one.score)
-    result: list[RankedItem] = []
+    ordered = sorted(items, key=lambda fused: -fused.score)
+    result: list[FusedItem] = []
     start = 0
     for place in range(1, len(ordered) + 1):
         if place == len(ordered) or ordered[start].score - ordered[place].score > TIE:
@@ -100,28 +107,6 @@ def _by_score(items: Sequence[RankedItem]) -> list[RankedItem]:
     return result
 
 
-def _tie_key(ranked: RankedItem) -> tuple[float, float, str, str]:
-    item = ranked.tagged.item
-    moment = item.citation.timestamp
-    return (
-        -item.score,
-        -aware(moment).timestamp() if moment else math.inf,
-        ranked.tagged.source_domain,
-        item.chunk_id,
-    )
-
-
-def _places(conflicts: Sequence[ConflictRecord]) -> dict[str, int]:
-    """Return which conflict each chunk takes part in, the first of several."""
-    places: dict[str, int] = {}
-    for place, conflict in enumerate(conflicts):
-        for chunk_id in conflict.items:
-            places.setdefault(chunk_id, place)
-    return places
-
-
-def _placed(ranked: RankedItem, places: Mapping[str, int]) -> RankedItem:
-    place = places.get(ranked.tagged.item.chunk_id)
-    if place is None:
-        return ranked
-    return replace(ranked, conflict=place)
+def _tie_key(fused: FusedItem) -> tuple[float, float, str, str]:
+    moment = fused.citation.timestamp
+    return -fused.item.score, -aware(moment).timestamp() if moment else math.inf, fused.domain, fused.chunk_id

@@ -13,7 +13,7 @@ from nornweave.core.types import ChunkId, Fact, Origin
 from nornweave.disagree.conflicts.detectors import Detector
 
 LoserPolicy: TypeAlias = Literal["demote", "drop"]
-Normalization: TypeAlias = Literal["auto", "calibrated", "minmax"]
+Scale: TypeAlias = Literal["calibrated", "minmax"]
 SideRole: TypeAlias = Literal["holds", "agrees", "differs", "says"]
 MergeReason: TypeAlias = Literal["same_chunk", "same_text", "contained", "same_meaning"]
 
@@ -28,50 +28,66 @@ class CoverageGap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaggedItem:
-    """An item with where it came from.
+class FusedItem:
+    """An item of an agent, with what fusion knows of it: each stage hands on copies in which it has filled in its part.
 
     Attributes:
-        score: comparable between agents, in [0, 1]: the agent's own until stage 2, normalised from then on, lowered
-            by a lost conflict in stage 4. ``item.score`` stays the agent's.
+        item: as the agent answered it, its own score included.
+        agent, domain: who answered it.
+        relevance: the agent's score, from stage 2 on comparable between agents, in [0, 1]; a lost conflict lowers it.
+        calibrated: whether the agent's scores compare with those of other agents that say the same.
+        encoder: what made ``item.vector``.
         facts: what the item states.
         corroborated_by: citations of the items that were merged into this one.
         demoted: whether it lost a conflict.
-        penalty: what that took off ``score``, ≥ 0.
-        encoder: what made ``item.vector``.
+        lost: what that took off ``relevance``, ≥ 0.
+        score: weighted sum of the signals, in [0, 1]; the order of the ranking.
+        signals: signal → its part of the score.
+        penalty: what a lost conflict took off ``score``, ≥ 0.
+        conflict: place among the answer's conflicts of the first one it takes part in, if any.
+        shown: the part of the content that is shown; ``None`` shows the whole.
     """
 
     item: RecallItem
-    source_agent: str
-    source_domain: str
-    agent_latency_ms: float
-    score: float
+    agent: str
+    domain: str
+    relevance: float
     calibrated: bool = False
     encoder: str | None = None
     facts: tuple[Fact, ...] = ()
     corroborated_by: tuple[Citation, ...] = ()
     demoted: bool = False
+    lost: float = 0.0
+    score: float = 0.0
+    signals: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     penalty: float = 0.0
+    conflict: int | None = None
+    shown: str | None = None
+
+    @property
+    def chunk_id(self) -> ChunkId:
+        """Return the chunk that it is."""
+        return self.item.chunk_id
+
+    @property
+    def citation(self) -> Citation:
+        """Return where it stands."""
+        return self.item.citation
+
+    @property
+    def content(self) -> str:
+        """Return the text that is shown."""
+        return self.item.content if self.shown is None else self.shown
+
+    @property
+    def shortened(self) -> bool:
+        """Tell whether only a part of the content is shown."""
+        return self.shown is not None
 
     @property
     def is_corroborated(self) -> bool:
         """Tell whether another domain says the same."""
-        return any(citation.domain_id != self.source_domain for citation in self.corroborated_by)
-
-
-@dataclass(frozen=True, slots=True)
-class CollectedItems:
-    """Stage 1: everything that arrived, agent by agent, best first within each."""
-
-    items: tuple[TaggedItem, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class NormalizedItems:
-    """Stage 2: the same items, their scores on one scale; which one was used."""
-
-    items: tuple[TaggedItem, ...]
-    normalization: Literal["calibrated", "minmax"]
+        return any(citation.domain_id != self.domain for citation in self.corroborated_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +104,8 @@ class Merge:
 class DedupedItems:
     """Stage 3: items of which no two say the same, in the order in which their first version came."""
 
-    items: tuple[TaggedItem, ...]
+    items: tuple[FusedItem, ...]
     merges: tuple[Merge, ...] = ()
-
-    @property
-    def duplicates_removed(self) -> int:
-        """Count the items that went."""
-        return len(self.merges)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,37 +175,8 @@ class ConflictRecord:
 class ResolvedItems:
     """Stage 4: items with the losers of conflicts demoted or gone, and the record of each conflict."""
 
-    items: tuple[TaggedItem, ...]
+    items: tuple[FusedItem, ...]
     conflicts: tuple[ConflictRecord, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RankedItem:
-    """An item in its final place.
-
-    Attributes:
-        score: the sum of the signals, in [0, 1].
-        signals: ``score``, ``corroboration``, ``recency``, ``domain``, ``length`` → weighted contribution.
-        penalty: what a lost conflict took off ``score``, ≥ 0.
-        conflict: place of its conflict among the result's conflicts; ``None`` without one.
-        shortened: whether the budget cut its content, which then shows where.
-        content: as it is shown.
-    """
-
-    tagged: TaggedItem
-    score: float
-    signals: Mapping[str, float]
-    penalty: float = 0.0
-    conflict: int | None = None
-    content: str = ""
-    shortened: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RankedItems:
-    """Stage 5: the final order."""
-
-    items: tuple[RankedItem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,16 +221,16 @@ class Fused:
 
     Attributes:
         items: in their final order.
-        conflicts: all of them; ``RankedItem.conflict`` is a place among them.
+        conflicts: all of them; ``FusedItem.conflict`` is a place among them.
         merges: which items went into which others.
         normalization: how scores were made comparable.
         total_items, deduplicated_items: how many came in, and how many were left after merging.
     """
 
-    items: tuple[RankedItem, ...]
+    items: tuple[FusedItem, ...]
     conflicts: tuple[ConflictRecord, ...]
     merges: tuple[Merge, ...]
-    normalization: Literal["calibrated", "minmax"]
+    normalization: Scale
     total_items: int
     deduplicated_items: int
 
@@ -260,12 +242,10 @@ class Answer:
     Attributes:
         question: what was asked.
         recalled: what it was made of.
+        fused: everything that fusion made of that.
         items: those that are shown, in reading order.
-        conflicts: those of which a side is shown; ``RankedItem.conflict`` is a place among them.
-        merges: which items went into which others, shown or not.
-        normalization: how scores were made comparable.
+        conflicts: those of which a side is shown; ``FusedItem.conflict`` is a place among them.
         synthesis: what a model made of the items; ``None`` when none was asked for.
-        total_items, deduplicated_items: how many items came in, and how many were left after merging.
         estimated_tokens: of all contents.
         stage_latency_ms: stage → time that it took.
         total_latency_ms: from the question to here.
@@ -273,13 +253,10 @@ class Answer:
 
     question: Question
     recalled: Recalled
-    items: tuple[RankedItem, ...]
+    fused: Fused
+    items: tuple[FusedItem, ...]
     conflicts: tuple[ConflictRecord, ...]
-    merges: tuple[Merge, ...]
-    normalization: Literal["calibrated", "minmax"]
     synthesis: Synthesis | None
-    total_items: int
-    deduplicated_items: int
     estimated_tokens: int
     stage_latency_ms: Mapping[str, float]
     total_latency_ms: float

@@ -1,4 +1,4 @@
-"""Choose the domains of a query and its type, from cues in its words and evidence from the indexes.
+"""Choose the domains of a query, from cues in its words and evidence from the indexes.
 
 Signals are a soft prior. What a query looks like orders the domains and never leaves one out; only a query that names
 where to look (``in the docs``, ``#payments-oncall``, ``which paper``) may ask fewer domains than there are.
@@ -7,25 +7,12 @@ where to look (``in the docs``, ``#payments-oncall``, ``which paper``) may ask f
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping
-from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 
-from nornweave.ask.route.decomposition import split_clauses
 from nornweave.ask.route.signals import CUES, NAMED
 from nornweave.core.types import Domain
-
-__all__ = [
-    "QueryType",
-    "authority_order",
-    "choose_domains",
-    "combine_signals",
-    "domain_signals",
-    "query_type",
-    "split_clauses",
-]
 
 NEUTRAL = 0.5
 # The default of ``FUSION_MAX_SOURCES``.
@@ -110,61 +97,6 @@ def choose_domains(
         return ()
     least = signals.get(ordered[0], NEUTRAL) - CLEAR_LEAD
     return tuple(domain for domain in ordered if signals.get(domain, NEUTRAL) > least)[:max_sources]
-
-
-class QueryType(StrEnum):
-    """What a query wants to know; the strategy ``SOURCE_AUTHORITY`` ranks the domains by it."""
-
-    CURRENT_BEHAVIOUR = "current_behaviour"
-    INTENDED_DESIGN = "intended_design"
-    HISTORICAL_DECISION = "historical_decision"
-    AMBIGUOUS = "ambiguous"
-
-
-_TYPE_SIGNALS: tuple[tuple[QueryType, re.Pattern[str]], ...] = (
-    (
-        QueryType.HISTORICAL_DECISION,
-        re.compile(
-            r"\b(?:decided?|decisions?|agreed|agreements?|discuss(?:ed|ions?)?|chose|chosen|approved|rejected"
-            r"|did (?:we|the team|they|you all)|who (?:said|suggested|proposed|wanted))\b"
-        ),
-    ),
-    (
-        QueryType.INTENDED_DESIGN,
-        re.compile(r"\b(?:why|design(?:s|ed)?|intend(?:s|ed)?|intention|rationale|supposed to|meant to)\b"),
-    ),
-    (
-        QueryType.CURRENT_BEHAVIOUR,
-        re.compile(
-            r"\bhow (?:do|does|is|are)\b.{1,120}\b(?:works?|handled?|done|implemented|computed|behaves?|validated?)\b"
-            r"|\bwhat (?:do|does)\b.{1,120}\b(?:do|return|raise|happens?|send|accept|output)s?\b"
-            r"|\bwhat happens\b|\bcurrent(?:ly)?\b|\bactual(?:ly)?\b|\bright now\b"
-        ),
-    ),
-)
-_DEFAULT_ORDER = (Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS, Domain.RESEARCH)
-_AUTHORITY: Mapping[QueryType, tuple[Domain, ...]] = MappingProxyType(
-    {
-        QueryType.CURRENT_BEHAVIOUR: _DEFAULT_ORDER,
-        QueryType.INTENDED_DESIGN: (Domain.DOCUMENTATION, Domain.CODE, Domain.CONVERSATIONS, Domain.RESEARCH),
-        QueryType.HISTORICAL_DECISION: (Domain.CONVERSATIONS, Domain.DOCUMENTATION, Domain.CODE, Domain.RESEARCH),
-        QueryType.AMBIGUOUS: _DEFAULT_ORDER,
-    }
-)
-
-
-def query_type(text: str) -> QueryType:
-    """Infer what a query wants to know from its words.
-
-    Of several the rarer wins: a decision over a design over behaviour (``why did we decide …`` asks for the decision).
-    """
-    lowered = text.lower()
-    return next((kind for kind, pattern in _TYPE_SIGNALS if pattern.search(lowered)), QueryType.AMBIGUOUS)
-
-
-def authority_order(kind: QueryType) -> tuple[Domain, ...]:
-    """Return the domains by authority for a type of query, highest first."""
-    return _AUTHORITY[kind]
 
 
 def _weight(text: str, domain: Domain) -> float:

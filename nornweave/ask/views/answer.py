@@ -8,17 +8,17 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
+from nornweave.ask.fuse.authority import query_type
 from nornweave.ask.fuse.records import (
     Answer,
     ConflictRecord,
     ConflictSide,
+    FusedItem,
     Merge,
     MergeReason,
-    RankedItem,
     Recalled,
     Synthesis,
 )
-from nornweave.ask.route.router import query_type
 from nornweave.ask.search.records import Citation, RecallResponse, SourceState
 from nornweave.ask.views.items import CitationDocument, ItemDocument, _utc, citation_document, item_document
 from nornweave.core.types import Fact
@@ -177,11 +177,11 @@ def answer_document(answer: Answer) -> FusionResult:
         "domains_queried": list(recalled.asked),
         "domain_signals": {domain: round(signal, 3) for domain, signal in recalled.domain_signals.items()},
         "query_type": query_type(question.text).value,
-        "normalization": answer.normalization,
-        "duplicates_removed": len(answer.merges),
+        "normalization": answer.fused.normalization,
+        "duplicates_removed": len(answer.fused.merges),
         "stats": {
-            "total_items": answer.total_items,
-            "deduplicated_items": answer.deduplicated_items,
+            "total_items": answer.fused.total_items,
+            "deduplicated_items": answer.fused.deduplicated_items,
             "final_items": len(answer.items),
             "estimated_tokens": answer.estimated_tokens,
         },
@@ -190,13 +190,13 @@ def answer_document(answer: Answer) -> FusionResult:
         "trace_id": question.trace_id,
     }
     if question.explain:
-        document["merged"] = [_merge_document(merge) for merge in answer.merges]
+        document["merged"] = [_merge_document(merge) for merge in answer.fused.merges]
     return document
 
 
-def fused_item_document(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> FusedItemDocument:
+def fused_item_document(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) -> FusedItemDocument:
     """Return an item of a fused answer."""
-    document = item_document(ranked.tagged.item)
+    document = item_document(ranked.item)
     return {
         **document,
         "content": ranked.content,
@@ -204,7 +204,7 @@ def fused_item_document(ranked: RankedItem, conflicts: Sequence[ConflictRecord])
             "value": round(ranked.score, 6),
             "signals": {name: round(value, 6) for name, value in ranked.signals.items()},
         },
-        "corroborated_by": [citation_document(citation) for citation in ranked.tagged.corroborated_by],
+        "corroborated_by": [citation_document(citation) for citation in ranked.corroborated_by],
         "conflict": item_role(ranked, conflicts),
         "shortened": ranked.shortened,
     }
@@ -309,15 +309,15 @@ def _side(side: ConflictSide) -> SideDocument:
     }
 
 
-def item_role(ranked: RankedItem, conflicts: Sequence[ConflictRecord]) -> ItemConflictDocument | None:
+def item_role(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) -> ItemConflictDocument | None:
     """Return which part an item has in a conflict; ``None`` if it has none."""
     if ranked.conflict is None:
         return None
     conflict = conflicts[ranked.conflict]
     if conflict.resolved_to is None:
         role = "flagged"
-    elif conflict.resolved_to == ranked.tagged.item.chunk_id:
+    elif conflict.resolved_to == ranked.chunk_id:
         role = "holds"
     else:
-        role = "demoted" if ranked.tagged.demoted else "agrees"
+        role = "demoted" if ranked.demoted else "agrees"
     return {"index": ranked.conflict, "role": role}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
-from nornweave.ask.fuse.records import Answer, RankedItem
+from nornweave.ask.fuse.records import Answer, FusedItem
 from nornweave.ask.views.answer import item_role
 from nornweave.ask.views.items import CitationDocument, citation_document
 from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
@@ -49,9 +49,9 @@ def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> Sear
     return {"results": results, "notes": notes} if notes else {"results": results}
 
 
-def source_document(item: RankedItem, link: Link) -> SourceDocument:
+def source_document(item: FusedItem, link: Link) -> SourceDocument:
     """Return what an answer's text cites."""
-    chunk_id, citation = item.tagged.item.chunk_id, item.tagged.item.citation
+    chunk_id, citation = item.chunk_id, item.citation
     return {"id": chunk_id, "title": _title(citation_document(citation)), "url": link(chunk_id, citation.url)}
 
 
@@ -148,14 +148,14 @@ def line(text: str, limit: int) -> str:
     return short if len(short) <= limit else f"{short[: limit - 1].rstrip()}…"
 
 
-def _result(item: RankedItem, part: str, answer: Answer, link: Link) -> SearchResultDocument:
-    cited = item.tagged.item.citation
+def _result(item: FusedItem, part: str, answer: Answer, link: Link) -> SearchResultDocument:
+    cited = item.citation
     source = source_document(item, link)
     document: SearchResultDocument = {
         "id": source["id"],
         "title": source["title"],
         "url": source["url"],
-        "domain": item.tagged.source_domain,
+        "domain": item.domain,
         "date": citation_document(cited)["timestamp"],
         "snippet": legible(part),
     }

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from nornweave.ask.answer.synthesis.citations import citation_key
-from nornweave.ask.fuse.records import ConflictRecord, CoverageGap, RankedItem
+from nornweave.ask.fuse.records import ConflictRecord, CoverageGap, FusedItem
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Domain, digest
 from nornweave.models.prompt import Prompt
@@ -43,7 +43,7 @@ MARK_CHARS = 12
 
 def build_prompt(
     query: str,
-    items: Sequence[RankedItem],
+    items: Sequence[FusedItem],
     conflicts: Sequence[ConflictRecord],
     coverage_gaps: Sequence[CoverageGap],
     *,
@@ -62,7 +62,7 @@ def build_prompt(
     keys = [_name(item) for item in shown]
     notes = _conflict_notes(keys, conflicts)
     heads = [_head(place, item, notes.get(place, ())) for place, item in enumerate(shown, 1)]
-    bodies = [_body(item.content or item.tagged.item.content) for item in shown]
+    bodies = [_body(item.content) for item in shown]
     asked = f'Original query: "{one_line(query, limit=None)}"'
     gaps = _gap_line(coverage_gaps)
     mark = _unused_mark(asked, *heads, *bodies, gaps)
@@ -85,11 +85,11 @@ def one_line(text: str, limit: int | None = LINE_CHARS) -> str:
     return line if limit is None else _cut(line, limit)
 
 
-def _name(item: RankedItem) -> tuple[str, str]:
-    return item.tagged.item.citation.domain_id, item.tagged.item.chunk_id
+def _name(item: FusedItem) -> tuple[str, str]:
+    return item.citation.domain_id, item.chunk_id
 
 
-def _head(place: int, item: RankedItem, notes: Sequence[str]) -> str:
+def _head(place: int, item: FusedItem, notes: Sequence[str]) -> str:
     domain, chunk_id = _name(item)
     conflict = "".join(f"  ⚠️ CONFLICT: {note}" for note in notes)
     return (
@@ -103,9 +103,9 @@ def _body(content: str) -> str:
     return "\n".join(f"    {line}" for line in shown.split("\n"))
 
 
-def _where(item: RankedItem) -> str:
+def _where(item: FusedItem) -> str:
     """Return the place as a reader would cite it: lines of code, sections of documents, days of conversations."""
-    citation = item.tagged.item.citation
+    citation = item.citation
     path = one_line(citation.source_path)
     if citation.domain_id == Domain.CONVERSATIONS:
         return f"{path}, {citation.timestamp.date()}" if citation.timestamp else path

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from nornweave.ask.answer.synthesis.citations import CheckedStream, check_citations
 from nornweave.ask.answer.synthesis.prompt import build_prompt
-from nornweave.ask.fuse.records import ConflictRecord, CoverageGap, RankedItem, Synthesis
+from nornweave.ask.fuse.records import ConflictRecord, CoverageGap, FusedItem, Synthesis
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.tracing import model_span
 from nornweave.models.language_model import RUNTIME
@@ -121,7 +121,7 @@ class Synthesizer:
     def synthesize(
         self,
         query: str,
-        items: Sequence[RankedItem],
+        items: Sequence[FusedItem],
         conflicts: Sequence[ConflictRecord],
         coverage_gaps: Sequence[CoverageGap],
         *,
@@ -162,7 +162,7 @@ class Synthesizer:
     def start(
         self,
         query: str,
-        items: Sequence[RankedItem],
+        items: Sequence[FusedItem],
         conflicts: Sequence[ConflictRecord],
         coverage_gaps: Sequence[CoverageGap],
         *,
@@ -189,7 +189,7 @@ class Synthesizer:
     async def _written(
         self,
         query: str,
-        items: Sequence[RankedItem],
+        items: Sequence[FusedItem],
         conflicts: Sequence[ConflictRecord],
         coverage_gaps: Sequence[CoverageGap],
         timeout_ms: int | None,

@@ -14,7 +14,7 @@ from nornweave.ask.fuse.deduplication.equivalence import SAME_MEANING_COSINE, Li
 from nornweave.ask.fuse.deduplication.minhash import Places, Shingled
 from nornweave.ask.fuse.deduplication.normalized_text import TextReading, read
 from nornweave.ask.fuse.deduplication.words import figures, signs
-from nornweave.ask.fuse.records import DedupedItems, Merge, MergeReason, NormalizedItems, TaggedItem
+from nornweave.ask.fuse.records import DedupedItems, FusedItem, Merge, MergeReason
 from nornweave.ask.search.records import Citation
 from nornweave.core.types import Fact
 
@@ -43,7 +43,7 @@ _CODE, _CONVERSATIONS = "code", "conversations"
 _SAME = Likeness("same_text", 1.0, first_may_go=True, second_may_go=True)
 
 
-def deduplicate(normalized: NormalizedItems, threshold: float = 0.85) -> DedupedItems:
+def deduplicate(items: Sequence[FusedItem], threshold: float = 0.85) -> DedupedItems:
     """Merge items that say the same.
 
     An item goes only in favour of one that says all that it says, compared with that one itself and not by way of a
@@ -58,7 +58,6 @@ def deduplicate(normalized: NormalizedItems, threshold: float = 0.85) -> Deduped
         The items that stay, in the order in which the first version of each came. The same items merge whatever order
         they come in, and merging again merges nothing.
     """
-    items = normalized.items
     merged: dict[int, _Into] = {}
     alive = [place for place in _without_equal(items, merged) if len(items[place].item.content) <= LONGEST_READ]
     pairs = _Pairs(items, alive, threshold)
@@ -82,7 +81,7 @@ class _Into:
 class _Pairs:
     """The pairs that are worth a comparison, and its outcome; each text is read once, each pair compared once."""
 
-    def __init__(self, items: Sequence[TaggedItem], alive: Sequence[int], threshold: float) -> None:
+    def __init__(self, items: Sequence[FusedItem], alive: Sequence[int], threshold: float) -> None:
         self._items = items
         self._threshold = threshold
         self._shingled = minhash.shingle([items[place].item.content for place in alive])
@@ -152,10 +151,10 @@ class _Pairs:
 
     def _reading(self, place: int) -> TextReading:
         if place not in self._readings:
-            tagged = self._items[place]
-            domain = tagged.source_domain
+            fused = self._items[place]
+            domain = fused.domain
             self._readings[place] = read(
-                tagged.item.content, code=domain == _CODE, conversation=domain == _CONVERSATIONS
+                fused.item.content, code=domain == _CODE, conversation=domain == _CONVERSATIONS
             )
         return self._readings[place]
 
@@ -172,15 +171,15 @@ def _sharing(shingled: Shingled, pairs: Places) -> list[tuple[int, int]]:
     return [(one, other) for one, other in pairs[kept].tolist()]
 
 
-def _same_signs(one: TaggedItem, other: TaggedItem) -> bool:
+def _same_signs(one: FusedItem, other: FusedItem) -> bool:
     """Tell whether texts of the same words are the same: of code all but blank space counts, of prose hardly a sign."""
     text, text_there = one.item.content, other.item.content
-    if _CODE in {one.source_domain, other.source_domain}:
+    if _CODE in {one.domain, other.domain}:
         return text.split() == text_there.split()
     return "```" not in text and "```" not in text_there and signs(text) == signs(text_there)
 
 
-def _without_equal(items: Sequence[TaggedItem], merged: dict[int, _Into]) -> list[int]:
+def _without_equal(items: Sequence[FusedItem], merged: dict[int, _Into]) -> list[int]:
     """Merge what is equal to the letter; return the others, the longest first."""
     first_of: dict[str, int] = {}
     alive = []
@@ -194,18 +193,18 @@ def _without_equal(items: Sequence[TaggedItem], merged: dict[int, _Into]) -> lis
     return sorted(alive, key=lambda place: -len(items[place].item.content))
 
 
-def _place_of(tagged: TaggedItem) -> tuple[str, ...]:
-    citation = tagged.item.citation
-    return tagged.source_domain, tagged.item.chunk_id, citation.source_id, citation.source_path
+def _place_of(fused: FusedItem) -> tuple[str, ...]:
+    citation = fused.citation
+    return fused.domain, fused.chunk_id, citation.source_id, citation.source_path
 
 
-def _precedence(tagged: TaggedItem) -> tuple[float, tuple[str, ...], str]:
+def _precedence(fused: FusedItem) -> tuple[float, tuple[str, ...], str]:
     """Order items by what is kept: the higher score, then the name."""
-    return -tagged.score, _place_of(tagged), tagged.item.content
+    return -fused.relevance, _place_of(fused), fused.item.content
 
 
 def _without_alike(
-    items: Sequence[TaggedItem], alive: Sequence[int], pairs: _Pairs, merged: dict[int, _Into]
+    items: Sequence[FusedItem], alive: Sequence[int], pairs: _Pairs, merged: dict[int, _Into]
 ) -> list[int]:
     """Let each item, the longest first, take up those that say nothing beside it."""
     partners = pairs.partners(alive)
@@ -219,22 +218,22 @@ def _without_alike(
     return [place for place in alive if place not in merged]
 
 
-def _wins(one: TaggedItem, other: TaggedItem, likeness: Likeness) -> bool:
+def _wins(one: FusedItem, other: FusedItem, likeness: Likeness) -> bool:
     if likeness.first_may_go and likeness.second_may_go:
         return _precedence(one) <= _precedence(other)
     return likeness.second_may_go
 
 
-def _cosines(items: Sequence[TaggedItem], alive: Iterable[int]) -> Iterator[tuple[tuple[int, int], float]]:
+def _cosines(items: Sequence[FusedItem], alive: Iterable[int]) -> Iterator[tuple[tuple[int, int], float]]:
     """Yield the pairs of items whose vectors, of one encoder, are close enough to mean the same.
 
     Of code only the words count: functions that do nearly the same have nearly the same vector.
     """
     groups: dict[tuple[str, int], list[tuple[int, NDArray[np.float32]]]] = defaultdict(list)
     for place in alive:
-        tagged = items[place]
-        if tagged.encoder is not None and tagged.item.vector is not None and tagged.source_domain != _CODE:
-            groups[tagged.encoder, len(tagged.item.vector)].append((place, tagged.item.vector))
+        fused = items[place]
+        if fused.encoder is not None and fused.item.vector is not None and fused.domain != _CODE:
+            groups[fused.encoder, len(fused.item.vector)].append((place, fused.item.vector))
     for group in groups.values():
         if len(group) > ALL_VECTORS:
             continue
@@ -268,7 +267,7 @@ def _by_subject(facts: Iterable[Fact]) -> Mapping[tuple[str | None, ...], set[st
     return values
 
 
-def _result(items: Sequence[TaggedItem], merged: Mapping[int, _Into]) -> DedupedItems:
+def _result(items: Sequence[FusedItem], merged: Mapping[int, _Into]) -> DedupedItems:
     members: dict[int, list[int]] = defaultdict(list)
     merges = []
     for place in range(len(items)):
@@ -278,19 +277,19 @@ def _result(items: Sequence[TaggedItem], merged: Mapping[int, _Into]) -> Deduped
         into = merged.get(last)
         members[place if into is None else into.winner].append(place)
         if into is not None:
-            kept, dropped = items[into.winner].item.chunk_id, items[place].item.chunk_id
+            kept, dropped = items[into.winner].chunk_id, items[place].chunk_id
             merges.append(Merge(kept, dropped, into.reason, into.similarity))
     return DedupedItems(tuple(_joined(items, root, places) for root, places in members.items()), tuple(merges))
 
 
-def _joined(items: Sequence[TaggedItem], root: int, places: Sequence[int]) -> TaggedItem:
+def _joined(items: Sequence[FusedItem], root: int, places: Sequence[int]) -> FusedItem:
     winner = items[root]
     losers = sorted((items[place] for place in places if place != root), key=_precedence)
     if not losers:
         return winner
     citations: dict[Citation, None] = dict.fromkeys(winner.corroborated_by)
     for loser in losers:
-        citations |= dict.fromkeys((loser.item.citation, *loser.corroborated_by))
-    citations.pop(winner.item.citation, None)
-    score = max(winner.score, *(loser.score for loser in losers))
-    return replace(winner, score=score, corroborated_by=tuple(citations))
+        citations |= dict.fromkeys((loser.citation, *loser.corroborated_by))
+    citations.pop(winner.citation, None)
+    relevance = max(winner.relevance, *(loser.relevance for loser in losers))
+    return replace(winner, relevance=relevance, corroborated_by=tuple(citations))

@@ -1,0 +1,65 @@
+"""What a question wants to know, and whose word counts more on it: the domains' order of authority."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+
+from nornweave.core.types import Domain
+
+
+class QueryType(StrEnum):
+    """What a query wants to know; the strategy ``SOURCE_AUTHORITY`` ranks the domains by it."""
+
+    CURRENT_BEHAVIOUR = "current_behaviour"
+    INTENDED_DESIGN = "intended_design"
+    HISTORICAL_DECISION = "historical_decision"
+    AMBIGUOUS = "ambiguous"
+
+
+_TYPE_SIGNALS: tuple[tuple[QueryType, re.Pattern[str]], ...] = (
+    (
+        QueryType.HISTORICAL_DECISION,
+        re.compile(
+            r"\b(?:decided?|decisions?|agreed|agreements?|discuss(?:ed|ions?)?|chose|chosen|approved|rejected"
+            r"|did (?:we|the team|they|you all)|who (?:said|suggested|proposed|wanted))\b"
+        ),
+    ),
+    (
+        QueryType.INTENDED_DESIGN,
+        re.compile(r"\b(?:why|design(?:s|ed)?|intend(?:s|ed)?|intention|rationale|supposed to|meant to)\b"),
+    ),
+    (
+        QueryType.CURRENT_BEHAVIOUR,
+        re.compile(
+            r"\bhow (?:do|does|is|are)\b.{1,120}\b(?:works?|handled?|done|implemented|computed|behaves?|validated?)\b"
+            r"|\bwhat (?:do|does)\b.{1,120}\b(?:do|return|raise|happens?|send|accept|output)s?\b"
+            r"|\bwhat happens\b|\bcurrent(?:ly)?\b|\bactual(?:ly)?\b|\bright now\b"
+        ),
+    ),
+)
+_DEFAULT_ORDER = (Domain.CODE, Domain.DOCUMENTATION, Domain.CONVERSATIONS, Domain.RESEARCH)
+_AUTHORITY: Mapping[QueryType, tuple[Domain, ...]] = MappingProxyType(
+    {
+        QueryType.CURRENT_BEHAVIOUR: _DEFAULT_ORDER,
+        QueryType.INTENDED_DESIGN: (Domain.DOCUMENTATION, Domain.CODE, Domain.CONVERSATIONS, Domain.RESEARCH),
+        QueryType.HISTORICAL_DECISION: (Domain.CONVERSATIONS, Domain.DOCUMENTATION, Domain.CODE, Domain.RESEARCH),
+        QueryType.AMBIGUOUS: _DEFAULT_ORDER,
+    }
+)
+
+
+def query_type(text: str) -> QueryType:
+    """Infer what a query wants to know from its words.
+
+    Of several the rarer wins: a decision over a design over behaviour (``why did we decide …`` asks for the decision).
+    """
+    lowered = text.lower()
+    return next((kind for kind, pattern in _TYPE_SIGNALS if pattern.search(lowered)), QueryType.AMBIGUOUS)
+
+
+def authority_order(kind: QueryType) -> tuple[Domain, ...]:
+    """Return the domains by authority for a type of query, highest first."""
+    return _AUTHORITY[kind]
