@@ -20,8 +20,9 @@ from api.query_body import (
     TokensField,
 )
 from nornweave.ask.agents.answers import MAX_ITEMS, Foreign, ResponseBody
-from nornweave.ask.fuse.records import CoverageGap, Recalled
+from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy, Question
+from nornweave.ask.search.records import CoverageGap
 from nornweave.core.text.checked_values import DomainId, Line, Moment, QuestionText, Share
 
 MAX_RESPONSES = 1_000

@@ -18,8 +18,8 @@ from evals.matches import JudgedHits
 from evals.measures import DEEPEST, Ranking, measure
 from evals.results import ITEMS, KindResult, QueryFailure, ResultScope, ScopeResult, SetResult, StageResult
 from evals.targets import RunTarget, Searcher, locate
-from nornweave.ask.answer.trace import Rankings
 from nornweave.ask.search.records import Citation, Filters
+from nornweave.ask.trace import Rankings
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain, digest
 from nornweave.improve.records import LAST_STAGE

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from evals.judgments import JudgedQuery, JudgedSet, Judgment, JudgmentError
-from nornweave.ask.answer.trace import Rankings
 from nornweave.ask.search.records import Filters, HiddenPlace
+from nornweave.ask.trace import Rankings
 from nornweave.core.types import Domain
 
 

@@ -28,7 +28,7 @@ from evals.tuning.results import Change, TuningResult, as_json, refusal
 from evals.tuning.search import COORDINATES, ROUNDS, OutOfTimeError, Values, normalised, search
 from nornweave.ask.engine import Engine
 from nornweave.ask.feedback.book import feedback_of
-from nornweave.ask.route.router import split_clauses
+from nornweave.ask.route.decomposition import split_clauses
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers

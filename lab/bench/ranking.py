@@ -14,9 +14,9 @@ from evals.matches import JudgedHits
 from evals.measures import Metric, measure
 from evals.targets import RunTarget, locate
 from lab.bench.fusing import SOURCES, workspace
-from nornweave.ask.answer.fan_out import merge_items
-from nornweave.ask.answer.pipeline import answer_from, to_recalled
 from nornweave.ask.engine import Engine
+from nornweave.ask.pipeline import answer_from, to_recalled
+from nornweave.ask.search.fan_out import merge_items
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallResponse
 from nornweave.config.fusion import CALIBRATED_WEIGHTS, STRETCHED_WEIGHTS, FusionSettings, RankWeights

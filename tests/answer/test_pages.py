@@ -16,12 +16,12 @@ from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,
     ConflictStrategy,
-    CoverageGap,
     Detector,
     Fused,
     FusedItem,
     Recalled,
 )
+from nornweave.ask.search.records import CoverageGap
 from nornweave.core.types import ChunkId, Span
 
 

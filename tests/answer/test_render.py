@@ -20,11 +20,11 @@ from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,
     ConflictStrategy,
-    CoverageGap,
     Detector,
     FusedItem,
     Synthesis,
 )
+from nornweave.ask.search.records import CoverageGap
 from nornweave.core.types import ChunkId, Fact, Span
 
 HEADER = re.compile(r"^\[([^\[\]]+) — ([^\[\]]+)\]$", re.M)

@@ -15,8 +15,8 @@ from openai_server import LITELLM_WARNINGS, Behaviour, Kind, ModelServer
 from waiting import GENEROUS_MS, HANGS_S, SOON_S, WITHIN_S, until
 
 from nornweave.ask.answer.synthesis.synthesizer import MOST_AT_ONCE, Synthesizer
-from nornweave.ask.fuse.records import CoverageGap, FusedItem, Synthesis
-from nornweave.ask.search.records import Citation, RecallItem
+from nornweave.ask.fuse.records import FusedItem, Synthesis
+from nornweave.ask.search.records import Citation, CoverageGap, RecallItem
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import ChunkId
 

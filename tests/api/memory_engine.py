@@ -129,7 +129,7 @@ class MemoryEngine:
         return render_answer(self.answer(question), self.settings.fusion_max_chars_per_source)
 
     def answer(self, question: Question) -> Any:
-        from nornweave.ask.answer.pipeline import answer
+        from nornweave.ask.pipeline import answer
 
         with self._lock:
             self.questions.append(question)
@@ -159,7 +159,7 @@ class MemoryEngine:
         return {"query_id": query_id, "chunk_id": chunk_id, "useful": useful, "at": at, "previous": None}
 
     def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
-        from nornweave.ask.answer.pipeline import answer_from
+        from nornweave.ask.pipeline import answer_from
 
         with self._lock:
             self.fused.append(recalled)

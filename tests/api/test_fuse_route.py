@@ -16,8 +16,9 @@ from questions import question_of
 
 from api.arrival import arrive
 from api.fuse_body import FuseBody
-from nornweave.ask.fuse.records import CoverageGap, Recalled
+from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy
+from nornweave.ask.search.records import CoverageGap
 from nornweave.ask.views import FusionResult
 from nornweave.core.access.viewer import ANYONE
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from nornweave.ask.answer.trace import Rankings
 from nornweave.ask.search.records import Citation, Filters, HiddenPlace
+from nornweave.ask.trace import Rankings
 from nornweave.core.errors import QueryError, StoreError
 from nornweave.core.types import Domain
 

@@ -28,11 +28,10 @@ from nornweave.ask.fuse.records import (
     ConflictRecord,
     ConflictSide,
     ConflictStrategy,
-    CoverageGap,
     Detector,
     FusedItem,
 )
-from nornweave.ask.search.records import Citation, RecallItem
+from nornweave.ask.search.records import Citation, CoverageGap, RecallItem
 from nornweave.core.types import ChunkId
 
 JANUARY = datetime(2026, 1, 16, 9, 30, tzinfo=UTC)
@@ -176,7 +175,7 @@ def test_places_are_written_by_domain(item: FusedItem, place: str) -> None:
 
 
 def test_what_the_budget_left_of_an_item_is_what_the_model_sees() -> None:
-    assert outside(prompt_of(replace(C2, content="the […] text")))[1] == ["    the […] text\n"]
+    assert outside(prompt_of(replace(C2, shown="the […] text")))[1] == ["    the […] text\n"]
 
 
 def test_long_content_is_cut_at_the_end_of_a_word() -> None:

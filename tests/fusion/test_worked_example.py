@@ -9,9 +9,10 @@ import pytest
 from fusion_support import day, item, response
 from questions import question_of
 
-from nornweave.ask.answer.pipeline import answer_from
-from nornweave.ask.fuse.records import CoverageGap, Recalled
+from nornweave.ask.fuse.records import Recalled
+from nornweave.ask.pipeline import answer_from
 from nornweave.ask.search.question import ConflictStrategy
+from nornweave.ask.search.records import CoverageGap
 from nornweave.ask.views import answer_document
 from nornweave.config.fusion import FusionSettings
 from nornweave.disagree.conflicts.detectors import Detector

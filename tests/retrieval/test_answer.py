@@ -22,10 +22,11 @@ from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
 from nornweave.ask.answer import fan_out
 from nornweave.ask.answer import pipeline as recipe
-from nornweave.ask.answer.fan_out import choose_agents, merge_items
 from nornweave.ask.answer.text_renderer import render_answer
-from nornweave.ask.route.router import split_clauses
+from nornweave.ask.route.decomposition import split_clauses
+from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.fan_out import merge_items
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
 from nornweave.ask.views import FusionResult, answer_document

@@ -11,9 +11,11 @@ import pytest
 from growth import assert_subquadratic
 from hypothesis import given
 from hypothesis import strategies as st
+from ranked_items import citation
 
-from nornweave.ask.search.heuristics import HEURISTICS, HeuristicCandidate, all_bonuses, dated
+from nornweave.ask.search.heuristics import HEURISTICS, all_bonuses, dated
 from nornweave.ask.search.query_features import cues_of
+from nornweave.ask.search.records import RecallItem
 from nornweave.config import HeuristicSettings, RerankingSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
@@ -44,20 +46,18 @@ def candidate(
     title: str | None = None,
     timestamp: datetime | None = None,
     metadata: Mapping[str, JsonValue] | None = None,
-) -> HeuristicCandidate:
-    return HeuristicCandidate(
+) -> RecallItem:
+    return RecallItem(
         chunk_id=ChunkId("one"),
         score=0.5,
         content="text",
-        source_path=path,
-        title=title,
-        section=section,
-        timestamp=timestamp,
+        citation=citation("documentation", path, title=title, section=section, timestamp=timestamp),
+        sources={},
         metadata=metadata or {},
     )
 
 
-def given_to(one: HeuristicCandidate, query: str, numbers: HeuristicSettings) -> dict[str, float]:
+def given_to(one: RecallItem, query: str, numbers: HeuristicSettings) -> dict[str, float]:
     return dict(all_bonuses([one], query, numbers, NOW)[0])
 
 

@@ -19,7 +19,7 @@ from support import MemorySource, memory_parts, sync
 from nornweave.ask.search.masked_document import without
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.quotations import Quoted
-from nornweave.ask.search.search import search
+from nornweave.ask.search.search import SearchContext, search
 from nornweave.config import Bm25Settings, FieldWeights, PlanSettings, StorageSettings
 from nornweave.core.errors import EncoderError
 from nornweave.core.text import analyzer
@@ -102,10 +102,11 @@ def place(generation: Generation, path: str, words: str) -> Span:
 def found(generation: Generation, query: str, encoder: HashEncoder) -> dict[int, float]:
     """Search as the agent does; chunk → combined score, best first."""
     with ThreadPoolExecutor(2) as executor:
-        ranking = search(
-            read_query(query), generation, PlanSettings(), encode=encoder.encode_query, depth=100,
+        context = SearchContext(
+            domain=Domain.CODE, generation=generation, plan=PlanSettings(), encode=encoder.encode_query, depth=100,
             executor=executor, dense_executor=executor,
-        ).ranking  # fmt: skip
+        )  # fmt: skip
+        ranking = search(read_query(query), context).ranking
     return dict(zip(ranking.numbers.tolist(), ranking.scores.tolist(), strict=True))
 
 

@@ -24,7 +24,7 @@ from nornweave.ask.search.retrievers import (
     search_structured,
     term_weights,
 )
-from nornweave.ask.search.search import SearchOutcome, search
+from nornweave.ask.search.search import SearchContext, SearchOutcome, search
 from nornweave.config import PlanSettings, Settings, SourceWeights
 from nornweave.core.errors import EncoderError
 from nornweave.core.types import Domain
@@ -345,16 +345,17 @@ def search_all(
     within: Any = None,
     depth: int = 50,
 ) -> SearchOutcome:
-    return search(
-        read_query(text),
-        generation,
-        plan,
+    context = SearchContext(
+        domain=Domain.CODE,
+        generation=generation,
+        plan=plan,
         encode=(encoder or HashEncoder(64)).encode_query,
         depth=depth,
         executor=pool,
         dense_executor=pool,
         within=within,
     )
+    return search(read_query(text), context)
 
 
 def test_every_source_adds_its_part(domains: dict[Domain, Generation], pool: ThreadPoolExecutor) -> None:

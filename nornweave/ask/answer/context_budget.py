@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 
 from nornweave.ask.answer.snippet import MARK, fair_share, shorten
-from nornweave.ask.fuse.records import FusedItem
+from nornweave.ask.fuse.records import ConflictRecord, FusedItem
 from nornweave.core.text.analyzer import query_terms
 from nornweave.core.types import Domain
 
@@ -114,6 +114,19 @@ def diversified(items: Sequence[FusedItem], top_k: int, diversity: float) -> lis
     if len(selected) > 1 and len(domains) == 1 and others:
         selected[-1] = min(others)
     return [items[place] for place in selected]
+
+
+def shown_conflicts(
+    items: Sequence[FusedItem], conflicts: Sequence[ConflictRecord]
+) -> tuple[tuple[FusedItem, ...], tuple[ConflictRecord, ...]]:
+    """Leave out conflicts of which no side is shown; return the items with the new places, and the conflicts left."""
+    chunks = {ranked.chunk_id for ranked in items}
+    shown = [place for place, conflict in enumerate(conflicts) if chunks.intersection(conflict.items)]
+    places = {before: after for after, before in enumerate(shown)}
+    placed = (
+        ranked if ranked.conflict is None else replace(ranked, conflict=places[ranked.conflict]) for ranked in items
+    )
+    return tuple(placed), tuple(conflicts[place] for place in shown)
 
 
 def _with_demoted(chosen: Sequence[FusedItem], items: Sequence[FusedItem]) -> Sequence[FusedItem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from nornweave.ask.answer.pipeline import shown_conflicts
+from nornweave.ask.answer.context_budget import shown_conflicts
 from nornweave.ask.answer.snippet import shorten
 from nornweave.ask.answer.text_renderer import render_text
 from nornweave.ask.fuse.records import Answer, FusedItem

@@ -31,11 +31,10 @@ from nornweave.ask.fuse.records import (
     Answer,
     ConflictRecord,
     ConflictSide,
-    CoverageGap,
     FusedItem,
     Synthesis,
 )
-from nornweave.ask.search.records import Citation
+from nornweave.ask.search.records import Citation, CoverageGap
 from nornweave.core.types import Domain
 
 NOTHING_FOUND = "No results returned from any source in fusion query."

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal, TypeAlias
 
 from nornweave.ask.search.question import ConflictStrategy, Question
-from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
+from nornweave.ask.search.records import Citation, CoverageGap, RecallItem, RecallResponse
 from nornweave.core.types import ChunkId, Fact, Origin
 from nornweave.disagree.conflicts.detectors import Detector
 
@@ -16,15 +16,6 @@ LoserPolicy: TypeAlias = Literal["demote", "drop"]
 Scale: TypeAlias = Literal["calibrated", "minmax"]
 SideRole: TypeAlias = Literal["holds", "agrees", "differs", "says"]
 MergeReason: TypeAlias = Literal["same_chunk", "same_text", "contained", "same_meaning"]
-
-
-@dataclass(frozen=True, slots=True)
-class CoverageGap:
-    """An agent that gave no answer, and why."""
-
-    domain_id: str
-    agent_id: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,14 @@ import math
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Protocol, TypeVar
 
 from nornweave.ask.route.signals import CUES, NAMED
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import Filters
+from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
+from nornweave.index.conditions import Condition
 
 NEUTRAL = 0.5
 # The default of ``FUSION_MAX_SOURCES``.
@@ -26,6 +31,40 @@ MOST_FROM_LOOKS = 3.0
 CLEAR_LEAD = 0.65
 # How much evidence counts: a domain whose evidence is 0.25 above the mean has its odds multiplied by e.
 EVIDENCE_GAIN = 4.0
+
+
+class TakesFilters(Protocol):
+    """What a question is sent to."""
+
+    def conditions(self, filters: Filters) -> tuple[Condition, ...]:
+        """Read filters of the domain; raises ``QueryError``."""
+
+
+A = TypeVar("A", bound=TakesFilters)
+
+
+def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: int = len(Domain)) -> dict[Domain, A]:
+    """Choose which agents to ask: those of the domains named, else of those that the words do not rule out.
+
+    Raises:
+        QueryError: a domain is not served, a filter is wrong, or one is set on a domain that is not asked and would be
+            lost.
+    """
+    for domain in question.domains or ():
+        if domain not in agents:
+            raise QueryError("domains", f"{domain.value!r} is not served; there are: {', '.join(agents)}")
+    allowed = question.domains or tuple(agents)
+    # A filter names its domain: whoever sets one wants that domain asked, whatever the words say.
+    chosen = question.domains or {
+        *choose_domains(domain_signals(question.text), allowed, max_sources),
+        *(set(question.filters) & set(allowed)),
+    }
+    for domain in question.filters:
+        if domain not in chosen:
+            names = ", ".join(agent for agent in agents if agent in chosen)
+            raise QueryError(f"filters.{domain.value}", f"the domain is not asked; asked are: {names}")
+        agents[domain].conditions(question.filters[domain])
+    return {domain: agent for domain, agent in agents.items() if domain in chosen}
 
 
 @lru_cache(maxsize=256)

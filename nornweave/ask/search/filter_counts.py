@@ -11,9 +11,10 @@ from nornweave.core.types import JsonValue
 from nornweave.index.index import Index
 from nornweave.index.port import Mask
 from nornweave.index.value_counts import UnreadValues, Value, ValueCounts
+from nornweave.index.visibility import MOST_VISIBILITIES
 
-# Of a filter, as many frequent values as a reader looks through.
-FREQUENT_VALUES = 20
+# Of a filter, as many frequent values as a reader looks through; on the page, which shows all filters, fewer.
+FREQUENT_VALUES, FACET_VALUES = 20, 8
 UNREAD_EXAMPLES = 5
 
 
@@ -23,6 +24,26 @@ class FilterCounts:
 
     values: ValueCounts
     unread: UnreadValues
+
+
+class FilterCountsMemo:
+    """Counts what the filters of a domain find, once for each part of a generation that somebody may see."""
+
+    def __init__(self) -> None:
+        self._generation = ""
+        self._by_part: dict[bytes, Mapping[str, FilterCounts]] = {}
+
+    def of(self, generation: Index, filters: Sequence[FilterSettings]) -> Mapping[str, FilterCounts]:
+        """Return the counts of a generation."""
+        by_part = self._by_part
+        if self._generation != generation.meta["generation"]:
+            by_part = self._by_part = {}
+            self._generation = generation.meta["generation"]
+        if generation.part not in by_part:
+            if len(by_part) >= MOST_VISIBILITIES:
+                by_part.clear()
+            by_part[generation.part] = count_filters(generation, filters)
+        return by_part[generation.part]
 
 
 def count_filters(
@@ -45,6 +66,15 @@ def count_filters(
         )
         for each in filters
         if each.is_declared or has_few_values(each)
+    }
+
+
+def facets_of(counts: Mapping[str, FilterCounts]) -> dict[str, list[tuple[str, int]]]:
+    """Return the most frequent values of each filter that takes one of a few, with how many chunks have them."""
+    return {
+        key: [(spelled(each.value), each.chunks) for each in counted.values.frequent[:FACET_VALUES]]
+        for key, counted in counts.items()
+        if counted.values.frequent
     }
 
 

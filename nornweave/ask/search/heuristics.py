@@ -8,45 +8,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from nornweave.ask.search.query_features import Cues, cues_of, heading_terms, path_parts
+from nornweave.ask.search.records import RecallItem
 from nornweave.config import HeuristicSettings
-from nornweave.core.types import NO_METADATA, ChunkId, Domain, Metadata, aware
+from nornweave.core.types import Domain, Metadata, aware
 
 SECONDS_PER_DAY = 86_400.0
 # Where a domain's chunks say when they were said or published. When a file of theirs changed says nothing about that.
-DATED_BY = MappingProxyType({Domain.CONVERSATIONS: "message_timestamp", Domain.RESEARCH: "publication_date"})
+DATED_BY: Mapping[str, str] = MappingProxyType(
+    {Domain.CONVERSATIONS: "message_timestamp", Domain.RESEARCH: "publication_date"}
+)
 # Of qualified names: ``Outer.Inner``, ``ledger::Entry``, ``Wallet#pay``.
 _NAME_SEPARATORS = re.compile(r"[.:#]+")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeuristicCandidate:
-    """A chunk with everything that reranking needs of it.
-
-    Attributes:
-        score: combined and calibrated, in [0, 1].
-        source_path: of its document, POSIX separators.
-        section: the heading path as one line.
-        timestamp: what recency counts from, see ``dated``; ``None`` where it is unknown.
-        metadata: of the chunk; its keys depend on the domain.
-    """
-
-    chunk_id: ChunkId
-    score: float
-    content: str
-    source_path: str
-    title: str | None = None
-    section: str | None = None
-    timestamp: datetime | None = None
-    metadata: Metadata = field(default_factory=lambda: NO_METADATA)
-
-
-class _Asked(NamedTuple):
+class _Features(NamedTuple):
     cues: Cues
     numbers: HeuristicSettings
     now: datetime
@@ -61,14 +41,14 @@ class Heuristic(NamedTuple):
     name: str
     weight: str
     setting: str
-    share: Callable[[_Asked, HeuristicCandidate], float]
+    share: Callable[[_Features, RecallItem], float]
 
 
 Bonuses: TypeAlias = Mapping[str, float]
 NO_BONUSES: Bonuses = MappingProxyType({})
 
 
-def dated(domain: Domain, metadata: Metadata, updated_at: datetime | None) -> datetime | None:
+def dated(domain: str, metadata: Metadata, updated_at: datetime | None) -> datetime | None:
     """Return the date for a chunk's recency: when it was said or published, else when its source changed.
 
     Conversations and research have no other date than their own: without it there is none.
@@ -82,69 +62,70 @@ def dated(domain: Domain, metadata: Metadata, updated_at: datetime | None) -> da
         return None
 
 
-def all_bonuses(
-    candidates: Sequence[HeuristicCandidate], query: str, numbers: HeuristicSettings, now: datetime
-) -> list[Bonuses]:
-    """Return the bonuses of each candidate by heuristic, before weights; what gives nothing is left out."""
+def all_bonuses(items: Sequence[RecallItem], query: str, numbers: HeuristicSettings, now: datetime) -> list[Bonuses]:
+    """Return the bonuses of each item by heuristic, before weights; what gives nothing is left out."""
     on = [(each, highest) for each in HEURISTICS if (highest := getattr(numbers, each.setting)) > 0]
     if not on:
-        return [NO_BONUSES] * len(candidates)
-    asked = _Asked(cues_of(query), numbers, now)
+        return [NO_BONUSES] * len(items)
+    features = _Features(cues_of(query), numbers, now)
     return [
-        MappingProxyType({each.name: given for each, highest in on if (given := highest * each.share(asked, one)) > 0})
-        for one in candidates
+        MappingProxyType(
+            {each.name: given for each, highest in on if (given := highest * each.share(features, item)) > 0}
+        )
+        for item in items
     ]
 
 
-def _symbol(asked: _Asked, one: HeuristicCandidate) -> bool:
+def _symbol(features: _Features, item: RecallItem) -> bool:
     """Tell whether the query names the defined symbol, exactly as it is written."""
-    names = (one.metadata.get(key) for key in ("function_name", "class_name"))
+    names = (item.metadata.get(key) for key in ("function_name", "class_name"))
     written = (part for name in names if isinstance(name, str) for part in _NAME_SEPARATORS.split(name))
-    return not asked.cues.identifiers.isdisjoint(written)
+    return not features.cues.identifiers.isdisjoint(written)
 
 
-def _path(asked: _Asked, one: HeuristicCandidate) -> bool:
+def _path(features: _Features, item: RecallItem) -> bool:
     """Tell whether the query names the file: whole components in one run or, rooted elsewhere, all of it at the end."""
-    own = path_parts(one.source_path) if asked.cues.paths else ()
+    own = path_parts(item.citation.source_path) if features.cues.paths else ()
     return any(
         (1 < len(own) < len(path) and path[-len(own) :] == own)
         or any(own[start : start + len(path)] == path for start in range(len(own) - len(path) + 1))
-        for path in asked.cues.paths
+        for path in features.cues.paths
     )
 
 
-def _heading(asked: _Asked, one: HeuristicCandidate) -> bool:
-    heading = one.section or one.title
-    return heading is not None and not asked.cues.terms.isdisjoint(heading_terms(heading))
+def _heading(features: _Features, item: RecallItem) -> bool:
+    heading = item.citation.section or item.citation.title
+    return heading is not None and not features.cues.terms.isdisjoint(heading_terms(heading))
 
 
-def _recency(asked: _Asked, one: HeuristicCandidate) -> float:
+def _recency(features: _Features, item: RecallItem) -> float:
     """Return ``1 - days / D``, or ``exp(-days / D)``; what is dated in the future counts as of today."""
-    if one.timestamp is None:
+    written = dated(item.citation.domain_id, item.metadata, item.citation.timestamp)
+    if written is None:
         return 0.0
-    days = max(0.0, (aware(asked.now) - aware(one.timestamp)).total_seconds() / SECONDS_PER_DAY)
-    share = days / asked.numbers.recency_days
-    return math.exp(-share) if asked.numbers.recency_decay == "exponential" else max(0.0, 1.0 - share)
+    days = max(0.0, (aware(features.now) - aware(written)).total_seconds() / SECONDS_PER_DAY)
+    share = days / features.numbers.recency_days
+    return math.exp(-share) if features.numbers.recency_decay == "exponential" else max(0.0, 1.0 - share)
 
 
-def _engagement(asked: _Asked, one: HeuristicCandidate) -> float:
+def _engagement(features: _Features, item: RecallItem) -> float:
     """Return ``min(1, ln(1 + n) / ln(1 + full))``: diminishing returns."""
-    return min(1.0, math.log(1 + _count(one, "reaction_count")) / math.log(1 + asked.numbers.engagement_full_at))
+    return min(1.0, math.log(1 + _count(item, "reaction_count")) / math.log(1 + features.numbers.engagement_full_at))
 
 
-def _accepted(_asked: _Asked, one: HeuristicCandidate) -> bool:
-    return one.metadata.get("is_accepted") is True
+def _accepted(_features: _Features, item: RecallItem) -> bool:
+    return item.metadata.get("is_accepted") is True
 
 
-def _citations(asked: _Asked, one: HeuristicCandidate) -> float:
+def _citations(features: _Features, item: RecallItem) -> float:
     """Return ``min(1, step · log10(n + 1) / max)``."""
-    bonus = asked.numbers.citation_bonus_step * math.log10(_count(one, "citation_count") + 1)
-    return min(1.0, bonus / asked.numbers.citation_bonus_max)
+    bonus = features.numbers.citation_bonus_step * math.log10(_count(item, "citation_count") + 1)
+    return min(1.0, bonus / features.numbers.citation_bonus_max)
 
 
-def _count(one: HeuristicCandidate, key: str) -> int | float:
+def _count(item: RecallItem, key: str) -> int | float:
     """Return a count as metadata has it; 0 for what is none (missing, text, negative, not finite)."""
-    value = one.metadata.get(key)
+    value = item.metadata.get(key)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
         return 0
     return value

@@ -1,20 +1,12 @@
-"""Build items with their citations from the chunks of a generation."""
+"""Make items with their citations of the chunks of a generation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
-import numpy as np
-
-from nornweave.ask.search.combine import Ranking
-from nornweave.ask.search.heuristics import HeuristicCandidate, dated
+from nornweave.ask.search.heuristics import dated
 from nornweave.ask.search.passage_url import passage_url
-from nornweave.ask.search.records import Citation, Explanation, RecallItem, SourceScore
-from nornweave.ask.search.rerank import Ranked
-from nornweave.ask.search.search import SearchOutcome
+from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import Domain
 from nornweave.index.index import StoredChunk
-from nornweave.index.port import Vectors
 
 
 def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
@@ -37,71 +29,14 @@ def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
     )
 
 
-def candidate_of(domain: Domain, chunk: StoredChunk, score: float) -> HeuristicCandidate:
-    """Return a chunk as a candidate for reranking."""
-    return HeuristicCandidate(
-        chunk_id=chunk.chunk_id,
-        score=score,
-        content=chunk.content,
-        source_path=chunk.path,
-        title=chunk.title,
-        section=chunk.section,
-        timestamp=dated(domain, chunk.metadata, chunk.updated_at),
-        metadata=chunk.metadata,
-    )
-
-
-def item_of(
-    domain: Domain,
-    chunk: StoredChunk,
-    ranked: Ranked,
-    sources: Mapping[str, SourceScore],
-    explanation: Explanation | None,
-    vector: Vectors | None = None,
-) -> RecallItem:
-    """Return the item for a chunk."""
+def item_of(domain: Domain, chunk: StoredChunk, score: float) -> RecallItem:
+    """Return a chunk as an item with this score; which retrieval sources found it is not known yet."""
     return RecallItem(
         chunk_id=chunk.chunk_id,
         content=chunk.content,
-        score=ranked.score,
+        score=score,
         citation=citation_of(domain, chunk),
-        sources=sources,
-        rerank_score=ranked.model_score,
+        sources={},
         metadata=chunk.metadata,
-        explanation=explanation,
         facts=chunk.facts,
-        vector=vector,
     )
-
-
-class Traces:
-    """The retrieval sources and wordings that found each chunk of a ranking."""
-
-    def __init__(self, found: Sequence[SearchOutcome], ranking: Ranking) -> None:
-        self._found = found
-        self._ranking = ranking
-        self._hits = [
-            (name, {number: place for place, number in enumerate(finding.hits.numbers.tolist())}, finding.hits.scores)
-            for one in found
-            for name, finding in one.findings.items()
-        ]
-
-    def sources(self, number: int) -> dict[str, SourceScore]:
-        """Return rank and score by every source that found the chunk, in the first wording of the query that did."""
-        sources: dict[str, SourceScore] = {}
-        for name, places, scores in self._hits:
-            place = places.get(number)
-            if place is not None and name not in sources:
-                sources[name] = SourceScore(place + 1, round(float(scores[place]), 4))
-        return sources
-
-    def explain(self, number: int, ranked: Ranked) -> Explanation:
-        """Say how the chunk's score came about."""
-        place = int(np.flatnonzero(self._ranking.numbers == number)[0])
-        return Explanation(
-            weights=self._found[0].weights,
-            contributions={name: float(part[place]) for name, part in self._ranking.contributions.items()},
-            combined=float(self._ranking.scores[place]),
-            bonuses=ranked.bonuses,
-            model_score=ranked.model_score,
-        )

@@ -151,3 +151,12 @@ class RecallResponse:
     stages: Mapping[str, tuple[Placed, ...]] = field(default_factory=lambda: MappingProxyType({}))
     calibrated: bool = False
     encoder: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageGap:
+    """An agent that gave no answer, and why."""
+
+    domain_id: str
+    agent_id: str
+    reason: str

@@ -1,4 +1,4 @@
-"""Rerank one domain's candidates by relevance blended with the domain's heuristics.
+"""Rerank one domain's items by relevance blended with the domain's heuristics.
 
 ``final_score = clamp(model · w_model + Σ bonus · w_bonus, 0, 1)``, with the weights of the domain::
 
@@ -18,17 +18,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.heuristics import HEURISTICS, NO_BONUSES, Bonuses, HeuristicCandidate, all_bonuses
+from nornweave.ask.search.heuristics import HEURISTICS, NO_BONUSES, Bonuses, all_bonuses
+from nornweave.ask.search.records import RecallItem
 from nornweave.config import RerankingSettings, RerankingWeights
 
 STEP = 1e-9
-"""Tells apart, in their order, candidates that would get equal calibrated scores."""
+"""Tells apart, in their order, items that would get equal calibrated scores."""
 ROUNDING = 1e-6
 """How far a sum of weighted scores may miss [0, 1]."""
 _WEIGHT_OF = {heuristic.name: heuristic.weight for heuristic in HEURISTICS}
@@ -36,24 +37,21 @@ _WEIGHT_OF = {heuristic.name: heuristic.weight for heuristic in HEURISTICS}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """A candidate in its place.
+    """An item in its place.
 
     Attributes:
-        score: calibrated, in [0, 1]: of the place, comparable between domains.
+        item: its score is calibrated, in [0, 1]: of the place, comparable between domains.
         final_score: of the formula, in [0, 1]: what the order follows.
-        model_score: of the cross-encoder, in [0, 1], if one ran.
         bonuses: heuristic → bonus before its weight; those that gave something.
     """
 
-    candidate: HeuristicCandidate
-    score: float
+    item: RecallItem
     final_score: float
-    model_score: float | None
     bonuses: Bonuses
 
 
 def rerank(
-    candidates: Sequence[HeuristicCandidate],
+    items: Sequence[RecallItem],
     *,
     query: str,
     settings: RerankingSettings,
@@ -61,41 +59,45 @@ def rerank(
     model_scores: Sequence[float] | NDArray[np.float32] | None = None,
     heuristics: bool = True,
 ) -> tuple[Ranked, ...]:
-    """Order all candidates by ``final_score``; callers cut the result.
+    """Order all items by ``final_score``; callers cut the result.
 
     Args:
-        candidates: in any order; it has no effect.
+        items: in any order; it has no effect.
+        query: what bonuses are given for.
         settings: of the domain.
         now: what ages are counted from.
-        model_scores: of the cross-encoder, in [0, 1], one per candidate in their order.
+        model_scores: of the cross-encoder, in [0, 1], one per item in their order.
         heuristics: ``False`` leaves the bonuses out; the model's score alone is then final, or the score as it was.
 
     Returns:
-        Every candidate once, by ``final_score`` descending, then chunk id; ``score`` gives the same order.
+        Every item once, by ``final_score`` descending, then chunk id; its score gives the same order.
 
     Raises:
         ValueError: a score is missing or outside [0, 1], or a chunk is there twice.
     """
-    _check(candidates, model_scores)
-    befores = [_unit(candidate.score, candidate) for candidate in candidates]
-    models: list[float | None] = [None] * len(candidates)
+    _check(items, model_scores)
+    befores = [_unit(item.score, item) for item in items]
+    models: list[float | None] = [None] * len(items)
     if model_scores is not None:
-        models = [_unit(score, candidate) for score, candidate in zip(model_scores, candidates, strict=True)]
+        models = [_unit(score, item) for score, item in zip(model_scores, items, strict=True)]
     relevances = [before if model is None else model for before, model in zip(befores, models, strict=True)]
-    gains, finals = [NO_BONUSES] * len(candidates), relevances
+    bonuses, finals = [NO_BONUSES] * len(items), relevances
     if heuristics:
-        gains = all_bonuses(candidates, query, settings.heuristics, now)
-        finals = [final_score(*pair, settings.weights) for pair in zip(relevances, gains, strict=True)]
-    order = sorted(range(len(candidates)), key=lambda at: (-finals[at], candidates[at].chunk_id))
+        bonuses = all_bonuses(items, query, settings.heuristics, now)
+        finals = [final_score(*pair, settings.weights) for pair in zip(relevances, bonuses, strict=True)]
+    order = sorted(range(len(items)), key=lambda at: (-finals[at], items[at].chunk_id))
+    places = _places(befores, [finals[at] for at in order])
     return tuple(
-        Ranked(candidate=candidates[at], score=place, final_score=finals[at], model_score=models[at], bonuses=gains[at])
-        for at, place in zip(order, _places(befores, [finals[at] for at in order]), strict=True)
+        Ranked(
+            item=replace(items[at], score=place, rerank_score=models[at]), final_score=finals[at], bonuses=bonuses[at]
+        )
+        for at, place in zip(order, places, strict=True)
     )
 
 
-def final_score(relevance: float, gained: Bonuses, weights: RerankingWeights) -> float:
+def final_score(relevance: float, bonuses: Bonuses, weights: RerankingWeights) -> float:
     """Blend relevance and bonuses, ``clamp(relevance · w_model + Σ bonus · w_bonus, 0, 1)``."""
-    parts = [relevance * weights.model, *(bonus * _weight(name, weights) for name, bonus in gained.items())]
+    parts = [relevance * weights.model, *(bonus * _weight(name, weights) for name, bonus in bonuses.items())]
     return min(1.0, max(0.0, math.fsum(parts)))
 
 
@@ -114,16 +116,14 @@ def _places(befores: Sequence[float], finals: Sequence[float]) -> list[float]:
     return places if top == 1.0 else [place / top for place in places]
 
 
-def _check(
-    candidates: Sequence[HeuristicCandidate], model_scores: Sequence[float] | NDArray[np.float32] | None
-) -> None:
-    if model_scores is not None and len(model_scores) != len(candidates):
-        raise ValueError(f"{len(model_scores)} model scores for {len(candidates)} candidates; expected one for each")
-    if len({candidate.chunk_id for candidate in candidates}) != len(candidates):
-        raise ValueError("a chunk stands among the candidates twice; expected each once")
+def _check(items: Sequence[RecallItem], model_scores: Sequence[float] | NDArray[np.float32] | None) -> None:
+    if model_scores is not None and len(model_scores) != len(items):
+        raise ValueError(f"{len(model_scores)} model scores for {len(items)} items; expected one for each")
+    if len({item.chunk_id for item in items}) != len(items):
+        raise ValueError("a chunk stands among the items twice; expected each once")
 
 
-def _unit(score: float, candidate: HeuristicCandidate) -> float:
+def _unit(score: float, item: RecallItem) -> float:
     if not -ROUNDING <= score <= 1.0 + ROUNDING:
-        raise ValueError(f"score {score!r} of chunk {candidate.chunk_id!r}; expected a number in [0, 1]")
+        raise ValueError(f"score {score!r} of chunk {item.chunk_id!r}; expected a number in [0, 1]")
     return min(1.0, max(0.0, float(score)))

@@ -9,7 +9,6 @@ from concurrent.futures import Executor, Future, wait
 from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
 
 import numpy as np
 
@@ -27,15 +26,44 @@ from nornweave.ask.search.retrievers import (
 from nornweave.config import PlanSettings, SourceWeights
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.tracing import in_span
+from nornweave.core.types import Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 
 log = logging.getLogger(__name__)
 
-Encode = Callable[[str], Vectors]
-
+# Candidates of each retrieval source, whatever is asked for: combining and reranking need more than they return, and
+# ten items must be the first ten of a hundred.
+CANDIDATES = 200
 ONE_SCALE = PlanSettings()
 """Its weights are what domains are compared by, whatever weights each has for itself."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class SearchContext:
+    """What a question searches one domain with: the same for each of its wordings.
+
+    Attributes:
+        domain: whose chunks are searched.
+        generation: open for reading.
+        plan: the domain's weights.
+        encode: text → vector, with the generation's own encoder; may raise ``NornWeaveError``.
+        executor: where quoted phrases are looked for, in the file; what is in memory is searched by the caller.
+        dense_executor: where dense retrieval runs, which waits for an encoder.
+        within: which chunks may be found; ``None`` are all.
+        deadline: ``time.monotonic()`` after which sources that have not answered are left out.
+        depth: candidates per source.
+    """
+
+    domain: Domain
+    generation: Index
+    plan: PlanSettings
+    encode: Callable[[str], Vectors]
+    executor: Executor
+    dense_executor: Executor
+    within: Mask | None = None
+    deadline: float | None = None
+    depth: int = CANDIDATES
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,41 +84,18 @@ class SearchOutcome:
     weights: Mapping[str, float]
 
 
-def search(
-    query: Query,
-    generation: Index,
-    plan: PlanSettings,
-    *,
-    encode: Encode,
-    depth: int,
-    executor: Executor,
-    dense_executor: Executor,
-    within: Mask | None = None,
-    deadline: float | None = None,
-) -> SearchOutcome:
+def search(query: Query, context: SearchContext) -> SearchOutcome:
     """Run the four retrieval sources concurrently and combine their results.
-
-    Args:
-        query: what is looked for.
-        generation: open for reading.
-        plan: the domain's weights.
-        encode: text → vector, with the generation's own encoder; may raise ``NornWeaveError``.
-        depth: candidates per source.
-        executor: where quoted phrases are looked for, in the file; what is in memory is searched in this thread.
-        dense_executor: where dense retrieval runs, which waits for an encoder.
-        within: which chunks may be found.
-        deadline: ``time.monotonic()`` after which sources that have not answered are left out.
 
     Returns:
         Every chunk that any source found; a source that failed or was late adds nothing and is named.
     """
-    tasks = _tasks(query, generation, plan, encode, depth, within)
-    futures = _run(tasks, query, executor, dense_executor, deadline)
+    futures = _run(query, context)
     outcomes = {name.value: _outcome(name.value, futures[name.value]) for name in RetrievalSource}
     findings = {name: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
-    weights, common = (_weights_for(query, one) for one in (plan, ONE_SCALE))
+    weights, common = (_weights_for(query, plan) for plan in (context.plan, ONE_SCALE))
     return SearchOutcome(
-        ranking=_combine(findings, generation, plan.combine, weights, common),
+        ranking=_combine(findings, context, weights, common),
         findings=findings,
         states={name: state for name, (state, _, _) in outcomes.items()},
         reasons={name: reason for name, (_, reason, _) in outcomes.items() if reason},
@@ -98,20 +103,16 @@ def search(
     )
 
 
-def _run(
-    tasks: Mapping[str, Callable[[], RetrieverFinding]],
-    query: Query,
-    executor: Executor,
-    dense_executor: Executor,
-    deadline: float | None,
-) -> dict[str, Future[RetrieverFinding]]:
+def _run(query: Query, context: SearchContext) -> dict[str, Future[RetrieverFinding]]:
     """Hand to other threads what waits, do the rest here meanwhile; return when all is done or too late."""
+    deadline = context.deadline
     futures = {}
+    tasks = _tasks(query, context)
     for name, task in tasks.items():
         if name == RetrievalSource.DENSE:
-            futures[name] = dense_executor.submit(copy_context().run, task)
+            futures[name] = context.dense_executor.submit(copy_context().run, task)
         elif name == RetrievalSource.FULLTEXT and query.phrases:
-            futures[name] = executor.submit(copy_context().run, task)
+            futures[name] = context.executor.submit(copy_context().run, task)
     # The others take some 0.1 ms each, out of memory: handing them to another thread would cost more than it gains.
     futures |= {name: _here(task, deadline) for name, task in tasks.items() if name not in futures}
     wait(futures.values(), None if deadline is None else max(0.0, deadline - time.monotonic()))
@@ -130,18 +131,12 @@ def _here(task: Callable[[], RetrieverFinding], deadline: float | None) -> Futur
     return future
 
 
-def _tasks(
-    query: Query,
-    generation: Index,
-    plan: PlanSettings,
-    encode: Encode,
-    depth: int,
-    within: Mask | None,
-) -> dict[str, Callable[[], RetrieverFinding]]:
+def _tasks(query: Query, context: SearchContext) -> dict[str, Callable[[], RetrieverFinding]]:
+    generation, plan, depth, within = context.generation, context.plan, context.depth, context.within
     weights = term_weights(query, generation, plan)
 
     def dense() -> RetrieverFinding:
-        return search_dense(encode(query.text), generation, depth, within)
+        return search_dense(context.encode(query.text), generation, depth, within)
 
     tasks: dict[str, Callable[[], RetrieverFinding]] = {
         RetrievalSource.DENSE.value: dense,
@@ -167,16 +162,16 @@ def _outcome(name: str, future: Future[RetrieverFinding]) -> tuple[SourceState, 
 
 def _combine(
     findings: Mapping[str, RetrieverFinding],
-    generation: Index,
-    combine: Literal["convex", "rrf"],
+    context: SearchContext,
     weights: Mapping[str, float],
     common: Mapping[str, float],
 ) -> Ranking:
+    generation = context.generation
     candidates = _union([finding.hits.numbers for finding in findings.values()], generation.size)
     legs = [
         Leg(name, _scores(finding, candidates, generation), finding.hits.numbers) for name, finding in findings.items()
     ]
-    if combine == "rrf":
+    if context.plan.combine == "rrf":
         return reciprocal_rank_fusion(candidates, legs, weights)
     ranking = convex_combination(candidates, legs, weights)
     return ranking if weights == common else on_one_scale(ranking, legs, common)

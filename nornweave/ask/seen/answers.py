@@ -6,19 +6,19 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nornweave.ask.answer.fan_out import choose_agents, recall_everywhere
-from nornweave.ask.answer.joined import JoinedAgents
-from nornweave.ask.answer.pipeline import answer, answer_from
 from nornweave.ask.answer.streamed import StreamedAnswer, to_streamed
 from nornweave.ask.answer.text_renderer import render_answer
-from nornweave.ask.answer.trace import Rankings, trace
 from nornweave.ask.feedback.book import FeedbackDocument
 from nornweave.ask.fuse.records import Answer, Recalled
+from nornweave.ask.pipeline import answer, answer_from
 from nornweave.ask.query_path import QueryPath
+from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.fan_out import JoinedAgents, recall_everywhere
 from nornweave.ask.search.question import NOTHING_HIDDEN, Question
 from nornweave.ask.search.records import Filters, HiddenPlace, RecallResponse
 from nornweave.ask.seen.agents import check_own
+from nornweave.ask.trace import Rankings, trace
 from nornweave.ask.views import FusionResult, answer_document
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from nornweave.ask.answer.synthesis.citations import citation_key
-from nornweave.ask.fuse.records import ConflictRecord, CoverageGap, FusedItem
+from nornweave.ask.fuse.records import ConflictRecord, FusedItem
+from nornweave.ask.search.records import CoverageGap
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Domain, digest
 from nornweave.models.prompt import Prompt

@@ -14,7 +14,8 @@ from typing import Any, TypeAlias
 
 from nornweave.ask.answer.synthesis.citations import CheckedStream, check_citations
 from nornweave.ask.answer.synthesis.prompt import build_prompt
-from nornweave.ask.fuse.records import ConflictRecord, CoverageGap, FusedItem, Synthesis
+from nornweave.ask.fuse.records import ConflictRecord, FusedItem, Synthesis
+from nornweave.ask.search.records import CoverageGap
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.tracing import model_span
 from nornweave.models.language_model import RUNTIME

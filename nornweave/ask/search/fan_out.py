@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import Executor, Future, wait
 from contextvars import copy_context
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
-from nornweave.ask.fuse.records import CoverageGap
 from nornweave.ask.route.decomposition import split_clauses
-from nornweave.ask.route.router import choose_domains, domain_signals
 from nornweave.ask.search.query import MAX_TOP_K, read_query
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import Filters, RecallItem, RecallResponse
+from nornweave.ask.search.records import CoverageGap, Filters, RecallItem, RecallResponse
 from nornweave.core.errors import NornWeaveError, QueryError
 from nornweave.core.types import Domain
 from nornweave.index.conditions import Condition
@@ -47,32 +45,44 @@ class Recaller(Protocol):
         """Read filters of the domain; raises ``QueryError``."""
 
 
-A = TypeVar("A", bound=Recaller)
 K = TypeVar("K", bound=Hashable)
 
 
-def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: int = len(Domain)) -> dict[Domain, A]:
-    """Choose which agents to ask: those of the domains named, else of those that the words do not rule out.
+@dataclass(frozen=True, slots=True)
+class JoinedAgents:
+    """Agents on other machines that may be asked for the viewer of a question, and where each works.
 
-    Raises:
-        QueryError: a domain is not served, a filter is wrong, or one is set on a domain that is not asked and would be
-            lost.
+    A domain may have an agent here and others elsewhere: all of them are asked. One elsewhere of the same name as the
+    one here is the same agent, and the one here answers.
+
+    Attributes:
+        agents: in the order in which they are asked.
+        executor: agent's name → its threads.
     """
-    for domain in question.domains or ():
-        if domain not in agents:
-            raise QueryError("domains", f"{domain.value!r} is not served; there are: {', '.join(agents)}")
-    allowed = question.domains or tuple(agents)
-    # A filter names its domain: whoever sets one wants that domain asked, whatever the words say.
-    chosen = question.domains or {
-        *choose_domains(domain_signals(question.text), allowed, max_sources),
-        *(set(question.filters) & set(allowed)),
-    }
-    for domain in question.filters:
-        if domain not in chosen:
-            names = ", ".join(agent for agent in agents if agent in chosen)
-            raise QueryError(f"filters.{domain.value}", f"the domain is not asked; asked are: {names}")
-        agents[domain].conditions(question.filters[domain])
-    return {domain: agent for domain, agent in agents.items() if domain in chosen}
+
+    agents: tuple[Recaller, ...]
+    executor: Callable[[str], Executor]
+
+    def with_own(self, own: Mapping[Domain, Recaller]) -> dict[Domain, Recaller]:
+        """Return one agent for each domain that can be asked: the own one where there is one."""
+        by_domain = {agent.domain: agent for agent in reversed(self.agents)} | dict(own)
+        return {domain: by_domain[domain] for domain in Domain if domain in by_domain}
+
+    def beside(
+        self, chosen: Mapping[Domain, Recaller], own: Mapping[Domain, Executor]
+    ) -> tuple[dict[Hashable, Recaller], dict[Hashable, Executor]]:
+        """Return all agents of the chosen domains, and where they work; own ones by their domain, others by name."""
+        asked: dict[Hashable, Recaller] = {}
+        working: dict[Hashable, Executor] = {}
+        for domain, first in chosen.items():
+            others = [agent for agent in self.agents if agent.domain is domain]
+            if first not in others:
+                asked[domain], working[domain] = first, own[domain]
+                others = [agent for agent in others if agent.agent_id != first.agent_id]
+            for agent in others:
+                asked[domain, agent.agent_id] = agent
+                working[domain, agent.agent_id] = self.executor(agent.agent_id)
+        return asked, working
 
 
 def recall_everywhere(

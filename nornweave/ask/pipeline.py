@@ -7,19 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
 
-from nornweave.ask.answer.context_budget import fit
-from nornweave.ask.answer.fan_out import K, Recaller, choose_agents, recall_everywhere
-from nornweave.ask.answer.joined import JoinedAgents
+from nornweave.ask.answer.context_budget import fit, shown_conflicts
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.fuse.pipeline import fuse
-from nornweave.ask.fuse.records import Answer, ConflictRecord, CoverageGap, FusedItem, Recalled, Synthesis
+from nornweave.ask.fuse.records import Answer, ConflictRecord, FusedItem, Recalled, Synthesis
 from nornweave.ask.fuse.stopwatch import Stopwatch
-from nornweave.ask.route.router import combine_signals, domain_signals
+from nornweave.ask.route.router import choose_agents, combine_signals, domain_signals
+from nornweave.ask.search.fan_out import JoinedAgents, K, Recaller, recall_everywhere
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import RecallResponse
+from nornweave.ask.search.records import CoverageGap, RecallResponse
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.types import Domain
 from nornweave.disagree.conflicts.origins import NO_ORIGINS, Origins
@@ -96,14 +94,13 @@ def answer_from(
             diversity=question.diversity,
         )
     items, conflicts = shown_conflicts(fitted.items, fused.conflicts)
-    synthesis = _synthesise(question, items, conflicts, recalled.coverage_gaps, synthesizer)
     return Answer(
         question=question,
         recalled=recalled,
         fused=fused,
         items=items,
         conflicts=conflicts,
-        synthesis=synthesis,
+        synthesis=_synthesise(question, items, conflicts, recalled.coverage_gaps, synthesizer),
         estimated_tokens=fitted.estimated_tokens,
         stage_latency_ms=clock.milliseconds,
         total_latency_ms=clock.total_ms,
@@ -137,19 +134,6 @@ def to_recalled(
         coverage_gaps=gaps,
         domain_signals={domain.value: signal for domain, signal in signals.items()},
     )
-
-
-def shown_conflicts(
-    items: Sequence[FusedItem], conflicts: Sequence[ConflictRecord]
-) -> tuple[tuple[FusedItem, ...], tuple[ConflictRecord, ...]]:
-    """Leave out conflicts of which no side is shown; return the items with the new places, and the conflicts left."""
-    chunks = {ranked.chunk_id for ranked in items}
-    shown = [place for place, conflict in enumerate(conflicts) if chunks.intersection(conflict.items)]
-    places = {before: after for after, before in enumerate(shown)}
-    placed = (
-        ranked if ranked.conflict is None else replace(ranked, conflict=places[ranked.conflict]) for ranked in items
-    )
-    return tuple(placed), tuple(conflicts[place] for place in shown)
 
 
 def _synthesise(

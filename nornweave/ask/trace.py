@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
-from nornweave.ask.answer.fan_out import choose_agents, merge_items, recall_everywhere
-from nornweave.ask.answer.pipeline import answer_from, to_recalled
+from nornweave.ask.pipeline import answer_from, to_recalled
+from nornweave.ask.route.router import choose_agents
 from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.fan_out import merge_items, recall_everywhere
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallResponse
 from nornweave.config.fusion import FusionSettings

@@ -1,0 +1,80 @@
+"""What an agent says of itself: what it knows, which filters it takes, and how it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from nornweave.ask.search.filter_counts import described_filters
+from nornweave.core.access.viewer import Viewer
+from nornweave.core.errors import StoreError
+from nornweave.core.types import JsonValue
+
+if TYPE_CHECKING:
+    from nornweave.ask.search.agent import Agent
+
+
+def describe(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
+    """Say what an agent knows, as far as a viewer may see it, and which filters it takes."""
+    settings = agent.settings
+    return {
+        "agent_id": agent.agent_id,
+        "domain_id": agent.domain.value,
+        "name": settings.name,
+        "description": settings.description,
+        "chunking": settings.chunking.model_dump(mode="json"),
+        "embedding": settings.embedding.model_dump(mode="json"),
+        "reranking": {"model": settings.reranking.model, "state": str(agent.reranker.state)},
+        "filters": described_filters(settings.filters, agent.filter_counts(viewer)),
+        "plan": settings.plan.model_dump(mode="json"),
+        "plan_name": agent.plan_name,
+        **_index_facts(agent, viewer),
+    }
+
+
+def _index_facts(agent: Agent, viewer: Viewer) -> Mapping[str, JsonValue]:
+    try:
+        with agent.generation.use(viewer) as generation:
+            return {
+                "generation": generation.meta["generation"],
+                "indexed_at": generation.built_at,
+                "documents": generation.document_count,
+                "chunks": generation.chunk_count,
+            }
+    except StoreError as error:
+        return {"generation": None, "indexed_at": None, "documents": 0, "chunks": 0, "reason": str(error)}
+
+
+def health(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
+    """Say how an agent is; what all others have asked of it only to who operates the service."""
+    encoder = agent.encoding
+    checks: dict[str, JsonValue] = {
+        "generation": agent.generation_problem or "ok",
+        "encoder": encoder.problem or ("ok" if encoder.is_loaded else "not loaded yet"),
+        "reranker": str(agent.reranker.state),
+    }
+    return {
+        "agent_id": agent.agent_id,
+        "domain_id": agent.domain.value,
+        "state": agent.state.value,
+        "generation": agent.generation.name,
+        "published": agent.generation.published,
+        **_freshness(agent),
+        "checks": checks,
+        "statistics": agent.statistics.as_json() if viewer.operates else {},
+        "notices": agent.problems,
+    }
+
+
+def _freshness(agent: Agent) -> dict[str, JsonValue]:
+    """Say how old what answers is, and for how long something newer has been published that does not answer."""
+    following = agent.following()
+    built_at = agent.generation.meta.get("built_at")
+    age_s = (datetime.now(UTC) - datetime.fromisoformat(built_at)).total_seconds() if built_at else None
+    return {
+        "indexed_at": built_at.replace("+00:00", "Z") if built_at else None,
+        "age_s": None if age_s is None else round(max(0.0, age_s), 1),
+        "behind_s": round(max(agent.generation.behind_s, following.behind_s if following else 0.0), 1),
+        **({"replica": following.as_json()} if following else {}),
+    }

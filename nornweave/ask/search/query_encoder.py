@@ -1,0 +1,62 @@
+"""The encoder that an agent's questions are encoded with: loaded once, and refused where it does not fit the index."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from nornweave.core.errors import EncoderError
+from nornweave.index.port import Vectors
+from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.encoders.port import same_space
+
+log = logging.getLogger(__name__)
+
+
+class QueryEncoder:
+    """Encodes questions; every method may be called from any thread."""
+
+    def __init__(self, load: Callable[[], QueryMemo], agent_id: str) -> None:
+        """Store how it is loaded, once; the agent's name is for the log."""
+        self._load = load
+        self._agent_id = agent_id
+        self._lock = threading.Lock()
+        self._memo: QueryMemo | None = None
+        self.problem: str | None = None
+
+    @property
+    def is_loaded(self) -> bool:
+        """Tell whether it was loaded."""
+        return self._memo is not None
+
+    def load(self) -> QueryMemo | None:
+        """Return the encoder; ``None`` when it cannot be loaded, ``problem`` says why."""
+        with self._lock:
+            if self._memo is None and self.problem is None:
+                try:
+                    self._memo = self._load()
+                except EncoderError as error:
+                    self.problem = str(error)
+                    log.warning("%s answers without dense retrieval: %s", self._agent_id, error)
+            return self._memo
+
+    def encode(self, text: str, meta: Mapping[str, str]) -> Vectors:
+        """Return the vector of a text, to search the generation with this metadata.
+
+        Raises:
+            EncoderError: the encoder cannot be loaded, is not the generation's, or fails.
+        """
+        memo = self.load()
+        if memo is None:
+            raise EncoderError(self.problem or "no encoder")
+        if mismatch := self.mismatch(meta):
+            raise EncoderError(mismatch)
+        return memo.encode(text)
+
+    def mismatch(self, meta: Mapping[str, str]) -> str | None:
+        """Say why the encoder cannot search a generation, if so."""
+        if not meta or self._memo is None or same_space(meta.get("encoder"), self._memo.encoder.version):
+            return None
+        built_with, named = meta.get("encoder"), self._memo.encoder.version
+        return f"the generation was built with encoder {built_with}, the configuration names {named}; sync to rebuild"

@@ -1,0 +1,77 @@
+"""One domain's answer to a question out of one generation: search it, expand, rerank, cut, cite."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from nornweave.ask.search.expanded_search import search_expanded, stages_of
+from nornweave.ask.search.question import Question
+from nornweave.ask.search.records import RecallResponse
+from nornweave.ask.search.search import SearchContext
+from nornweave.ask.search.selection import select
+from nornweave.config import DomainSettings
+from nornweave.core.text import analyzer
+from nornweave.index.declared import DeclaredFilters
+from nornweave.index.index import Index
+from nornweave.models.rerankers import Reranker, RerankerSlot
+
+# `rerank: on` waits this long for a model that is still being loaded.
+MODEL_WAIT_S = 60.0
+
+
+def recall_from(
+    question: Question, context: SearchContext, settings: DomainSettings, slot: RerankerSlot
+) -> RecallResponse:
+    """Answer a question from one generation.
+
+    Args:
+        question: what is asked.
+        context: what is searched, and how.
+        settings: of the domain.
+        slot: holds the domain's cross-encoder, if any.
+
+    Returns:
+        At most ``top_k`` items, best first, ties by chunk number; the latency is the caller's to measure.
+    """
+    searched = search_expanded(question, context)
+    reranker, missing = _reranker(question, context, slot)
+    items, problems = select(question, searched, context, settings, reranker)
+    first, generation, within = searched.outcomes[0], context.generation, context.within
+    return RecallResponse(
+        agent_id=settings.agent_id,
+        domain_id=context.domain,
+        generation=generation.meta["generation"],
+        indexed_at=generation.built_at,
+        items=items,
+        retrieval=first.states,
+        total_searched=generation.chunk_count if within is None else int(within.sum()),
+        latency_ms=0.0,
+        notices=(*_notices(generation, settings), *first.reasons.values(), *missing, *problems),
+        expansions=searched.variants,
+        stages=stages_of(question, searched, context) if question.trace else {},
+        calibrated=context.plan.combine == "convex",
+        encoder=generation.meta.get("encoder"),
+    )
+
+
+def _reranker(question: Question, context: SearchContext, slot: RerankerSlot) -> tuple[Reranker | None, list[str]]:
+    """Return the cross-encoder if this question uses one, or what to say where it cannot."""
+    if question.rerank == "off" or (question.rerank == "auto" and not context.plan.rerank):
+        return None, []
+    reranker = slot.reranker
+    if reranker is None and question.rerank == "on":
+        deadline = context.deadline
+        remaining = MODEL_WAIT_S if deadline is None else max(0.0, deadline - time.monotonic())
+        reranker = slot.wait(min(remaining, MODEL_WAIT_S))
+    return reranker, [] if reranker else [f"not reranked by a model: {slot.state}"]
+
+
+def _notices(generation: Index, settings: DomainSettings) -> Iterator[str]:
+    """Say where a generation was built otherwise than questions are read now."""
+    built_with = generation.meta.get("analyzer")
+    if built_with != analyzer.VERSION:
+        yield f"built with analyzer {built_with}, queries are read by {analyzer.VERSION}; sync to rebuild"
+    declared = DeclaredFilters(tuple(each for each in settings.filters if each.is_declared))
+    if not declared.is_read_by(generation.meta.get("filters", "")):
+        yield "filters were declared anew since the index was built; they find nothing before the next sync"
