@@ -1,27 +1,17 @@
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from corruption import corrupted
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from interruptions import list_interrupted
+from feed_cases import confluence_said, confluence_source
 
-from lab.apis.confluence import SITE, TOKEN, USER, ConfluenceServer, large
-from lab.apis.server import HANG_UP, Reply, serving
+from lab.apis.confluence import SITE, TOKEN, ConfluenceServer
+from lab.apis.server import Reply, serving
 from nornweave.connect.confluence.document import confluence_document
-from nornweave.connect.confluence.feed import ConfluenceFeed
-from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.mirrored import MirroredSource
-from nornweave.core.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.core.types import Document, Domain, SourceId
-
-QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
+from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.types import Domain, SourceId
 
 
 @pytest.fixture
@@ -31,57 +21,12 @@ def wiki() -> Iterator[ConfluenceServer]:
         yield server
 
 
-class Source:
-    """A site as a source, whose clock a test moves."""
-
-    def __init__(self, server: ConfluenceServer, folder: Path, **options: Any) -> None:
-        self.clock = 1_000_000.0
-        chosen = {"url": f"{server.url}/wiki", "user": USER, "token": TOKEN, "limits": QUICK, **options}
-        feed = ConfluenceFeed(**chosen)
-        self.source = MirroredSource(SourceId("wiki"), feed, folder, relist_s=86_400, now=lambda: self.clock)
-
-    def gates(self) -> dict[str, str]:
-        listing = self.source.list()
-        assert listing.problem is None
-        return {entry.path: entry.gate for entry in listing.entries}
-
-    def documents(self) -> dict[str, Document]:
-        listing = self.source.list()
-        assert listing.problem is None
-        return {
-            entry.path: confluence_document(SourceId("wiki"), entry, self.source.fetch(entry))
-            for entry in listing.entries
-        }
-
-    def said(self) -> dict[str, tuple[str, Any]]:
-        return {path: (each.text, each.metadata.get("ancestors")) for path, each in self.documents().items()}
-
-    def a_day_later(self) -> None:
-        self.clock += 90_000
-
-
-def expected(server: ConfluenceServer, *keys: str) -> dict[str, tuple[str, Any]]:
-    """What the documents of a site have to say, by its own state."""
-    said: dict[str, tuple[str, Any]] = {}
-    for identity, content in server.contents.items():
-        space = server.spaces[int(content["spaceId"])]
-        above: list[str] = []
-        parent = content["parentId"]
-        while parent:
-            above.insert(0, server.contents[int(parent)]["title"])
-            parent = server.contents[int(parent)]["parentId"]
-        if not keys or space["key"] in keys:
-            text = f"<h1>{content['title']}</h1>\n{content['storage']}"
-            said[f"{space['key']}/{identity}"] = (text, (space["name"], *above))
-    return said
-
-
 def test_a_page_comes_with_its_title_authors_date_place_and_address(wiki: ConfluenceServer, tmp_path: Path) -> None:
     space = wiki.space("ENG", "Engineering")
     home = wiki.write(space, "Home")
     page = wiki.write(space, "Roll back", "<h1>When?</h1><p>Ask <b>Bob</b>.</p>", parent=home)
     wiki.edit(page, '<h1>When?</h1><p>Ask <ac:link><ri:user ri:account-id="557058:bob" /></ac:link>.</p>')
-    found = Source(wiki, tmp_path).documents()[f"ENG/{page}"]
+    found = confluence_source(wiki, tmp_path).documents()[f"ENG/{page}"]
     assert found.text == '<h1>Roll back</h1>\n<h2 id="When?">When?</h2><p>Ask @Bob Ray.</p>'
     assert (found.title, found.format, found.domain) == ("Roll back", "html", Domain.DOCUMENTATION)
     assert found.url == f"{SITE}/spaces/ENG/pages/{page}/Roll+back"
@@ -101,21 +46,21 @@ def test_blog_posts_and_every_current_space_are_read(wiki: ConfluenceServer, tmp
     wiki.write(second, "Mine")
     wiki.write(old, "Old")
     wiki.write(first, "News", blog=True)
-    assert Source(wiki, tmp_path).said() == expected(wiki, "ENG", "~557058:ann")
+    assert confluence_source(wiki, tmp_path).said() == confluence_said(wiki, "ENG", "~557058:ann")
 
 
 def test_only_the_spaces_that_are_named_are_read(wiki: ConfluenceServer, tmp_path: Path) -> None:
     for key in ("ENG", "OPS", "HR"):
         wiki.write(wiki.space(key), f"In {key}")
-    source = Source(wiki, tmp_path, spaces=("ENG", "HR"))
-    assert source.said() == expected(wiki, "ENG", "HR")
+    source = confluence_source(wiki, tmp_path, spaces=("ENG", "HR"))
+    assert source.said() == confluence_said(wiki, "ENG", "HR")
     assert all(request.query.get("space-id") for request in wiki.requests if request.path.endswith("pages"))
 
 
 def test_a_space_that_is_missing_is_named_and_nothing_is_deleted(wiki: ConfluenceServer, tmp_path: Path) -> None:
     space = wiki.space("ENG")
     wiki.write(space, "Page")
-    source = Source(wiki, tmp_path, spaces=("ENG",))
+    source = confluence_source(wiki, tmp_path, spaces=("ENG",))
     before = source.gates()
     wiki.spaces[space]["key"] = "NEW"
     listing = source.source.list()
@@ -127,7 +72,7 @@ def test_a_second_pass_asks_three_times_and_reads_what_changed(wiki: ConfluenceS
     space = wiki.space("ENG")
     pages = [wiki.write(space, f"T{number}") for number in range(8)]
     wiki.page_size = 2
-    source = Source(wiki, tmp_path)
+    source = confluence_source(wiki, tmp_path)
     before = source.gates()
     source.gates()
     wiki.requests.clear()
@@ -138,14 +83,14 @@ def test_a_second_pass_asks_three_times_and_reads_what_changed(wiki: ConfluenceS
     after = source.gates()
     changed = {path for path in after if before.get(path) != after[path]}
     assert changed == {f"ENG/{pages[3]}", f"ENG/{added}"}
-    assert source.said() == expected(wiki)
+    assert source.said() == confluence_said(wiki)
 
 
 def test_a_rename_keeps_the_path_and_reaches_the_pages_below(wiki: ConfluenceServer, tmp_path: Path) -> None:
     space = wiki.space("ENG")
     top = wiki.write(space, "Runbooks")
     below = wiki.write(space, "Payments", parent=top)
-    source = Source(wiki, tmp_path)
+    source = confluence_source(wiki, tmp_path)
     before = source.gates()
     wiki.rename(top, "Guides")
     after = source.gates()
@@ -162,13 +107,13 @@ def test_a_full_pass_finds_what_is_gone_and_moved_and_asks_for_changed_bodies_on
     middle = wiki.write(engineering, "Middle", parent=top)
     wiki.write(engineering, "Bottom", parent=middle)
     away = wiki.write(engineering, "Away")
-    source = Source(wiki, tmp_path)
+    source = confluence_source(wiki, tmp_path)
     source.said()
     wiki.trash(middle)
     wiki.move(away, None, space=operations)
     source.a_day_later()
     wiki.requests.clear()
-    assert source.said() == expected(wiki)
+    assert source.said() == confluence_said(wiki)
     with_bodies = [request.query.get("id") for request in wiki.requests if "body-format" in request.query]
     assert with_bodies == [str(away)]
 
@@ -178,7 +123,7 @@ def test_a_cursor_that_the_site_forgot_begins_the_pass_again(wiki: ConfluenceSer
     for number in range(6):
         wiki.write(space, f"T{number}")
     wiki.page_size = 2
-    source = Source(wiki, tmp_path)
+    source = confluence_source(wiki, tmp_path)
     wiki.before = lambda request: wiki.faults.extend([Reply({}, 401)] if "cursor" in request.query else [])
     listing = source.source.list()
     assert len(listing.entries) == 2
@@ -186,20 +131,20 @@ def test_a_cursor_that_the_site_forgot_begins_the_pass_again(wiki: ConfluenceSer
     wiki.before = lambda _: None
     wiki.faults.clear()
     wiki.forget_cursors()
-    assert source.said() == expected(wiki)
+    assert source.said() == confluence_said(wiki)
 
 
 def test_an_account_that_may_not_ask_for_names_reads_without_them(wiki: ConfluenceServer, tmp_path: Path) -> None:
     wiki.may_name_people = False
     page = wiki.write(wiki.space("ENG"), "T", '<p>by <ac:link><ri:user ri:account-id="557058:bob" /></ac:link></p>')
-    source = Source(wiki, tmp_path)
+    source = confluence_source(wiki, tmp_path)
     found = source.documents()[f"ENG/{page}"]
     assert ("authors" in found.metadata, found.text) == (False, "<h1>T</h1>\n<p>by </p>")
 
 
 def test_a_bearer_token_is_sent_without_a_user(wiki: ConfluenceServer, tmp_path: Path) -> None:
     wiki.write(wiki.space("ENG"), "T")
-    assert Source(wiki, tmp_path, user=None).said() == expected(wiki)
+    assert confluence_source(wiki, tmp_path, user=None).said() == confluence_said(wiki)
     assert {request.headers["authorization"] for request in wiki.requests} == {f"Bearer {TOKEN}"}
 
 
@@ -209,7 +154,7 @@ def test_a_site_behind_the_address_for_scoped_tokens_is_cited_by_its_own(
     wiki.page_size = 1
     space = wiki.space("ENG")
     pages = [wiki.write(space, "T"), wiki.write(space, "U")]
-    found = Source(wiki, tmp_path, url=f"{wiki.url}/ex/confluence/11f5-ab").documents()
+    found = confluence_source(wiki, tmp_path, url=f"{wiki.url}/ex/confluence/11f5-ab").documents()
     assert [found[f"ENG/{page}"].url for page in pages] == [
         f"{SITE}/spaces/ENG/pages/{pages[0]}/T",
         f"{SITE}/spaces/ENG/pages/{pages[1]}/U",
@@ -218,7 +163,7 @@ def test_a_site_behind_the_address_for_scoped_tokens_is_cited_by_its_own(
 
 def test_a_changed_page_that_the_site_does_not_give_stays_as_it_was(wiki: ConfluenceServer, tmp_path: Path) -> None:
     page = wiki.write(wiki.space("ENG"), "T", "<p>old</p>")
-    source = Source(wiki, tmp_path)
+    source = confluence_source(wiki, tmp_path)
     before = source.said()
     wiki.edit(page, "<p>new</p>")
     source.a_day_later()
@@ -227,14 +172,14 @@ def test_a_changed_page_that_the_site_does_not_give_stays_as_it_was(wiki: Conflu
     assert source.said() == before
     wiki.before = lambda _: None
     source.a_day_later()
-    assert source.said() == expected(wiki)
+    assert source.said() == confluence_said(wiki)
 
 
 def test_what_nobody_wrote_by_hand_is_a_failure_of_its_page_alone(wiki: ConfluenceServer, tmp_path: Path) -> None:
     space = wiki.space("ENG", "Eng\x00\x1b[31m")
     large = wiki.write(space, "Large", f"<p>{'x' * 11_000_000}</p>")
     odd = wiki.write(space, "Odd\x1b[2J\ud800\ntitle", f"<p>a\x00b\ud800</p>{'<div>' * 20_000}")
-    source = Source(wiki, tmp_path).source
+    source = confluence_source(wiki, tmp_path).source
     entries = {entry.path: entry for entry in source.list().entries}
     with pytest.raises(DocumentError, match="too large"):
         confluence_document(SourceId("wiki"), entries[f"ENG/{large}"], source.fetch(entries[f"ENG/{large}"]))
@@ -246,7 +191,7 @@ def test_what_nobody_wrote_by_hand_is_a_failure_of_its_page_alone(wiki: Confluen
 def test_a_page_without_text_is_left_out(wiki: ConfluenceServer, tmp_path: Path) -> None:
     wiki.write(wiki.space("ENG"), "Index", '<ac:structured-macro ac:name="children" />')
     with pytest.raises(DocumentSkipped, match="no text"):
-        Source(wiki, tmp_path).documents()
+        confluence_source(wiki, tmp_path).documents()
 
 
 @pytest.mark.parametrize(
@@ -270,137 +215,8 @@ def test_refusals_and_nonsense_are_said_with_what_to_do(
 ) -> None:
     wiki.faults.append(reply)
     with pytest.raises(SourceUnavailableError, match=re.escape(said)) as caught:
-        Source(wiki, tmp_path).source.list()
+        confluence_source(wiki, tmp_path).source.list()
     error: BaseException | None = caught.value
     while error is not None:
         assert TOKEN not in f"{error}{error!r}"
         error = error.__cause__
-
-
-@pytest.mark.parametrize("fault", [HANG_UP, Reply({}, 429, {"retry-after": "0"}), Reply({}, 503)])
-def test_what_passes_is_tried_again(wiki: ConfluenceServer, tmp_path: Path, fault: Reply) -> None:
-    wiki.write(wiki.space("ENG"), "T")
-    wiki.faults.extend([fault, fault])
-    assert Source(wiki, tmp_path).said() == expected(wiki)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"token": None},
-        {"token": "two words"},
-        {"spaces": ("a b",)},
-        {"spaces": ("../x",)},
-        {"spaces": tuple(f"S{number}" for number in range(101))},
-        {"url": "http://wiki.example.org"},
-        {"url": "wiki.example.org"},
-    ],
-)
-def test_wrong_settings_are_refused_before_anything_is_sent(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError) as caught:
-        ConfluenceFeed(**{"url": "https://team.atlassian.net", "user": USER, "token": TOKEN, **options})
-    assert TOKEN not in str(caught.value)
-
-
-def test_a_large_site_is_read_in_pages_and_its_second_pass_is_small(tmp_path: Path) -> None:
-    server = large(600, page_size=3)
-    with serving(server):
-        source = Source(server, tmp_path)
-        assert len(source.gates()) == 600
-        source.gates()
-        first = len(server.requests)
-        server.requests.clear()
-        source.gates()
-        assert len(server.requests) <= 0.02 * first
-
-
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_whatever_happens_between_and_within_passes_nothing_is_lost_or_doubled(
-    seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    choose = random.Random(seed)
-    wiki = ConfluenceServer(page_size=choose.choice([1, 2, 3, 100]))
-    wiki.space("ENG")
-    wiki.space("OPS")
-    with serving(wiki):
-        source = Source(wiki, tmp_path_factory.mktemp("mirror"))
-        for _ in range(choose.randint(1, 4)):
-            for _ in range(choose.randint(1, 6)):
-                _change(wiki, choose, kinds=9)
-            _interrupt(source, wiki, choose)
-        source.a_day_later()
-        source.source.list()  # ends a pass that was interrupted
-        source.a_day_later()
-        assert source.said() == expected(wiki)
-
-
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_what_makes_a_version_is_seen_by_the_next_pass(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    choose = random.Random(seed)
-    wiki = ConfluenceServer(page_size=choose.choice([1, 2, 3, 100]))
-    wiki.space("ENG")
-    with serving(wiki):
-        source = Source(wiki, tmp_path_factory.mktemp("mirror"))
-        for _ in range(3):
-            for _ in range(choose.randint(0, 6)):
-                _change(wiki, choose, kinds=6)
-            assert source.said() == expected(wiki)
-
-
-def _change(wiki: ConfluenceServer, choose: random.Random, *, kinds: int) -> None:
-    pages, spaces = list(wiki.contents), list(wiki.spaces)
-    kind = choose.randrange(kinds)
-    if kind <= 2 or not pages:
-        is_blog = choose.random() < 0.2
-        space = choose.choice(spaces)
-        above = [key for key, each in wiki.contents.items() if each["spaceId"] == str(space) and not is_blog]
-        parent = choose.choice(above) if above and choose.random() < 0.6 else None
-        wiki.write(space, f"T{wiki.hours}", f"<p>{wiki.hours}</p>", parent=parent, blog=is_blog)
-    elif kind <= 4:
-        wiki.edit(choose.choice(pages), f"<p>E{wiki.hours}</p>")
-    elif kind == 5:
-        wiki.rename(choose.choice(pages), f"R{wiki.hours}")
-    elif kind == 6:
-        wiki.trash(choose.choice(pages))
-    elif kind == 7:
-        wiki.move(choose.choice(pages), None, space=choose.choice(spaces))
-    else:
-        wiki.forget_cursors()
-
-
-def _interrupt(source: Source, wiki: ConfluenceServer, choose: random.Random) -> None:
-    """List with a server that fails for good after some requests, while the site changes."""
-    list_interrupted(
-        source.source,
-        wiki,
-        choose,
-        within=10,
-        meanwhile=lambda: choose.random() < 0.3 and _change(wiki, choose, kinds=9),
-    )
-
-
-@settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_whatever_comes_back_the_source_is_unavailable_or_its_documents_are(
-    seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    choose = random.Random(seed)
-    wiki = ConfluenceServer(page_size=1)
-    space = wiki.space("ENG")
-    wiki.write(space, "Below", parent=wiki.write(space, "T"))
-    sound = wiki.handle
-    wiki.handle = lambda request: corrupted(sound(request), choose) if choose.random() < 0.4 else sound(request)  # type: ignore[method-assign]
-    with serving(wiki):
-        source = Source(wiki, tmp_path_factory.mktemp("mirror"), limits=Limits(attempts=1, backoff_s=0, max_wait_s=0))
-        for _ in range(2):
-            try:
-                listing = source.source.list()
-            except SourceUnavailableError:
-                continue
-            for entry in listing.entries:
-                try:
-                    confluence_document(SourceId("wiki"), entry, source.source.fetch(entry))
-                except DocumentError:
-                    continue

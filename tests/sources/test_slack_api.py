@@ -1,28 +1,22 @@
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from feed_cases import slack_said, slack_source
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interruptions import list_interrupted
 
 from lab.apis.server import HANG_UP, Reply, serving
-from lab.apis.slack import TOKEN, SlackServer, large, small
-from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.mirrored import MirroredSource
+from lab.apis.slack import TOKEN, SlackServer, small
 from nornweave.connect.slack.channel import TURNS
 from nornweave.connect.slack.export import SlackSource, slack_document
-from nornweave.connect.slack.feed import SlackFeed
-from nornweave.core.errors import ConfigError, DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.core.types import Document, Entry, SourceId
+from nornweave.core.errors import DocumentError, SourceUnavailableError
+from nornweave.core.types import SourceId
 
-QUICK = Limits(backoff_s=0.0, max_wait_s=2.0)
 DAY = 86_400
 
 
@@ -33,41 +27,6 @@ def slack() -> Iterator[SlackServer]:
         yield server
 
 
-class Source:
-    """A workspace as a source, whose clock a test moves."""
-
-    def __init__(
-        self, server: SlackServer, folder: Path, *, channels: Sequence[str] = (), token: str | None = TOKEN
-    ) -> None:
-        self.clock = 1_000_000.0
-        feed = SlackFeed(channels, api_url=f"{server.url}/api", token=token, limits=QUICK)
-        self.source = MirroredSource(SourceId("chat"), feed, folder, relist_s=DAY, now=lambda: self.clock)
-
-    def paths(self) -> list[str]:
-        return [entry.path for entry in self.source.list().entries]
-
-    def documents(self) -> dict[str, Document]:
-        listing = self.source.list()
-        assert listing.problem is None
-        documents = {entry.path: self._document(entry) for entry in listing.entries}
-        return {path: document for path, document in documents.items() if document is not None}
-
-    def _document(self, entry: Entry) -> Document | None:
-        try:
-            return slack_document(SourceId("chat"), entry, self.source.fetch(entry))
-        except DocumentSkipped:
-            return None
-
-    def said(self) -> dict[str, list[tuple[str, str, str]]]:
-        return {
-            path: [(message.id, message.speaker, message.body) for message in found.messages]
-            for path, found in self.documents().items()
-        }
-
-    def a_day_later(self) -> None:
-        self.clock += 1.1 * DAY
-
-
 def test_a_channels_day_is_a_document_with_its_threads_names_and_links(slack: SlackServer, tmp_path: Path) -> None:
     channel = slack.add_channel("C02", "engineering")
     slack.add_channel("C01", "general")
@@ -75,7 +34,7 @@ def test_a_channels_day_is_a_document_with_its_threads_names_and_links(slack: Sl
     other = slack.say(channel, "Lunch?")
     slack.now += 2 * DAY
     reply = slack.say(channel, "Mended", user="U02BOB", thread=root, files=[{"title": "log.txt", "mode": "hosted"}])
-    (found,) = Source(slack, tmp_path).documents().values()
+    (found,) = slack_source(slack, tmp_path).documents().values()
     assert (found.path, found.title) == ("engineering/2026-01-16", "#engineering 2026-01-16")
     assert [(each.id, each.speaker, each.body, each.thread_id, each.reactions) for each in found.messages] == [
         (root, "alice", "400 instead of 422, see #general and @Bob Okafor", root, 2),
@@ -89,20 +48,6 @@ def test_a_channels_day_is_a_document_with_its_threads_names_and_links(slack: Sl
     )
     assert found.url == "https://acme.slack.com/archives/C02/p1768521660000000"
     assert found.metadata["channel"] == "#engineering"
-
-
-def expected(server: SlackServer) -> dict[str, list[tuple[str, str, str]]]:
-    """What the documents of a workspace have to say, by its own state."""
-    said: dict[str, list[tuple[str, str, str]]] = {}
-    for identifier, channel in server.channels.items():
-        events = [each for each in server.messages[identifier].values() if channel["is_member"]]
-        for event in sorted(events, key=lambda each: (each.get("thread_ts", each["ts"]), each["ts"])):
-            root = event.get("thread_ts", event["ts"])
-            if event.get("subtype") != "tombstone":
-                name = server.users[event["user"]]["profile"]["display_name"]
-                path = f"{channel['name']}/{datetime.fromtimestamp(int(root[:10]), UTC).date()}"
-                said.setdefault(path, []).append((event["ts"], name, event["text"]))
-    return said
 
 
 def test_export_and_api_give_the_same_text(slack: SlackServer, tmp_path: Path) -> None:
@@ -120,7 +65,7 @@ def test_export_and_api_give_the_same_text(slack: SlackServer, tmp_path: Path) -
     (export / "engineering/2026-01-16.json").write_text(json.dumps(list(slack.messages[channel].values())))
     exported = SlackSource(SourceId("chat"), export)
     (entry,) = exported.list().entries
-    (found,) = Source(slack, tmp_path).documents().values()
+    (found,) = slack_source(slack, tmp_path).documents().values()
     assert found.text == slack_document(SourceId("chat"), entry, exported.fetch(entry)).text
     assert len(found.messages) == 5
 
@@ -131,8 +76,8 @@ def test_a_second_pass_asks_once_for_each_channel_and_finds_changes(slack: Slack
     replies = [slack.say(general, "A", thread=root) for root in roots]
     slack.say(other, "Hello")
     slack.page_size = 2
-    source = Source(slack, tmp_path)
-    assert source.said() == expected(slack)
+    source = slack_source(slack, tmp_path)
+    assert source.said() == slack_said(slack)
     gates = {entry.path: entry.gate for entry in source.source.list().entries}
     slack.page_size = 999
     slack.requests.clear()
@@ -146,7 +91,7 @@ def test_a_second_pass_asks_once_for_each_channel_and_finds_changes(slack: Slack
     slack.delete(other, next(iter(slack.messages[other])))
     slack.say(other, "New")
     slack.requests.clear()
-    assert source.said() == expected(slack)
+    assert source.said() == slack_said(slack)
     threads = [request.query["ts"] for request in slack.requests if request.path.endswith("conversations.replies")]
     assert threads == [roots[2]], "the thread without replies is not asked for"
 
@@ -154,7 +99,7 @@ def test_a_second_pass_asks_once_for_each_channel_and_finds_changes(slack: Slack
 def test_old_threads_go_on_at_once_if_the_reply_is_sent_to_the_channel_too(slack: SlackServer, tmp_path: Path) -> None:
     channel = slack.add_channel("C01", "general")
     old, quiet = slack.say(channel, "Old question"), slack.say(channel, "Another old question")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     slack.now += 15 * DAY
     slack.say(channel, "Between")
     slack.now += 15 * DAY
@@ -162,7 +107,7 @@ def test_old_threads_go_on_at_once_if_the_reply_is_sent_to_the_channel_too(slack
     slack.page_size = 1
     slack.say(channel, "Late answer", thread=old, subtype="thread_broadcast")
     reply = slack.say(channel, "Unseen", thread=quiet)
-    whole = expected(slack)
+    whole = slack_said(slack)
     seen = {path: [each for each in said if each[0] != reply] for path, said in whole.items()}
     assert source.said() == seen
     source.a_day_later()
@@ -173,7 +118,7 @@ def test_edits_of_old_replies_are_found_in_their_turn(slack: SlackServer, tmp_pa
     channel = slack.add_channel("C01", "general")
     replies = [slack.say(channel, "A", thread=slack.say(channel, f"Q{number}")) for number in range(40)]
     slack.now += 30 * DAY
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     source.said()
     for reply in replies:
         slack.edit(channel, reply, "Another answer")
@@ -184,7 +129,7 @@ def test_edits_of_old_replies_are_found_in_their_turn(slack: SlackServer, tmp_pa
     for _ in range(TURNS):
         source.a_day_later()
         source.said()
-    assert source.said() == expected(slack)
+    assert source.said() == slack_said(slack)
 
 
 def test_a_renamed_channel_and_a_renamed_person_move_without_reading_threads_again(
@@ -193,16 +138,16 @@ def test_a_renamed_channel_and_a_renamed_person_move_without_reading_threads_aga
     channel = slack.add_channel("C01", "general")
     root = slack.say(channel, "Q")
     slack.say(channel, "A", user="U02BOB", thread=root)
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     slack.now += 10 * DAY
     source.said()
     slack.channels[channel]["name"] = "everyone"
     slack.requests.clear()
-    assert source.said() == expected(slack) != {}
+    assert source.said() == slack_said(slack) != {}
     assert next(iter(source.documents().values())).title == "#everyone 2026-01-16"
     slack.add_user("U02BOB", "Robert")
     source.a_day_later()
-    assert source.said() == expected(slack)
+    assert source.said() == slack_said(slack)
     assert not any(request.path.endswith("replies") for request in slack.requests)
 
 
@@ -210,7 +155,7 @@ def test_a_channel_that_was_left_goes_and_a_new_one_is_read_whole(slack: SlackSe
     first, second = slack.add_channel("C1", "first"), slack.add_channel("C12", "second")
     slack.say(first, "One")
     slack.say(second, "Two")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     assert source.paths() == ["first/2026-01-16", "second/2026-01-16"]
     slack.channels[first]["is_member"] = False
     third = slack.add_channel("C3", "third")
@@ -220,27 +165,27 @@ def test_a_channel_that_was_left_goes_and_a_new_one_is_read_whole(slack: SlackSe
     for _ in range(5):
         slack.say(third, "New")
     slack.page_size = 2
-    assert source.said() == expected(slack)
+    assert source.said() == slack_said(slack)
     assert source.paths() == ["second/2026-01-16", "third/2026-01-16", "third/2026-02-15"]
 
 
 def test_only_the_named_channels_are_read_and_a_missing_one_is_named(slack: SlackServer, tmp_path: Path) -> None:
     for number, name in enumerate(("general", "engineering", "random")):
         slack.say(slack.add_channel(f"C0{number}", name), "Hello")
-    source = Source(slack, tmp_path, channels=["#engineering", "C00", "opps"])
+    source = slack_source(slack, tmp_path, channels=["#engineering", "C00", "opps"])
     listing = source.source.list()
     assert [entry.path for entry in listing.entries] == ["engineering/2026-01-16", "general/2026-01-16"]
     assert [(skip.path, "invite the app" in skip.reason) for skip in listing.skipped] == [("#opps", True)]
-    assert Source(slack, tmp_path, channels=["random"]).paths() == ["random/2026-01-16"]
+    assert slack_source(slack, tmp_path, channels=["random"]).paths() == ["random/2026-01-16"]
     with pytest.raises(SourceUnavailableError, match="channels: opps: not among the channels"):
-        Source(slack, tmp_path / "other", channels=["opps"]).paths()
+        slack_source(slack, tmp_path / "other", channels=["opps"]).paths()
 
 
 def test_a_channel_that_refuses_is_named_and_what_is_known_of_it_stays(slack: SlackServer, tmp_path: Path) -> None:
     public, private = slack.add_channel("C01", "general"), slack.add_channel("C02", "board")
     slack.say(public, "One")
     slack.say(private, "Two")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     source.paths()
     slack.refused["conversations.history", private] = {
         "error": "missing_scope",
@@ -256,7 +201,7 @@ def test_a_channel_that_refuses_is_named_and_what_is_known_of_it_stays(slack: Sl
         (skip,) = listing.skipped
         assert skip.path == "#board"
         assert "add the scope groups:history to the app and install it again" in skip.reason
-    assert source.said() == expected(slack)
+    assert source.said() == slack_said(slack)
     slack.refused["conversations.history", public] = {"error": "channel_not_found"}
     source.a_day_later()
     assert "no channel can be read" in (source.source.list().problem or "")
@@ -265,16 +210,16 @@ def test_a_channel_that_refuses_is_named_and_what_is_known_of_it_stays(slack: Sl
     source.source.list()
     slack.refused.clear()
     slack.page_size = 1
-    assert source.said() == expected(slack), "it is read whole, further back than a pass of changes looks"
+    assert source.said() == slack_said(slack), "it is read whole, further back than a pass of changes looks"
 
 
 def test_without_the_right_to_see_private_channels_the_public_ones_are_read(slack: SlackServer, tmp_path: Path) -> None:
     slack.say(slack.add_channel("C01", "general"), "One")
     slack.say(slack.add_channel("C02", "board", is_private=True), "Two")
-    source = Source(slack, tmp_path / "before")
+    source = slack_source(slack, tmp_path / "before")
     source.paths()
     slack.lacks_private = True
-    listing = Source(slack, tmp_path).source.list()
+    listing = slack_source(slack, tmp_path).source.list()
     assert [entry.path for entry in listing.entries] == ["general/2026-01-16"]
     assert [(skip.path, "add the scope groups:read" in skip.reason) for skip in listing.skipped] == [
         ("private channels", True)
@@ -286,7 +231,7 @@ def test_without_the_right_to_see_private_channels_the_public_ones_are_read(slac
 
 def test_an_answer_without_a_workspace_deletes_nothing(slack: SlackServer, tmp_path: Path) -> None:
     slack.say(slack.add_channel("C01", "general"), "One")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     source.paths()
     slack.faults.append(Reply({"ok": True}))
     listing = source.source.list()
@@ -297,7 +242,7 @@ def test_a_history_that_ignores_where_it_goes_on_deletes_nothing(slack: SlackSer
     channel = slack.add_channel("C01", "general")
     for number in range(5):
         slack.say(channel, f"M{number}")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     whole = source.said()
     odd = {"ok": True, "messages": list(slack.messages[channel].values())[-2:], "has_more": True}
     slack.before = lambda request: slack.faults.append(Reply(odd)) if "history" in request.path else None
@@ -332,7 +277,7 @@ def test_a_refusal_says_what_to_do_and_deletes_nothing(
     slack: SlackServer, tmp_path: Path, reply: Reply, advice: str
 ) -> None:
     slack.say(slack.add_channel("C01", "general"), "Hello")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     assert source.paths() == ["general/2026-01-16"]
     source.a_day_later()
     slack.before = lambda request: slack.faults.append(reply) if request.path.endswith("users.list") else None
@@ -350,19 +295,19 @@ def test_what_passes_is_tried_again(slack: SlackServer, tmp_path: Path) -> None:
         Reply({"ok": False, "error": "internal_error"}),
         HANG_UP,
     ]
-    assert Source(slack, tmp_path).paths() == ["general/2026-01-16"]
+    assert slack_source(slack, tmp_path).paths() == ["general/2026-01-16"]
 
 
 def test_a_token_that_is_not_set_is_named(slack: SlackServer, tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailableError, match="SLACK_TOKEN is not set; export the token of a Slack app"):
-        Source(slack, tmp_path, token=None).paths()
+        slack_source(slack, tmp_path, token=None).paths()
     assert not slack.requests
 
 
 def test_an_expired_cursor_of_the_list_of_people_begins_again(slack: SlackServer, tmp_path: Path) -> None:
     slack.say(slack.add_channel("C01", "general"), "Hello")
     slack.page_size = 1
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     broken = [Reply({}, 400)]
     slack.before = lambda request: slack.faults.extend([broken.pop()] if request.query.get("cursor") and broken else [])
     with pytest.raises(SourceUnavailableError):
@@ -378,7 +323,7 @@ def test_people_and_bots_that_are_not_listed_are_asked_for_once(slack: SlackServ
     slack.bots["B77"] = {"id": "B77", "name": "Pager"}
     slack.say(channel, "Hello <@U88>", user="U77")
     slack.say(channel, "Alarm", user=None, bot_id="B77")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     bodies = [said[1:] for said in source.said()["general/2026-01-16"]]
     assert bodies == [("Dana of Globex", "Hello @U88"), ("Pager", "Alarm")]
     slack.requests.clear()
@@ -393,7 +338,7 @@ def test_tombstones_notices_and_archived_channels(slack: SlackServer, tmp_path: 
     slack.say(channel, "Answer", thread=root)
     slack.say(channel, "joined", subtype="channel_join")
     slack.say(archived, "History")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     source.said()
     slack.delete(channel, root)
     slack.requests.clear()
@@ -403,7 +348,7 @@ def test_tombstones_notices_and_archived_channels(slack: SlackServer, tmp_path: 
 
 def test_another_workspace_replaces_the_one_before(slack: SlackServer, tmp_path: Path) -> None:
     slack.say(slack.add_channel("C01", "general"), "Ours")
-    source = Source(slack, tmp_path)
+    source = slack_source(slack, tmp_path)
     source.paths()
     slack.team = "T02"
     slack.channels.clear()
@@ -425,7 +370,7 @@ def test_an_odd_name_of_a_channel_never_becomes_a_path(slack: SlackServer, tmp_p
 
 
 def source_paths(slack: SlackServer, folder: Path) -> list[str]:
-    return Source(slack, folder).paths()
+    return slack_source(slack, folder).paths()
 
 
 def test_a_page_without_messages_is_followed_by_its_cursor(slack: SlackServer, tmp_path: Path) -> None:
@@ -435,93 +380,6 @@ def test_a_page_without_messages_is_followed_by_its_cursor(slack: SlackServer, t
     faults = [Reply(empty), Reply(empty)]
     slack.before = lambda request: slack.faults.extend([faults.pop()] if faults and "history" in request.path else [])
     assert source_paths(slack, tmp_path) == ["general/2026-01-16"]
-
-
-@pytest.mark.parametrize("options", [{"api_url": "ftp://x"}, {"api_url": "http://slack.example.com"}, {"token": "a b"}])
-def test_wrong_settings_are_refused_before_anything_is_sent(options: dict[str, str]) -> None:
-    with pytest.raises(ConfigError) as caught:
-        SlackFeed(**{"token": TOKEN, **options})  # type: ignore[arg-type]
-    assert TOKEN not in str(caught.value)
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_whatever_happens_between_and_within_passes_nothing_is_lost_or_doubled(
-    seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    choose = random.Random(seed)
-    slack = SlackServer(page_size=choose.choice([1, 2, 3, 100]))
-    slack.add_channel("C01", "general")
-    with serving(slack):
-        source = Source(slack, tmp_path_factory.mktemp("mirror"))
-        for _ in range(choose.randint(1, 4)):
-            for _ in range(choose.randint(1, 8)):
-                _change(slack, choose)
-            _interrupt(source, slack, choose)
-        source.a_day_later()
-        source.source.list()  # ends a pass that was interrupted
-        source.a_day_later()
-        assert source.said() == expected(slack)
-
-
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_within_the_window_every_change_but_an_edited_reply_is_seen_by_the_next_pass(
-    seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    choose = random.Random(seed)
-    slack = SlackServer(page_size=choose.choice([1, 2, 3, 100]))
-    slack.add_channel("C01", "general")
-    with serving(slack):
-        source = Source(slack, tmp_path_factory.mktemp("mirror"))
-        for _ in range(3):
-            for _ in range(choose.randint(0, 8)):
-                _change(slack, choose, edits_replies=False)
-            assert source.said() == expected(slack)
-
-
-def _change(slack: SlackServer, choose: random.Random, *, edits_replies: bool = True) -> None:
-    channel = choose.choice(list(slack.channels))
-    said = slack.messages[channel]
-    roots = [ts for ts, each in said.items() if each.get("thread_ts", ts) == ts and each.get("subtype") is None]
-    own = roots if not edits_replies else [ts for ts, each in said.items() if each.get("subtype") is None]
-    everything = [ts for ts, each in said.items() if each.get("subtype") != "tombstone"]
-    slack.now += choose.choice([0, 0, 3600, 40_000])
-    user = choose.choice(["U01ALICE", "U02BOB"])
-    match choose.randint(0, 9):
-        case 0 | 1 | 2:
-            slack.say(channel, f"M{slack.now}", user=user)
-        case 3 | 4 if roots:
-            slack.say(channel, f"R{slack.now}", user=user, thread=choose.choice(roots))
-        case 5 if roots:
-            slack.say(channel, f"B{slack.now}", thread=choose.choice(roots), subtype="thread_broadcast")
-        case 6 if own:
-            slack.edit(channel, choose.choice(own), f"E{slack.now}")
-        case 7 if everything:
-            slack.delete(channel, choose.choice(everything))
-        case 8 if len(slack.channels) < 4:
-            number = len(slack.channels) + 1
-            slack.add_channel(f"C0{number}", f"channel-{number}")
-        case 9:
-            key, value = choose.choice([("name", f"name-{slack.now}-{channel.lower()}"), ("is_member", True)])
-            slack.channels[channel][key] = value
-
-
-def _interrupt(source: Source, slack: SlackServer, choose: random.Random) -> None:
-    """List with a server that fails for good after some requests."""
-    list_interrupted(
-        source.source,
-        slack,
-        choose,
-        faults=[
-            HANG_UP,
-            Reply({}, 500),
-            Reply(b"<html>"),
-            Reply({"ok": False, "error": "invalid_auth"}),
-            Reply({"ok": True}),
-        ],
-        within=12,
-    )
 
 
 JSON = st.recursive(
@@ -550,7 +408,7 @@ def test_whatever_comes_back_only_named_errors_come_out(data: Any, tmp_path_fact
         slack.faults.append(Reply(content)) if refuse and request.path.endswith(method) else None
     )
     with serving(slack):
-        source = Source(slack, tmp_path_factory.mktemp("mirror"))
+        source = slack_source(slack, tmp_path_factory.mktemp("mirror"))
         try:
             for entry in source.source.list().entries:
                 slack_document(SourceId("chat"), entry, source.source.fetch(entry))
@@ -568,18 +426,7 @@ METHODS = (
 )
 
 
-def test_a_large_workspace_is_read_in_pages_and_its_second_pass_is_small(tmp_path: Path) -> None:
-    server = large(300)
-    with serving(server):
-        source = Source(server, tmp_path)
-        assert len(source.paths()) == 300
-        first = len(server.requests)
-        server.requests.clear()
-        source.paths()
-        assert len(server.requests) <= 0.05 * first
-
-
 def test_the_small_workspace_for_demonstrations(tmp_path: Path) -> None:
     server = small()
     with serving(server):
-        assert Source(server, tmp_path).paths() == ["engineering/2026-01-16", "general/2026-01-16"]
+        assert slack_source(server, tmp_path).paths() == ["engineering/2026-01-16", "general/2026-01-16"]

@@ -1,26 +1,22 @@
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from feed_cases import stackexchange_said, stackexchange_source
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interruptions import list_interrupted
 
-from lab.apis.server import HANG_UP, Reply, serving
-from lab.apis.stackexchange import BASE, KEY, SITE, StackExchangeServer, large, small
+from lab.apis.server import Reply, serving
+from lab.apis.stackexchange import BASE, KEY, StackExchangeServer, small
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.connect.stackexchange.document import stackexchange_document
-from nornweave.connect.stackexchange.feed import StackExchangeFeed
-from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
-from nornweave.core.types import Document, Domain, SourceId
+from nornweave.core.errors import DocumentError, SourceUnavailableError
+from nornweave.core.types import Domain, SourceId
 
-QUICK = Limits(backoff_s=0.0, max_wait_s=3.0)
 DAY = 86_400
 
 
@@ -31,62 +27,13 @@ def site() -> Iterator[StackExchangeServer]:
         yield server
 
 
-class Source:
-    """A site as a source, whose clock a test moves."""
-
-    def __init__(
-        self,
-        server: StackExchangeServer,
-        folder: Path,
-        *,
-        tags: Sequence[str] = ("python", "duckdb"),
-        site: str = SITE,
-        key: str | None = None,
-        limits: Limits = QUICK,
-    ) -> None:
-        self.clock = 1_000_000.0
-        feed = StackExchangeFeed(
-            site, tags, api_url=f"{server.url}/2.3", key=key, key_name="STACK_APPS_KEY", limits=limits
-        )
-        self.source = MirroredSource(SourceId("qa"), feed, folder, relist_s=DAY, now=lambda: self.clock)
-
-    def paths(self) -> list[str]:
-        return [entry.path for entry in self.source.list().entries]
-
-    def documents(self) -> dict[str, Document]:
-        listing = self.source.list()
-        assert listing.problem is None
-        return {
-            entry.path: stackexchange_document(SourceId("qa"), entry, self.source.fetch(entry), domain=Domain.RESEARCH)
-            for entry in listing.entries
-        }
-
-    def texts(self) -> dict[str, str]:
-        return {path: found.text for path, found in self.documents().items()}
-
-    def a_day_later(self) -> None:
-        self.clock += 1.1 * DAY
-
-
-def expected(server: StackExchangeServer, tags: Sequence[str] = ("python", "duckdb")) -> dict[str, str]:
-    """What the documents of a site have to say, by its own state: accepted answers first, then by score."""
-    texts = {}
-    for number, question in server.questions.items():
-        if set(tags) & set(question["tags"]):
-            own = [each for _, each in sorted(server.answers.items()) if each["question_id"] == number]
-            own.sort(key=lambda each: (not each["is_accepted"], -each["score"]))
-            bodies = [each["body"][3:-4] for each in (question, *own)]
-            texts[f"questions/{number}"] = "\n\n".join([question["title"], *bodies])
-    return texts
-
-
 def test_a_question_comes_with_its_answers_the_accepted_one_first(site: StackExchangeServer, tmp_path: Path) -> None:
     asked = site.ask("Why &amp; how?", "<p>How?</p><pre><code>if x &lt; 3:</code></pre>", tags=["python", "pandas"])
     site.answer_to(asked, "<p>Much liked.</p>", score=9)
     accepted = site.answer_to(asked, "<p>Accepted.</p>", score=1)
     site.accept(accepted)
     site.ask("Elsewhere", tags=["java"])
-    (found,) = Source(site, tmp_path).documents().values()
+    (found,) = stackexchange_source(site, tmp_path).documents().values()
     assert (found.path, found.title, found.format) == (f"questions/{asked}", "Why & how?", "stackexchange")
     assert found.url == f"https://stackoverflow.com/questions/{asked}/title"
     assert found.metadata["tags"] == ("python", "pandas")
@@ -106,7 +53,7 @@ def test_questions_of_any_tag_are_read_once(site: StackExchangeServer, tmp_path:
     site.answer_to(site.ask("Both", tags=["python", "duckdb"]))
     site.answer_to(site.ask("One", tags=["duckdb"]))
     site.ask("None", tags=["java"])
-    assert Source(site, tmp_path).texts() == expected(site)
+    assert stackexchange_source(site, tmp_path).said() == stackexchange_said(site)
     asked = [request.path for request in site.requests if request.path.endswith("/answers")]
     assert asked == ["/2.3/questions/101;103/answers"], "the question with both tags is not asked for again"
 
@@ -117,7 +64,7 @@ def test_a_second_pass_asks_once_for_each_tag_and_reads_what_was_active(
     numbers = [site.ask(f"Q{number}", tags=["python"]) for number in range(7)]
     answers = [site.answer_to(number) for number in numbers]
     site.page_size = 2
-    source = Source(site, tmp_path)
+    source = stackexchange_source(site, tmp_path)
     gates = {entry.path: entry.gate for entry in source.source.list().entries}
     site.now += DAY
     source.source.list()
@@ -128,7 +75,7 @@ def test_a_second_pass_asks_once_for_each_tag_and_reads_what_was_active(
     site.answer_to(numbers[4], "<p>More.</p>")
     site.ask("New")
     site.requests.clear()
-    assert source.texts() == expected(site)
+    assert source.said() == stackexchange_said(site)
     asked = [request.path for request in site.requests if request.path.endswith("/answers")]
     assert asked[0] == f"/2.3/questions/{numbers[2]};{numbers[4]}/answers"
 
@@ -138,15 +85,15 @@ def test_what_is_deleted_or_accepted_is_found_by_the_full_listing(site: StackExc
     kept, lost = site.answer_to(first), site.answer_to(first, "<p>Wrong.</p>")
     site.answer_to(second)
     site.now += DAY
-    source = Source(site, tmp_path)
-    source.texts()
+    source = stackexchange_source(site, tmp_path)
+    source.said()
     site.delete(lost)
     site.delete(second)
     site.accept(kept)
     assert len(source.paths()) == 3
     site.requests.clear()
     source.a_day_later()
-    assert source.texts() == expected(site)
+    assert source.said() == stackexchange_said(site)
     assert [request.path for request in site.requests if "answers" in request.path] == [
         f"/2.3/questions/{first}/answers"
     ], f"nothing changed about {third}"
@@ -157,14 +104,14 @@ def test_many_questions_of_one_second_are_paged_by_number(site: StackExchangeSer
         site.ask(f"Q{number}", at=60 if number == 0 else 0)
     site.ask("Later")
     site.page_size = 2
-    assert Source(site, tmp_path).texts() == expected(site)
+    assert stackexchange_source(site, tmp_path).said() == stackexchange_said(site)
 
 
 def test_more_than_25_pages_need_no_key(site: StackExchangeServer, tmp_path: Path) -> None:
     for number in range(60):
         site.ask(f"Q{number}")
     site.page_size = 2
-    assert len(Source(site, tmp_path).paths()) == 60
+    assert len(stackexchange_source(site, tmp_path).paths()) == 60
 
 
 def test_a_new_tag_is_read_whole_and_a_removed_one_goes_with_the_full_listing(
@@ -173,11 +120,11 @@ def test_a_new_tag_is_read_whole_and_a_removed_one_goes_with_the_full_listing(
     site.ask("One", tags=["python"])
     site.ask("Two", tags=["duckdb"])
     site.now += 10 * DAY
-    assert Source(site, tmp_path, tags=["python"]).texts() == expected(site, ["python"])
-    assert Source(site, tmp_path, tags=["python", "duckdb"]).texts() == expected(site)
-    source = Source(site, tmp_path, tags=["duckdb"])
+    assert stackexchange_source(site, tmp_path, tags=["python"]).said() == stackexchange_said(site, ["python"])
+    assert stackexchange_source(site, tmp_path, tags=["python", "duckdb"]).said() == stackexchange_said(site)
+    source = stackexchange_source(site, tmp_path, tags=["duckdb"])
     source.a_day_later()
-    assert source.texts() == expected(site, ["duckdb"])
+    assert source.said() == stackexchange_said(site, ["duckdb"])
 
 
 def test_a_pause_that_the_api_asks_for_is_kept(site: StackExchangeServer, tmp_path: Path) -> None:
@@ -185,7 +132,9 @@ def test_a_pause_that_the_api_asks_for_is_kept(site: StackExchangeServer, tmp_pa
     site.page_size = 2
     for number in range(3):
         site.ask(f"Q{number}")
-    assert Source(site, tmp_path, tags=["python"]).texts() == expected(site), "the server would have refused"
+    assert stackexchange_source(site, tmp_path, tags=["python"]).said() == stackexchange_said(site), (
+        "the server would have refused"
+    )
 
 
 def test_a_pause_that_is_too_long_is_named(site: StackExchangeServer, tmp_path: Path) -> None:
@@ -193,7 +142,7 @@ def test_a_pause_that_is_too_long_is_named(site: StackExchangeServer, tmp_path: 
     site.page_size = 1
     site.ask("One")
     site.ask("Two")
-    listing = Source(site, tmp_path, tags=["python"]).source.list()
+    listing = stackexchange_source(site, tmp_path, tags=["python"]).source.list()
     assert len(listing.entries) == 1
     assert "rate limit until" in (listing.problem or "")
 
@@ -205,7 +154,7 @@ def test_a_used_up_quota_is_named_and_reading_goes_on_when_it_is_renewed(
         site.answer_to(site.ask(f"Q{number}"))
     site.page_size = 2
     site.quota = 3
-    source = Source(site, tmp_path)
+    source = stackexchange_source(site, tmp_path)
     problem = source.source.list().problem or ""
     assert "quota is used up; it is renewed at midnight UTC" in problem
     assert "an app key in STACK_APPS_KEY raises it from 300 requests to 10,000" in problem
@@ -213,12 +162,12 @@ def test_a_used_up_quota_is_named_and_reading_goes_on_when_it_is_renewed(
     assert "rate limit until" in (source.source.list().problem or ""), "more requests available in 40000 seconds"
     assert len(site.requests) == asked + 1
     site.quota = 300
-    assert source.texts() == expected(site)
+    assert source.said() == stackexchange_said(site)
 
 
 def test_the_key_is_sent_and_never_shown(site: StackExchangeServer, tmp_path: Path) -> None:
     site.ask("One")
-    source = Source(site, tmp_path, key=KEY)
+    source = stackexchange_source(site, tmp_path, key=KEY)
     assert len(source.paths()) == 1
     assert all(request.query["key"] == KEY for request in site.requests)
     source.a_day_later()
@@ -253,7 +202,7 @@ def test_a_refusal_says_what_to_do_and_deletes_nothing(
     site: StackExchangeServer, tmp_path: Path, reply: Reply, advice: str
 ) -> None:
     asked = site.ask("One")
-    source = Source(site, tmp_path)
+    source = stackexchange_source(site, tmp_path)
     assert source.paths() == [f"questions/{asked}"]
     source.a_day_later()
     site.faults.append(reply)
@@ -262,86 +211,9 @@ def test_a_refusal_says_what_to_do_and_deletes_nothing(
     assert advice in (listing.problem or "")
 
 
-def test_what_passes_is_tried_again(site: StackExchangeServer, tmp_path: Path) -> None:
-    site.ask("One")
-    site.faults += [
-        Reply({"error_id": 503, "error_name": "temporarily_unavailable"}, 400),
-        Reply(b"<html>bad gateway", 502),
-        HANG_UP,
-    ]
-    assert len(Source(site, tmp_path).paths()) == 1
-
-
-@pytest.mark.parametrize("options", [{"tags": []}, {"tags": ["a;b"]}, {"tags": ["a b"]}, {"api_url": "ftp://x"}])
-def test_wrong_settings_are_refused_before_anything_is_sent(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigError):
-        StackExchangeFeed(**{"site": SITE, "tags": ["python"], **options})
-
-
 def test_an_unknown_site_is_named(site: StackExchangeServer, tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailableError, match="check that the site 'nowhere' exists"):
-        Source(site, tmp_path, site="nowhere").paths()
-
-
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_whatever_happens_between_and_within_passes_nothing_is_lost_or_doubled(
-    seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    choose = random.Random(seed)
-    site = StackExchangeServer(page_size=choose.choice([1, 2, 3, 100]))
-    with serving(site):
-        source = Source(site, tmp_path_factory.mktemp("mirror"))
-        for _ in range(choose.randint(1, 4)):
-            for _ in range(choose.randint(1, 6)):
-                _change(site, choose)
-            _interrupt(source, site, choose)
-        source.a_day_later()
-        source.source.list()  # ends a pass that was interrupted
-        source.a_day_later()
-        assert source.texts() == expected(site)
-
-
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_what_is_not_deleted_is_seen_by_the_next_pass(seed: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    choose = random.Random(seed)
-    site = StackExchangeServer(page_size=choose.choice([1, 2, 3, 100]))
-    with serving(site):
-        source = Source(site, tmp_path_factory.mktemp("mirror"))
-        for _ in range(3):
-            for _ in range(choose.randint(0, 6)):
-                _change(site, choose, deletes=False)
-            assert source.texts() == expected(site)
-            site.now += choose.choice([0, 5_000])
-
-
-def _change(site: StackExchangeServer, choose: random.Random, *, deletes: bool = True) -> None:
-    questions, answers = list(site.questions), list(site.answers)
-    tags = choose.choice([["python"], ["duckdb"], ["python", "duckdb"], ["java"]])
-    match choose.randint(0, 7):
-        case 2 | 3 if questions:
-            site.answer_to(choose.choice(questions), f"<p>A{site.now}</p>", score=choose.randint(0, 3))
-        case 4 if questions:
-            site.edit(choose.choice([*questions, *answers]), f"<p>E{site.now}</p>")
-        case 5 if questions and deletes:
-            site.delete(choose.choice([*questions, *answers]))
-        case 6 if answers and deletes:
-            accepted = choose.choice(answers)
-            if "accepted_answer_id" not in site.questions[site.answers[accepted]["question_id"]]:
-                site.accept(accepted)
-        case _:
-            site.ask(f"Q{site.now}", f"<p>B{site.now}</p>", tags=tags, at=choose.choice([0, 60]))
-
-
-def _interrupt(source: Source, site: StackExchangeServer, choose: random.Random) -> None:
-    """List with a server that fails for good after some requests."""
-    list_interrupted(
-        source.source,
-        site,
-        choose,
-        faults=[HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({"items": None}), Reply({}, 404)],
-    )
+        stackexchange_source(site, tmp_path, site="nowhere").paths()
 
 
 JSON = st.recursive(
@@ -367,7 +239,7 @@ def test_whatever_comes_back_only_named_errors_come_out(data: Any, tmp_path_fact
     site.before = lambda _: site.faults.append(answer)
     with serving(site):
         at_once = Limits(backoff_s=0.0, max_wait_s=0.0)
-        source = Source(site, tmp_path_factory.mktemp("mirror"), limits=at_once)
+        source = stackexchange_source(site, tmp_path_factory.mktemp("mirror"), limits=at_once)
         try:
             for entry in source.source.list().entries:
                 raw = source.source.fetch(entry)
@@ -377,20 +249,8 @@ def test_whatever_comes_back_only_named_errors_come_out(data: Any, tmp_path_fact
             pass
 
 
-def test_a_large_site_is_read_in_pages_and_its_second_pass_is_small(tmp_path: Path) -> None:
-    server = large(300, page_size=10)
-    with serving(server):
-        server.now += DAY
-        source = Source(server, tmp_path, tags=["python"])
-        assert len(source.paths()) == 300
-        first = len(server.requests)
-        server.requests.clear()
-        source.paths()
-        assert len(server.requests) <= 0.05 * first
-
-
 def test_the_small_site_for_demonstrations(tmp_path: Path) -> None:
     server = small()
     with serving(server):
-        assert Source(server, tmp_path).texts().keys() == {"questions/101", "questions/103"}
+        assert stackexchange_source(server, tmp_path).said().keys() == {"questions/101", "questions/103"}
     assert server.now > BASE

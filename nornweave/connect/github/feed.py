@@ -145,7 +145,9 @@ class GithubFeed:
                 return
             listed = _list(answer)
             if url is None:
-                since[stage] = {"at": before.get("at") or moment_of(answer), "etag": answer.headers.get("etag")}
+                # An ETag is that of one page: what is new stands behind a full one and does not change it.
+                etag = answer.headers.get("etag") if len(listed) < PER_PAGE else None
+                since[stage] = {"at": before.get("at") or moment_of(answer), "etag": etag}
             if not state.is_full:
                 since[stage] = _moved(since[stage], listed)
             if stage == "issues":

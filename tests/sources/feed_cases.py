@@ -1,0 +1,494 @@
+"""The feeds of the contract suite: a stand-in of each, what happens to it, and what its documents have to say then."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from feed_source import DAY, FeedSource, TolerantSource
+from interruptions import FAULTS
+
+from lab.apis import confluence, github, jira, slack, stackexchange
+from lab.apis.confluence import ConfluenceServer
+from lab.apis.github import GithubServer
+from lab.apis.jira import JiraServer
+from lab.apis.server import HANG_UP, Api, Reply
+from lab.apis.slack import SlackServer
+from lab.apis.stackexchange import StackExchangeServer
+from nornweave.connect.confluence.document import confluence_document
+from nornweave.connect.confluence.feed import ConfluenceFeed
+from nornweave.connect.github.export import github_document
+from nornweave.connect.github.feed import GithubFeed
+from nornweave.connect.jira.document import jira_document
+from nornweave.connect.jira.feed import JiraFeed
+from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.mirror.feed import Feed
+from nornweave.connect.slack.export import slack_document
+from nornweave.connect.slack.feed import SlackFeed
+from nornweave.connect.stackexchange.document import stackexchange_document
+from nornweave.connect.stackexchange.feed import StackExchangeFeed
+from nornweave.core.types import Document, Domain
+
+QUICK = Limits(backoff_s=0.0, max_wait_s=3.0)
+PAGE_SIZES = (1, 2, 3, 100)
+OTHERS = ({"url": "http://api.example.org"}, {"url": "api.example.org"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class FeedCase:
+    """One feed.
+
+    Attributes:
+        start: returns a server; the choice decides how large its pages are.
+        fill: gives it a document or two.
+        source: reads it; further arguments are those of the feed.
+        expected: what its documents have to say, by its own state.
+        change: anything that can happen to it.
+        change_seen_at_once: anything that the next pass sees, the full one or not.
+        later: time passes between two passes.
+        examples: sequences of changes, with passes interrupted and without.
+        busy: changes between two passes, at most.
+        faults: how it fails for good.
+        within: requests until then, at most.
+        changes_meanwhile: it changes while it is read.
+        passing: failures that pass, those of one request in a row.
+        feed: made of settings only.
+        wrong: settings that are refused.
+        large: returns a server with many documents.
+        share: requests of a pass that finds nothing new, of those of the first one.
+        settles: the second pass is not small yet.
+    """
+
+    start: Callable[[random.Random], Any]
+    fill: Callable[[Any], object]
+    source: Callable[..., FeedSource]
+    expected: Callable[[Any], Mapping[str, Any]]
+    change: Callable[[Any, random.Random], object]
+    change_seen_at_once: Callable[[Any, random.Random], object]
+    later: Callable[[Any, random.Random], object] = lambda *_: None
+    examples: tuple[int, int]
+    busy: int = 6
+    faults: Sequence[Reply] = FAULTS
+    within: int = 8
+    changes_meanwhile: bool = False
+    passing: Sequence[Sequence[Reply]] = ((HANG_UP, Reply({}, 503)), (Reply({}, 429, {"retry-after": "0"}),) * 2)
+    feed: Callable[..., Feed]
+    wrong: Sequence[Mapping[str, Any]]
+    large: Callable[[], tuple[Api, int]]
+    share: float
+    settles: bool = False
+
+
+def bodies(document: Document) -> list[str]:
+    return [message.body for message in document.messages]
+
+
+# GitHub
+
+
+def github_source(
+    server: GithubServer, folder: Path, *, token: str | None = github.TOKEN, limits: Limits = QUICK
+) -> FeedSource:
+    feed = GithubFeed(github.REPOSITORY, api_url=server.url, token=token, limits=limits)
+    return FeedSource(feed, folder, github_document, bodies)
+
+
+def github_said(server: GithubServer) -> dict[str, list[str]]:
+    """What the documents of a repository have to say, by its own state."""
+    said: dict[str, list[str]] = {}
+    for number, issue in server.issues.items():
+        about = [
+            (each.get("created_at") or each.get("submitted_at"), each)
+            for kept in (server.comments, server.review_comments, server.reviews[number])
+            for each in kept.values()
+            if "submitted_at" in each or (each.get("issue_url") or each["pull_request_url"]).endswith(f"/{number}")
+        ]
+        opening = f"{issue['title']}\n\n{issue['body']}" if issue["body"] else issue["title"]
+        comments = [
+            f"a.py:3 {each['body']}" if "path" in each else each["body"] for _, each in sorted(about, key=_time)
+        ]
+        said[f"issues/{number}"] = [opening, *comments]
+    for number, each in server.discussions.items():
+        comments = [body for one in each["said"] for body in (f"Re: {one['body']}", one["body"])]
+        said[f"discussions/{number}"] = [f"{each['title']}\n\n{each['body']}", *comments]
+    return said
+
+
+def _time(pair: tuple[str, Any]) -> str:
+    return pair[0]
+
+
+def change_github(server: GithubServer, choose: random.Random, kinds: Sequence[int] = range(8)) -> None:
+    numbers, comments = list(server.issues), list(server.comments)
+    kind = choose.choice(kinds)
+    if kind <= 1 or not numbers:
+        server.open(f"T{server.hours}", choose.choice(["", "body"]), pull=choose.random() < 0.3)
+    elif kind == 2:
+        server.comment(choose.choice(numbers), f"C{server.hours}")
+    elif kind == 3:
+        pulls = [number for number in numbers if "pull_request" in server.issues[number]]
+        if pulls:
+            server.review(choose.choice(pulls), f"R{server.hours}")
+            server.comment(choose.choice(pulls), f"L{server.hours}", review=True)
+    elif kind == 4 and comments:
+        server.edit_comment(choose.choice(comments), f"E{server.hours}")
+    elif kind == 5 and comments:
+        server.delete_comment(choose.choice(comments))
+    elif kind == 6:
+        server.edit(choose.choice(numbers), f"B{server.hours}")
+    elif kind == 7:
+        server.delete(choose.choice(numbers))
+
+
+# Slack
+
+
+def slack_source(
+    server: SlackServer,
+    folder: Path,
+    *,
+    channels: Sequence[str] = (),
+    token: str | None = slack.TOKEN,
+    limits: Limits = QUICK,
+) -> FeedSource:
+    feed = SlackFeed(channels, api_url=f"{server.url}/api", token=token, limits=limits)
+    return TolerantSource(
+        feed, folder, slack_document, lambda found: [(m.id, m.speaker, m.body) for m in found.messages]
+    )
+
+
+def slack_said(server: SlackServer) -> dict[str, list[tuple[str, str, str]]]:
+    """What the documents of a workspace have to say, by its own state."""
+    said: dict[str, list[tuple[str, str, str]]] = {}
+    for identifier, channel in server.channels.items():
+        events = [each for each in server.messages[identifier].values() if channel["is_member"]]
+        for event in sorted(events, key=lambda each: (each.get("thread_ts", each["ts"]), each["ts"])):
+            root = event.get("thread_ts", event["ts"])
+            if event.get("subtype") != "tombstone":
+                name = server.users[event["user"]]["profile"]["display_name"]
+                path = f"{channel['name']}/{datetime.fromtimestamp(int(root[:10]), UTC).date()}"
+                said.setdefault(path, []).append((event["ts"], name, event["text"]))
+    return said
+
+
+def slack_server(choose: random.Random) -> SlackServer:
+    server = SlackServer(page_size=choose.choice(PAGE_SIZES))
+    server.add_channel("C01", "general")
+    return server
+
+
+def change_slack(server: SlackServer, choose: random.Random, *, edits_replies: bool = True) -> None:
+    channel = choose.choice(list(server.channels))
+    said = server.messages[channel]
+    roots = [ts for ts, each in said.items() if each.get("thread_ts", ts) == ts and each.get("subtype") is None]
+    own = roots if not edits_replies else [ts for ts, each in said.items() if each.get("subtype") is None]
+    everything = [ts for ts, each in said.items() if each.get("subtype") != "tombstone"]
+    server.now += choose.choice([0, 0, 3600, 40_000])
+    user = choose.choice(["U01ALICE", "U02BOB"])
+    match choose.randint(0, 9):
+        case 0 | 1 | 2:
+            server.say(channel, f"M{server.now}", user=user)
+        case 3 | 4 if roots:
+            server.say(channel, f"R{server.now}", user=user, thread=choose.choice(roots))
+        case 5 if roots:
+            server.say(channel, f"B{server.now}", thread=choose.choice(roots), subtype="thread_broadcast")
+        case 6 if own:
+            server.edit(channel, choose.choice(own), f"E{server.now}")
+        case 7 if everything:
+            server.delete(channel, choose.choice(everything))
+        case 8 if len(server.channels) < 4:
+            number = len(server.channels) + 1
+            server.add_channel(f"C0{number}", f"channel-{number}")
+        case 9:
+            key, value = choose.choice([("name", f"name-{server.now}-{channel.lower()}"), ("is_member", True)])
+            server.channels[channel][key] = value
+
+
+# Stack Exchange
+
+
+def stackexchange_source(
+    server: StackExchangeServer,
+    folder: Path,
+    *,
+    tags: Sequence[str] = ("python", "duckdb"),
+    site: str = stackexchange.SITE,
+    key: str | None = None,
+    limits: Limits = QUICK,
+) -> FeedSource:
+    feed = StackExchangeFeed(site, tags, api_url=f"{server.url}/2.3", key=key, key_name="STACK_APPS_KEY", limits=limits)
+    return FeedSource(feed, folder, partial(stackexchange_document, domain=Domain.RESEARCH), lambda found: found.text)
+
+
+def stackexchange_said(server: StackExchangeServer, tags: Sequence[str] = ("python", "duckdb")) -> dict[str, str]:
+    """What the documents of a site have to say, by its own state: accepted answers first, then by score."""
+    texts = {}
+    for number, question in server.questions.items():
+        if set(tags) & set(question["tags"]):
+            own = [each for _, each in sorted(server.answers.items()) if each["question_id"] == number]
+            own.sort(key=lambda each: (not each["is_accepted"], -each["score"]))
+            bodies = [each["body"][3:-4] for each in (question, *own)]
+            texts[f"questions/{number}"] = "\n\n".join([question["title"], *bodies])
+    return texts
+
+
+def change_stackexchange(server: StackExchangeServer, choose: random.Random, *, deletes: bool = True) -> None:
+    questions, answers = list(server.questions), list(server.answers)
+    tags = choose.choice([["python"], ["duckdb"], ["python", "duckdb"], ["java"]])
+    match choose.randint(0, 7):
+        case 2 | 3 if questions:
+            server.answer_to(choose.choice(questions), f"<p>A{server.now}</p>", score=choose.randint(0, 3))
+        case 4 if questions:
+            server.edit(choose.choice([*questions, *answers]), f"<p>E{server.now}</p>")
+        case 5 if questions and deletes:
+            server.delete(choose.choice([*questions, *answers]))
+        case 6 if answers and deletes:
+            accepted = choose.choice(answers)
+            if "accepted_answer_id" not in server.questions[server.answers[accepted]["question_id"]]:
+                server.accept(accepted)
+        case _:
+            server.ask(f"Q{server.now}", f"<p>B{server.now}</p>", tags=tags, at=choose.choice([0, 60]))
+
+
+def stackexchange_large() -> tuple[Api, int]:
+    server = stackexchange.large(300, page_size=10)
+    server.now += DAY
+    return server, 300
+
+
+# Confluence
+
+
+def confluence_source(server: ConfluenceServer, folder: Path, **options: Any) -> FeedSource:
+    chosen = {"user": confluence.USER, "token": confluence.TOKEN, "limits": QUICK, **options}
+    feed = ConfluenceFeed(**{"url": f"{server.url}/wiki", **chosen})
+    return FeedSource(feed, folder, confluence_document, lambda found: (found.text, found.metadata.get("ancestors")))
+
+
+def confluence_said(server: ConfluenceServer, *keys: str) -> dict[str, tuple[str, Any]]:
+    """What the documents of a site have to say, by its own state."""
+    said: dict[str, tuple[str, Any]] = {}
+    for identity, content in server.contents.items():
+        space = server.spaces[int(content["spaceId"])]
+        above: list[str] = []
+        parent = content["parentId"]
+        while parent:
+            above.insert(0, server.contents[int(parent)]["title"])
+            parent = server.contents[int(parent)]["parentId"]
+        if not keys or space["key"] in keys:
+            text = f"<h1>{content['title']}</h1>\n{content['storage']}"
+            said[f"{space['key']}/{identity}"] = (text, (space["name"], *above))
+    return said
+
+
+def fill_confluence(server: ConfluenceServer) -> None:
+    space = next(iter(server.spaces))
+    server.write(space, "Below", parent=server.write(space, "T"))
+
+
+def confluence_server(choose: random.Random) -> ConfluenceServer:
+    server = ConfluenceServer(page_size=choose.choice(PAGE_SIZES))
+    server.space("ENG")
+    server.space("OPS")
+    return server
+
+
+def change_confluence(server: ConfluenceServer, choose: random.Random, *, kinds: int) -> None:
+    pages, spaces = list(server.contents), list(server.spaces)
+    kind = choose.randrange(kinds)
+    if kind <= 2 or not pages:
+        is_blog = choose.random() < 0.2
+        space = choose.choice(spaces)
+        above = [key for key, each in server.contents.items() if each["spaceId"] == str(space) and not is_blog]
+        parent = choose.choice(above) if above and choose.random() < 0.6 else None
+        server.write(space, f"T{server.hours}", f"<p>{server.hours}</p>", parent=parent, blog=is_blog)
+    elif kind <= 4:
+        server.edit(choose.choice(pages), f"<p>E{server.hours}</p>")
+    elif kind == 5:
+        server.rename(choose.choice(pages), f"R{server.hours}")
+    elif kind == 6:
+        server.trash(choose.choice(pages))
+    elif kind == 7:
+        server.move(choose.choice(pages), None, space=choose.choice(spaces))
+    else:
+        server.forget_cursors()
+
+
+# Jira
+
+
+def jira_source(server: JiraServer, folder: Path, **options: Any) -> FeedSource:
+    chosen = {"url": server.url, "user": jira.USER, "token": jira.TOKEN, "limits": QUICK, "now": server.now}
+    return FeedSource(JiraFeed(**{**chosen, **options}), folder, jira_document, bodies)
+
+
+def jira_said(server: JiraServer, *projects: str) -> dict[str, list[str]]:
+    """What the documents of a site have to say, by its own state."""
+    said = {}
+    for issue in server.issues.values():
+        project = issue["key"].partition("-")[0]
+        if not projects or project in projects:
+            opening = [issue["fields"]["summary"], _text(issue["fields"]["description"])]
+            comments = [_text(each["body"]) for each in issue["comments"].values()]
+            said[f"{project}/{issue['key']}"] = ["\n\n".join(each for each in opening if each), *comments]
+    return said
+
+
+def _text(document: Any) -> str:
+    return str(document["content"][0]["content"][0]["text"]) if document else ""
+
+
+def change_jira(server: JiraServer, choose: random.Random, *, kinds: int) -> None:
+    issues = list(server.issues)
+    kind = choose.randrange(kinds)
+    if kind <= 1 or not issues:
+        server.open(choose.choice(["PAY", "OPS"]), f"T{server.hours}", choose.choice(["", "body"]))
+        return
+    issue = choose.choice(issues)
+    comments = list(server.issues[issue]["comments"])
+    if kind == 2:
+        server.comment(issue, f"C{server.hours}")
+    elif kind == 3 and comments:
+        server.edit_comment(issue, choose.choice(comments), f"E{server.hours}")
+    elif kind == 4 and comments:
+        server.delete_comment(issue, choose.choice(comments))
+    elif kind == 5:
+        server.edit(issue, summary=f"S{server.hours}")
+    elif kind == 6:
+        server.move(issue, choose.choice(["PAY", "OPS"]))
+    elif kind == 7:
+        server.delete(issue)
+    elif kind == 8:
+        server.forget_tokens()
+
+
+ATLASSIAN = {"url": "https://team.atlassian.net", "user": jira.USER, "token": jira.TOKEN}
+CASES: Mapping[str, FeedCase] = {
+    "github": FeedCase(
+        start=lambda choose: GithubServer(page_size=choose.choice(PAGE_SIZES)),
+        fill=lambda server: server.comment(server.open("T", "B", pull=True), "C"),
+        source=github_source,
+        expected=github_said,
+        change=change_github,
+        change_seen_at_once=partial(change_github, kinds=(0, 1, 2, 3, 4, 6)),
+        examples=(40, 40),
+        feed=lambda **options: GithubFeed(**{"repository": github.REPOSITORY, **options}),
+        wrong=(
+            {"repository": "acme"},
+            {"repository": "acme/../x"},
+            {"repository": "a/.."},
+            {"repository": "acme/x?y"},
+            {"api_url": "ftp://x"},
+            {"api_url": "https://user:pw@x"},
+            {"api_url": "http://["},
+            {"token": "two\nlines"},
+            {"token": "schlüssel"},
+            {"token": "t", "api_url": "http://github.example.com"},
+        ),
+        large=lambda: (github.large(300, page_size=10), 300),
+        share=0.05,
+        settles=True,
+    ),
+    "slack": FeedCase(
+        start=slack_server,
+        fill=lambda server: server.say("C01", "R", thread=server.say("C01", "Hello")),
+        source=slack_source,
+        expected=slack_said,
+        change=change_slack,
+        change_seen_at_once=partial(change_slack, edits_replies=False),
+        examples=(20, 20),
+        busy=8,
+        faults=(
+            HANG_UP,
+            Reply({}, 500),
+            Reply(b"<html>"),
+            Reply({"ok": False, "error": "invalid_auth"}),
+            Reply({"ok": True}),
+        ),
+        within=12,
+        passing=(
+            (
+                Reply({"ok": False, "error": "ratelimited"}, 429, {"retry-after": "0"}),
+                Reply({"ok": False, "error": "ratelimited"}, 200, {"retry-after": "0"}),
+                Reply({"ok": False, "error": "internal_error"}),
+                HANG_UP,
+            ),
+        ),
+        feed=lambda **options: SlackFeed(**{"token": slack.TOKEN, **options}),
+        wrong=({"api_url": "ftp://x"}, {"api_url": "http://slack.example.com"}, {"token": "a b"}),
+        large=lambda: (slack.large(300), 300),
+        share=0.05,
+    ),
+    "stackexchange": FeedCase(
+        start=lambda choose: StackExchangeServer(page_size=choose.choice(PAGE_SIZES)),
+        fill=lambda server: server.answer_to(server.ask("Q", "<p>B</p>"), "<p>A</p>"),
+        source=stackexchange_source,
+        expected=stackexchange_said,
+        change=change_stackexchange,
+        change_seen_at_once=partial(change_stackexchange, deletes=False),
+        later=lambda server, choose: setattr(server, "now", server.now + choose.choice([0, 5_000])),
+        examples=(15, 15),
+        faults=(HANG_UP, Reply({}, 500), Reply(b"<html>"), Reply({"items": None}), Reply({}, 404)),
+        passing=(
+            (
+                Reply({"error_id": 503, "error_name": "temporarily_unavailable"}, 400),
+                Reply(b"<html>bad gateway", 502),
+                HANG_UP,
+            ),
+        ),
+        feed=lambda **options: StackExchangeFeed(**{"site": stackexchange.SITE, "tags": ["python"], **options}),
+        wrong=({"tags": []}, {"tags": ["a;b"]}, {"tags": ["a b"]}, {"api_url": "ftp://x"}),
+        large=stackexchange_large,
+        share=0.05,
+    ),
+    "confluence": FeedCase(
+        start=confluence_server,
+        fill=fill_confluence,
+        source=confluence_source,
+        expected=confluence_said,
+        change=partial(change_confluence, kinds=9),
+        change_seen_at_once=partial(change_confluence, kinds=6),
+        examples=(25, 15),
+        within=10,
+        changes_meanwhile=True,
+        passing=tuple((fault, fault) for fault in (HANG_UP, Reply({}, 429, {"retry-after": "0"}), Reply({}, 503))),
+        feed=lambda **options: ConfluenceFeed(**{**ATLASSIAN, **options}),
+        wrong=(
+            {"token": None},
+            {"token": "two words"},
+            {"spaces": ("a b",)},
+            {"spaces": ("../x",)},
+            {"spaces": tuple(f"S{number}" for number in range(101))},
+            *OTHERS,
+        ),
+        large=lambda: (confluence.large(600, page_size=3), 600),
+        share=0.02,
+        settles=True,
+    ),
+    "jira": FeedCase(
+        start=lambda choose: JiraServer(page_size=choose.choice(PAGE_SIZES), embedded=choose.choice([0, 1, 20])),
+        fill=lambda server: [server.comment(server.open(key, "T", "body"), "C") for key in ("PAY", "OPS")],
+        source=jira_source,
+        expected=jira_said,
+        change=partial(change_jira, kinds=9),
+        change_seen_at_once=partial(change_jira, kinds=7),
+        examples=(25, 20),
+        within=10,
+        changes_meanwhile=True,
+        feed=lambda **options: JiraFeed(**{**ATLASSIAN, **options}),
+        wrong=(
+            {"token": None},
+            {"token": "two words"},
+            {"projects": ('PAY" or project = "HR',)},
+            {"projects": ("1",)},
+            *OTHERS,
+        ),
+        large=lambda: (jira.large(400, page_size=4), 400),
+        share=0.02,
+    ),
+}

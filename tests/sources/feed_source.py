@@ -1,0 +1,75 @@
+"""A feed as a source, whose clock a test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from nornweave.connect.mirror.feed import Feed
+from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.core.errors import DocumentSkipped
+from nornweave.core.types import Document, Entry, Listing, SourceId
+
+DAY = 86_400
+ID = SourceId("source")
+
+
+class FeedSource:
+    """The documents of a feed.
+
+    Args:
+        parse: the parser, called in this process.
+        say: what tests compare of a document.
+    """
+
+    def __init__(
+        self,
+        feed: Feed,
+        folder: Path,
+        parse: Callable[[SourceId, Entry, bytes], Document],
+        say: Callable[[Document], Any],
+    ) -> None:
+        self.clock = 1_000_000.0
+        self.source = MirroredSource(ID, feed, folder, relist_s=DAY, now=lambda: self.clock)
+        self._parse = parse
+        self._say = say
+
+    def list(self) -> Listing:
+        return self.source.list()
+
+    def _sound(self) -> tuple[Entry, ...]:
+        listing = self.source.list()
+        assert listing.problem is None
+        return listing.entries
+
+    def paths(self) -> list[str]:
+        return [entry.path for entry in self.list().entries]
+
+    def gates(self) -> dict[str, str]:
+        return {entry.path: entry.gate for entry in self._sound()}
+
+    def document(self, entry: Entry) -> Document:
+        return self._parse(ID, entry, self.source.fetch(entry))
+
+    def documents(self) -> dict[str, Document]:
+        return {entry.path: self.document(entry) for entry in self._sound()}
+
+    def said(self) -> dict[str, Any]:
+        return {path: self._say(document) for path, document in self.documents().items()}
+
+    def a_day_later(self) -> None:
+        self.clock += 1.1 * DAY
+
+
+class TolerantSource(FeedSource):
+    """A source whose documents may be empty."""
+
+    def documents(self) -> dict[str, Document]:
+        documents = {}
+        for entry in self._sound():
+            try:
+                documents[entry.path] = self.document(entry)
+            except DocumentSkipped:
+                continue
+        return documents

@@ -1,0 +1,132 @@
+"""What every feed of an API keeps, whatever its product; ``feed_cases`` has the table."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from corruption import corrupted
+from feed_cases import CASES, FeedCase
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from interruptions import list_interrupted
+
+from lab.apis.server import Reply, serving
+from nornweave.connect.mirror.answers import Limits
+from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
+
+pytestmark = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+AT_ONCE = Limits(attempts=1, backoff_s=0, max_wait_s=0)
+
+
+def for_seeds(examples: int, check: Callable[[random.Random], None]) -> None:
+    """Check a property for choices of many seeds; the one that fails is printed."""
+
+    @settings(max_examples=examples, deadline=None, database=None)
+    @given(seed=st.integers(0, 2**32))
+    def run(seed: int) -> None:
+        check(random.Random(seed))
+
+    run()
+
+
+def test_whatever_happens_between_and_within_passes_nothing_is_lost_or_doubled(
+    case: FeedCase, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def check(choose: random.Random) -> None:
+        server = case.start(choose)
+        meanwhile = lambda: case.changes_meanwhile and choose.random() < 0.3 and case.change(server, choose)  # noqa: E731
+        with serving(server):
+            source = case.source(server, tmp_path_factory.mktemp("mirror"))
+            for _ in range(choose.randint(1, 4)):
+                for _ in range(choose.randint(1, case.busy)):
+                    case.change(server, choose)
+                list_interrupted(
+                    source.source, server, choose, faults=case.faults, within=case.within, meanwhile=meanwhile
+                )
+            source.a_day_later()
+            source.list()  # ends a pass that was interrupted
+            source.a_day_later()
+            assert source.said() == case.expected(server)
+
+    for_seeds(case.examples[0], check)
+
+
+def test_what_the_api_tells_of_is_seen_by_the_next_pass(
+    case: FeedCase, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def check(choose: random.Random) -> None:
+        server = case.start(choose)
+        with serving(server):
+            source = case.source(server, tmp_path_factory.mktemp("mirror"))
+            for _ in range(3):
+                for _ in range(choose.randint(0, case.busy)):
+                    case.change_seen_at_once(server, choose)
+                assert source.said() == case.expected(server)
+                case.later(server, choose)
+
+    for_seeds(case.examples[1], check)
+
+
+def test_whatever_comes_back_the_source_is_unavailable_or_its_documents_are(
+    case: FeedCase, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    def check(choose: random.Random) -> None:
+        server = case.start(choose)
+        case.fill(server)
+        sound: Callable[[Any], Reply] = server.handle
+        server.handle = lambda request: corrupted(sound(request), choose) if choose.random() < 0.4 else sound(request)
+        with serving(server):
+            source = case.source(server, tmp_path_factory.mktemp("mirror"), limits=AT_ONCE)
+            for _ in range(2):
+                try:
+                    listing = source.list()
+                except SourceUnavailableError:
+                    continue
+                for entry in listing.entries:
+                    try:
+                        source.document(entry)
+                    except DocumentError:
+                        continue
+
+    for_seeds(40, check)
+
+
+def test_what_passes_is_tried_again(case: FeedCase, tmp_path_factory: pytest.TempPathFactory) -> None:
+    for faults in case.passing:
+        server = case.start(random.Random(0))
+        case.fill(server)
+        server.faults.extend(faults)
+        with serving(server):
+            assert case.source(server, tmp_path_factory.mktemp("mirror")).said() == case.expected(server) != {}
+
+
+def test_wrong_settings_are_refused_before_anything_is_sent(case: FeedCase) -> None:
+    for options in case.wrong:
+        with pytest.raises(ConfigError) as caught:
+            case.feed(**options)
+        assert not [secret for secret in _secrets(options) if secret in str(caught.value)]
+
+
+def _secrets(options: Mapping[str, Any]) -> list[str]:
+    given = [options.get("token") or "", *(["pw"] if "pw@" in str(options.get("api_url")) else [])]
+    return [secret for secret in given if len(secret) > 1]
+
+
+def test_many_documents_are_read_in_pages_and_the_next_pass_is_small(
+    case: FeedCase, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    server, documents = case.large()
+    with serving(server):
+        source = case.source(server, tmp_path_factory.mktemp("mirror"))
+        assert len(source.gates()) == documents
+        first = len(server.requests)
+        if case.settles:
+            source.gates()
+        server.requests.clear()
+        if hasattr(server, "hours"):
+            server.hours += 24
+        source.gates()
+        assert len(server.requests) <= case.share * first
