@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import ClassVar
 
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, printable, unsafe_path
 from nornweave.core.text.decode import MAX_BYTES
-from nornweave.core.types import Domain, Entry, Skip, SourceId
+from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
+from nornweave.read.isolated import parse_apart
 
 # What macOS puts beside the files of a zip archive.
 _NOT_LISTED = frozenset({"__MACOSX"})
@@ -132,9 +134,16 @@ class Folder:
 
 
 class FolderSource:
-    """The base class of sources that read a folder."""
+    """The base class of sources that read a folder: a document for each file with one of some suffixes.
+
+    Attributes:
+        suffixes: of the files.
+        parser: a function of a module; ``parse`` runs it in the sandbox.
+    """
 
     domain = Domain.CONVERSATIONS
+    suffixes: ClassVar[tuple[str, ...]]
+    parser: Callable[[SourceId, Entry, bytes], Document]
 
     def __init__(
         self,
@@ -151,6 +160,23 @@ class FolderSource:
         """
         self.id = id
         self.folder = Folder(root, include=include, exclude=exclude)
+
+    def list(self) -> Listing:
+        """List the files.
+
+        Raises:
+            SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
+        """
+        files, skipped = self.folder.files(self.suffixes)
+        return Listing(tuple(file.entry() for file in files), tuple(skipped))
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read one file."""
+        return self.folder.read(entry.path)
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        """Build the document with ``parser``."""
+        return parse_apart(type(self).parser, self.id, entry, raw)
 
 
 def _describe(path: str, full: Path) -> FolderFile | None:

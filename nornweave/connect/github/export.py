@@ -30,7 +30,6 @@ from nornweave.connect.conversation import (
 from nornweave.connect.exports.folder import FolderFile, FolderSource
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.types import Document, Entry, JsonValue, Listing, SourceId, digest
-from nornweave.read.isolated import parse_apart
 
 COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")
 _LISTS = ("issues", "pull_requests", "pulls", "items", "nodes", "comments", "review_comments")
@@ -201,6 +200,8 @@ class GithubDumpSource(FolderSource):
     """JSON files of issues and pull requests as the REST API gives them, their comments embedded or beside them."""
 
     version = "github-2"
+    suffixes = (".json", ".jsonl", ".ndjson")
+    parser = staticmethod(github_document)
 
     def list(self) -> Listing:
         """List the files; each is a document, whose threads are its issues.
@@ -208,7 +209,7 @@ class GithubDumpSource(FolderSource):
         Raises:
             SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
         """
-        files, skipped = self.folder.files((".json", ".jsonl", ".ndjson"))
+        files, skipped = self.folder.files(self.suffixes)
         return Listing(tuple(file.entry(_gate(file, files)) for file in files), tuple(skipped))
 
     def fetch(self, entry: Entry) -> bytes:
@@ -222,10 +223,6 @@ class GithubDumpSource(FolderSource):
             issues = _with_leads(issues, self._openings_beside(entry.path))
         return write_issues(issues)
 
-    def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Build the document."""
-        return parse_apart(github_document, self.id, entry, raw)
-
     def _objects(self, path: str) -> tuple[dict[str, Any], ...]:
         raw = self.folder.read(path)
         if path.lower().endswith(".json"):
@@ -238,7 +235,7 @@ class GithubDumpSource(FolderSource):
     def _openings_beside(self, path: str) -> Mapping[tuple[str, str], str]:
         """Return the first line of each issue in the other files of a folder, by repository and number."""
         folder = PurePosixPath(path).parent
-        files, _ = self.folder.files((".json", ".jsonl", ".ndjson"))
+        files, _ = self.folder.files(self.suffixes)
         beside = [file.path for file in files if PurePosixPath(file.path).parent == folder and file.path != path]
         found: dict[tuple[str, str], str] = {}
         for other in beside[:_MAX_SIBLINGS]:

@@ -25,8 +25,7 @@ from nornweave.connect.exports.speakers import split_speaker
 from nornweave.connect.transcripts.source import date_of
 from nornweave.core.errors import DocumentError, DocumentSkipped
 from nornweave.core.text.decode import decode
-from nornweave.core.types import Document, Entry, Listing, SourceId
-from nornweave.read.isolated import parse_apart
+from nornweave.core.types import Document, Entry, SourceId
 
 SUFFIXES = (".txt", ".log", ".jsonl", ".ndjson", ".json")
 _LINES = (".jsonl", ".ndjson")
@@ -44,29 +43,6 @@ _MOMENT = re.compile(
     r"(?:\s*-\s+|\s*,?\s+)(?=\S)"
 )
 _CLOCK = re.compile(r"\s*[\[(]?([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?[\])]?\s+(?:-\s+)?(?=\S)")
-
-
-class MessagesSource(FolderSource):
-    """A folder, or a file, of newline-delimited messages."""
-
-    version = "messages-1"
-
-    def list(self) -> Listing:
-        """List the files.
-
-        Raises:
-            SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
-        """
-        files, skipped = self.folder.files(SUFFIXES)
-        return Listing(tuple(file.entry() for file in files), tuple(skipped))
-
-    def fetch(self, entry: Entry) -> bytes:
-        """Read one file."""
-        return self.folder.read(entry.path)
-
-    def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Build the document; see ``parse_messages``."""
-        return parse_apart(parse_messages, self.id, entry, raw)
 
 
 def parse_messages(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
@@ -233,3 +209,11 @@ def _without_time(line: str, began: datetime | None) -> tuple[str, datetime | No
     if began is not None:
         return rest, datetime.combine(began.date(), at, UTC), None
     return rest, None, at.hour * 3600.0 + at.minute * 60 + at.second
+
+
+class MessagesSource(FolderSource):
+    """A folder, or a file, of newline-delimited messages."""
+
+    version = "messages-1"
+    suffixes = SUFFIXES
+    parser = staticmethod(parse_messages)

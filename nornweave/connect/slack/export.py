@@ -32,7 +32,6 @@ from nornweave.connect.exports.folder import Folder, FolderFile, FolderSource
 from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Entry, Listing, Skip, SourceId, digest
-from nornweave.read.isolated import parse_apart
 
 USERS = "users.json"
 # Public, private, direct and group-direct channels; each file is optional.
@@ -54,65 +53,6 @@ _ROOT_DAYS = (0, -1, 1)
 _MAX_ROOTS = 200
 _MAX_REMEMBERED_DAYS = 64
 _LEAD_CHARACTERS = 600
-
-
-class SlackSource(FolderSource):
-    """A Slack export folder: ``users.json``, ``channels.json``, ``<channel>/<date>.json``."""
-
-    version = "slack-1"
-    _export: _Export | None = None
-
-    def list(self) -> Listing:
-        """List the channel days.
-
-        A day's gate covers its own file, the names, and the earlier days of its channel, where its threads may begin.
-
-        Raises:
-            SourceUnavailableError: no readable folder, or none that looks like an export.
-        """
-        files, skipped = self.folder.files((".json",))
-        days = [file for file in files if file.path.count("/") == 1]
-        skipped += [Skip(file.path, "deeper than <channel>/<date>.json") for file in files if file.path.count("/") > 1]
-        self._require_export(days)
-        gates = _gates(days, _manifest_mark(self.folder))
-        entries = tuple(file.entry(gates[file.path]) for file in days)
-        return Listing(entries, (*skipped, *self._current().broken))
-
-    def fetch(self, entry: Entry) -> bytes:
-        """Read one channel day, with names and the roots of its threads resolved.
-
-        Raises:
-            DocumentError: its JSON is broken (line and column are named) or is no list of messages.
-        """
-        export = self._current()
-        path = PurePosixPath(entry.path)
-        messages = gather_threads(export.with_leads(path, export.messages(entry.path)))
-        return to_canonical({"channel": export.title(path.parent.name), "day": path.stem}, messages)
-
-    def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Build the document.
-
-        Raises:
-            DocumentSkipped: nothing but notices (joins, leaves) that day.
-        """
-        return parse_apart(slack_document, self.id, entry, raw)
-
-    def _current(self) -> _Export:
-        """Return the export's names, read again only when one of their files changed."""
-        mark = _manifest_mark(self.folder)
-        if self._export is None or self._export.mark != mark:
-            self._export = _Export(self.folder, mark)
-        return self._export
-
-    def _require_export(self, days: Sequence[FolderFile]) -> None:
-        root = self.folder.root
-        if any((root / name).is_file() for name in _MANIFEST):
-            return
-        if not any(_DATED.fullmatch(PurePosixPath(day.path).name) for day in days):
-            raise SourceUnavailableError(
-                f"{str(root)!r} is not a Slack export; expected users.json, channels.json and a folder per channel "
-                "with <date>.json files. Unzip the export and name the folder that holds channels.json."
-            )
 
 
 def slack_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
@@ -140,6 +80,59 @@ def slack_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         metadata={"source_type": "slack", "channel": channel, **links},
         url=links["permalink"].replace("{digits}", first) if links else None,
     )
+
+
+class SlackSource(FolderSource):
+    """A Slack export folder: ``users.json``, ``channels.json``, ``<channel>/<date>.json``."""
+
+    version = "slack-1"
+    suffixes = (".json",)
+    parser = staticmethod(slack_document)
+    _export: _Export | None = None
+
+    def list(self) -> Listing:
+        """List the channel days.
+
+        A day's gate covers its own file, the names, and the earlier days of its channel, where its threads may begin.
+
+        Raises:
+            SourceUnavailableError: no readable folder, or none that looks like an export.
+        """
+        files, skipped = self.folder.files(self.suffixes)
+        days = [file for file in files if file.path.count("/") == 1]
+        skipped += [Skip(file.path, "deeper than <channel>/<date>.json") for file in files if file.path.count("/") > 1]
+        self._require_export(days)
+        gates = _gates(days, _manifest_mark(self.folder))
+        entries = tuple(file.entry(gates[file.path]) for file in days)
+        return Listing(entries, (*skipped, *self._current().broken))
+
+    def fetch(self, entry: Entry) -> bytes:
+        """Read one channel day, with names and the roots of its threads resolved.
+
+        Raises:
+            DocumentError: its JSON is broken (line and column are named) or is no list of messages.
+        """
+        export = self._current()
+        path = PurePosixPath(entry.path)
+        messages = gather_threads(export.with_leads(path, export.messages(entry.path)))
+        return to_canonical({"channel": export.title(path.parent.name), "day": path.stem}, messages)
+
+    def _current(self) -> _Export:
+        """Return the export's names, read again only when one of their files changed."""
+        mark = _manifest_mark(self.folder)
+        if self._export is None or self._export.mark != mark:
+            self._export = _Export(self.folder, mark)
+        return self._export
+
+    def _require_export(self, days: Sequence[FolderFile]) -> None:
+        root = self.folder.root
+        if any((root / name).is_file() for name in _MANIFEST):
+            return
+        if not any(_DATED.fullmatch(PurePosixPath(day.path).name) for day in days):
+            raise SourceUnavailableError(
+                f"{str(root)!r} is not a Slack export; expected users.json, channels.json and a folder per channel "
+                "with <date>.json files. Unzip the export and name the folder that holds channels.json."
+            )
 
 
 class _Export:

@@ -12,8 +12,7 @@ from nornweave.connect.exports.folder import FolderSource
 from nornweave.connect.transcripts.subtitles import Said, parse_plain, parse_srt, parse_vtt
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.text.decode import decode
-from nornweave.core.types import Document, Entry, Listing, SourceId
-from nornweave.read.isolated import parse_apart
+from nornweave.core.types import Document, Entry, SourceId
 
 _READERS = {".vtt": parse_vtt, ".srt": parse_srt, ".txt": parse_plain}
 # 2026-01-16-standup, standup_20260116, GMT20260116-143000_Recording, 2026-01-16T14-30 retro
@@ -24,29 +23,6 @@ _DATE = re.compile(
 # A speaker who goes on is named again after a pause, or now and then, so that any stretch of text says who speaks.
 _PAUSE = 30.0
 _NAME_AGAIN_CHARACTERS = 600
-
-
-class TranscriptSource(FolderSource):
-    """A folder of transcripts, searched with everything below it."""
-
-    version = "transcripts-1"
-
-    def list(self) -> Listing:
-        """List the transcripts.
-
-        Raises:
-            SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
-        """
-        files, skipped = self.folder.files(_READERS)
-        return Listing(tuple(file.entry() for file in files), tuple(skipped))
-
-    def fetch(self, entry: Entry) -> bytes:
-        """Read one transcript."""
-        return self.folder.read(entry.path)
-
-    def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Build the document; see ``parse_transcript``."""
-        return parse_apart(parse_transcript, self.id, entry, raw)
 
 
 def parse_transcript(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
@@ -107,3 +83,11 @@ def date_of(path: PurePosixPath) -> datetime | None:
             except ValueError:
                 continue
     return None
+
+
+class TranscriptSource(FolderSource):
+    """A folder of transcripts, searched with everything below it."""
+
+    version = "transcripts-1"
+    suffixes = tuple(_READERS)
+    parser = staticmethod(parse_transcript)
