@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import dagster as dg
 
@@ -19,6 +20,7 @@ from orchestration.assets.domain import asset_key, domain_assets
 from orchestration.automation import DEFAULT_CRON, EVALUATION_CRON, SYNC_JOB, automation
 from orchestration.resources import RESOURCE, Outcomes, domain_syncs
 
+Job: TypeAlias = "dg.UnresolvedAssetJobDefinition"
 RETRY_STRATEGY = "dagster/retry_strategy"
 CONFIG_VARIABLE = "NORNWEAVE_CONFIG"
 CRON_VARIABLE = "NORNWEAVE_REFRESH_CRON"
@@ -48,23 +50,7 @@ def build_definitions(
         ConfigError: a cron expression is not valid.
     """
     domains = settings.served_domains if domains is None else domains
-    job = dg.define_asset_job(
-        SYNC_JOB,
-        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), ledger.GROUP, evaluation.GROUP),
-        description="Bring domains up to date with their sources and publish them.",
-        # What a killed worker had stored is on its own disk: another one begins with the first step.
-        tags={RETRY_STRATEGY: "ALL_STEPS"} if settings.workers and settings.workers.leases else None,
-    )
-    measure = dg.define_asset_job(
-        evaluation.EVALUATION_JOB,
-        selection=[*(asset_key(domain, "evaluation") for domain in domains), evaluation.ANSWERS_KEY],
-        description="Measure what is published with its judged sets; nothing is synced.",
-    )
-    fit = dg.define_asset_job(
-        tuning.TUNING_JOB,
-        selection=[tuning.tuning_key(domain) for domain in domains],
-        description="Fit every domain's plan to what was judged; keep what is better for sure.",
-    )
+    job, measure, fit = _jobs(settings, domains)
     schedules, sensors = automation(settings, job, refresh_cron, measure, evaluation_cron)
     generations = [asset_key(domain, "generation") for domain in settings.served_domains]
     return dg.Definitions(
@@ -82,6 +68,28 @@ def build_definitions(
         # the steps share the domain's lock and encoder. Domains run side by side as separate runs.
         executor=dg.in_process_executor,
     )
+
+
+def _jobs(settings: Settings, domains: Sequence[Domain]) -> tuple[Job, Job, Job]:
+    """Return the jobs that sync, measure and tune."""
+    sync = dg.define_asset_job(
+        SYNC_JOB,
+        selection=dg.AssetSelection.groups(*(domain.value for domain in domains), ledger.GROUP, evaluation.GROUP),
+        description="Bring domains up to date with their sources and publish them.",
+        # What a killed worker had stored is on its own disk: another one begins with the first step.
+        tags={RETRY_STRATEGY: "ALL_STEPS"} if settings.workers and settings.workers.leases else None,
+    )
+    measure = dg.define_asset_job(
+        evaluation.EVALUATION_JOB,
+        selection=[*(asset_key(domain, "evaluation") for domain in domains), evaluation.ANSWERS_KEY],
+        description="Measure what is published with its judged sets; nothing is synced.",
+    )
+    fit = dg.define_asset_job(
+        tuning.TUNING_JOB,
+        selection=[tuning.tuning_key(domain) for domain in domains],
+        description="Fit every domain's plan to what was judged; keep what is better for sure.",
+    )
+    return sync, measure, fit
 
 
 def settings_from_environment(environment: Mapping[str, str] | None = None) -> Settings:

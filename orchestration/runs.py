@@ -70,12 +70,7 @@ def materialize(
             run_config=run_config(options, retries=0, console_level="CRITICAL"),
             instance=instance,
             asset_selection=[*(key for domain in domains for key in domain_keys(domain)), LEDGER_KEY, ANSWERS_KEY],
-            tags={
-                COMMAND_TAG: "sync",
-                # The daemon tries again what it launched itself; this run's process was somebody's command.
-                "dagster/max_retries": "0",
-                **({DOMAIN_TAG: domains[0].value} if len(domains) == 1 else {}),
-            },
+            tags=_tags(domains),
             raise_on_error=False,
         )
     if any(_is_interruption(error) for error in _errors(result)):
@@ -84,6 +79,12 @@ def materialize(
     is_full = full_disk(RuntimeError(why), settings.data_dir)
     lost = is_full or f"{why}; the Dagster UI shows run {result.run_id}"
     return SyncRun({domain: outcomes.get(domain, lost) for domain in domains}, _failed_after(result))
+
+
+def _tags(domains: Sequence[Domain]) -> dict[str, str]:
+    only = {DOMAIN_TAG: domains[0].value} if len(domains) == 1 else {}
+    # The daemon tries again what it launched itself; this run's process was somebody's command.
+    return {COMMAND_TAG: "sync", "dagster/max_retries": "0", **only}
 
 
 def _errors(result: dg.ExecuteInProcessResult) -> Iterator[SerializableErrorInfo]:

@@ -68,8 +68,8 @@ def search(
 ) -> SearchResult:
     """Move to the best value of one coordinate after the other, for each fold and for all queries.
 
-    A move has to gain more than one standard error of the paired difference: nothing is changed that the queries do not
-    speak for (after Breiman et al., "Classification and Regression Trees", 1984, 3.4.3).
+    A move has to gain more than one standard error of the paired difference (after Breiman et al., "Classification and
+    Regression Trees", 1984, 3.4.3).
 
     Args:
         start: a normalised plan.

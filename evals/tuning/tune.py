@@ -72,6 +72,11 @@ class Objective:
     deadline: float = math.inf
     progress: Progress | None = None
 
+    @property
+    def in_force(self) -> PlanSettings:
+        """Return the plan that the domain answers by."""
+        return normalised(self.engine.agents[self.domain].settings.plan)
+
     def __call__(self, plans: Sequence[PlanSettings]) -> dict[PlanSettings, Values]:
         """Return the objective of every case by each plan, in [0, 1]; a refused query has 0.
 
@@ -121,9 +126,8 @@ def tune(
     Args:
         engine: started; its agent's plan is the one to beat.
         domain: whose plan.
-        judged_sets: of this domain, of others and of all at once. What is fitted to is what people judged of this
-            domain, and what was generated where they judged too little; all sets together say whether answers over all
-            domains suffer.
+        judged_sets: of this domain, of others and of all at once. A plan is fitted to what people judged of this
+            domain, and to what was generated if that is too little; all sets say whether other answers suffer.
         max_queries: fit to so many at most, chosen by a hash.
         deadline_s: best found so far after this.
         rounds: of the search, at most.
@@ -143,12 +147,8 @@ def tune(
     objective = Objective(engine, domain, cases, ResultScope.DOMAIN, started + deadline_s * SEARCH_SHARE, progress)
     result, best = _fitted(objective, rounds)
     if result.kept:
-        everywhere = replace(
-            objective, cases=_sampled(targets), scope=ResultScope.EVERYWHERE, deadline=started + deadline_s
-        )
-        changes = _over_all_domains(everywhere, normalised(engine.agents[domain].settings.plan), best)
-        worse = refusal(result.held_out, changes, changed=True)
-        result = replace(result, all_domains=changes, kept=not worse, reason=worse or result.reason)
+        everywhere = replace(objective, cases=_sampled(targets), scope=ResultScope.EVERYWHERE)
+        result = _with_all_domains(result, replace(everywhere, deadline=started + deadline_s), best)
     if (after := _generations(engine)) != generation:
         raise TuningError(f"a publication came in between ({generation}, then {after}); tune again")
     seconds = round(time.monotonic() - started, 1)
@@ -213,7 +213,7 @@ def _fitted(objective: Objective, rounds: int) -> tuple[TuningResult, PlanSettin
     Raises:
         TuningError: not even what is in force could be scored in time.
     """
-    cases, in_force = objective.cases, normalised(objective.engine.agents[objective.domain].settings.plan)
+    cases, in_force = objective.cases, objective.in_force
     folds = folds_of(cases)
     coordinates = [key for key in COORDINATES if _quotes(cases) or not key.startswith("literal_weights.")]
     try:
@@ -247,15 +247,17 @@ def _changes(before: Values, after: Values, names: Sequence[str]) -> tuple[Chang
     return tuple(Change.of(name, before[mask], after[mask]) for name, mask in chosen.items())
 
 
-def _over_all_domains(objective: Objective, in_force: PlanSettings, best: PlanSettings) -> tuple[Change, ...]:
-    """Return what a plan changes with all domains asked: for its own domain's queries, and for those of others."""
+def _with_all_domains(result: TuningResult, objective: Objective, best: PlanSettings) -> TuningResult:
+    """Refuse a plan that makes answers over all domains worse: to its own domain's queries, or to those of others."""
+    own, in_force = objective.domain, objective.in_force
     try:
         values = objective([in_force, best])
     except OutOfTimeError as error:
         raise TuningError("no time was left to see what the plan does to all domains; allow more") from error
-    own = objective.domain
     asked = [f"all domains, queries of {own if case.domain is own else 'others'}" for case in objective.cases]
-    return _changes(values[in_force], values[best], asked)
+    changes = _changes(values[in_force], values[best], asked)
+    worse = refusal(result.held_out, changes, changed=True)
+    return replace(result, all_domains=changes, kept=not worse, reason=worse or result.reason)
 
 
 def _chosen(

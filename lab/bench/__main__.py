@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -14,23 +14,21 @@ from lab.bench import (
     agents,
     corpora,
     encoding,
-    engines,
     evaluating,
     fetching,
     fusing,
     large,
     pages,
-    precision,
     ranking,
     reading,
     recalling,
-    stores,
     streaming,
     syncing,
     travelling,
     workers,
 )
-from nornweave.models.conversion import machine_cache
+
+Tables: TypeAlias = dict[str, Callable[[], None]]
 
 
 def main(
@@ -40,7 +38,7 @@ def main(
         str,
         typer.Option(
             help="encoding, reading, sync, memory, fusion, streaming, ranking, evaluation, recall; "
-            "only if named: access, agents, engines, large, hnsw, pages, precision, remote, stores, travel, workers."
+            "only if named: access, agents, large, hnsw, pages, remote, travel, workers."
         ),
     ] = "",
     corpus: Annotated[
@@ -55,7 +53,7 @@ def main(
     with tempfile.TemporaryDirectory(prefix="nornweave-bench-") as temporary:
         folder = Path(temporary)
         kept = keep or folder
-        usual: dict[str, Callable[[], None]] = {
+        usual: Tables = {
             "encoding": encoding.print_encoding,
             "reading": lambda: reading.print_reading(shared),
             "sync": lambda: syncing.print_syncs(shared, folder, documents),
@@ -66,24 +64,24 @@ def main(
             "evaluation": lambda: evaluating.print_evaluating(shared, kept / "fusion"),
             "recall": lambda: recalling.print_recall(kept / "recall"),
         }
-        if_named: dict[str, Callable[[], None]] = {
-            "agents": lambda: agents.print_agents(kept / "agents"),
-            "engines": lambda: engines.print_engines(kept / "engines"),
-            "access": lambda: access.print_access(kept / "access"),
-            "precision": lambda: precision.print_precision(shared, machine_cache(folder)),
-            "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
-            "stores": lambda: stores.print_stores(kept / "stores"),
-            "pages": lambda: pages.print_pages(url),
-            "remote": fetching.print_fetching,
-            "travel": lambda: travelling.print_travelling(kept / "travel"),
-            "workers": workers.print_workers,
-            "large": lambda: large.print_large(kept / "large", corpus or [corpora.site_packages()]),
-        }
-        tables = {**usual, **if_named}
+        tables = {**usual, **_if_named(kept, url, corpus or [corpora.site_packages()])}
         if only and only not in tables:
             raise typer.BadParameter(f"{only!r} is not a part; parts: {', '.join(tables)}", param_hint="--only")
         for name in [only] if only else usual:
             tables[name]()
+
+
+def _if_named(kept: Path, url: str, corpus: list[Path]) -> Tables:
+    return {
+        "agents": lambda: agents.print_agents(kept / "agents"),
+        "access": lambda: access.print_access(kept / "access"),
+        "hnsw": lambda: recalling.print_hnsw(kept / "recall"),
+        "pages": lambda: pages.print_pages(url),
+        "remote": fetching.print_fetching,
+        "travel": lambda: travelling.print_travelling(kept / "travel"),
+        "workers": workers.print_workers,
+        "large": lambda: large.print_large(kept / "large", corpus),
+    }
 
 
 if __name__ == "__main__":

@@ -5,16 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import shutil
-import subprocess
-import sys
 import sysconfig
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-import yaml
 
 MAX_FUNCTION_CHARACTERS = 2_000
 
@@ -39,26 +35,6 @@ def judged_sets(shared: Path, target: Path) -> Iterator[Corpus]:
         native = shared / name / "native"
         if native.is_dir():
             yield Corpus(name, domain, Path(shutil.copytree(native, target / name, copy_function=shutil.copyfile)))
-
-
-def example_workspace(folder: Path) -> Path:
-    """Sync the example corpus into a workspace in ``folder``; return its configuration."""
-    base = Path.cwd()
-    sources = [
-        {key: str(base / value) if key in {"path", "metadata"} else value for key, value in source.items()}
-        for source in yaml.safe_load((base / "nornweave.yaml").read_text(encoding="utf-8"))["sources"]
-    ]
-    return synced_workspace(folder, {"data_dir": "./var", "sources": sources})
-
-
-def synced_workspace(folder: Path, document: Mapping[str, object]) -> Path:
-    """Sync a workspace with this configuration, unless there is one in ``folder``; return the configuration."""
-    config = folder / "nornweave.yaml"
-    if not config.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        config.write_text(json.dumps(document), encoding="utf-8")
-        subprocess.run([sys.executable, "-m", "nornweave.cli", "--config", str(config), "sync"], check=True)
-    return config
 
 
 def packages_corpus(target: Path, documents: int) -> Corpus:

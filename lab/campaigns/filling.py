@@ -43,18 +43,11 @@ def fill_disks(order: Order) -> Tally:
             shutil.rmtree(workspace.data_dir)
     for run in range(order.runs):
         share = (run + chance.random()) / order.runs
+        name = f"run {run + 1} (room {share:.2f})"
         with _disk(disk, before + int(1.2 * share * needed)) as is_mounted:
             shutil.copytree(pristine, workspace.data_dir)
             limit = None if is_mounted else int(share * largest)
-            ended = command(order.folder / "sync.txt", workspace.config, "sync", "--json", largest_file=limit).wait()
-            tally.runs["syncs on a disk that fills up" if is_mounted else "syncs with a limit for files"] += 1
-            name = f"run {run + 1} (room {share:.2f})"
-            if ended.code == 0:
-                tally.outcomes["had room enough"] += 1
-            elif ended.code == 1 and not ended.defect and any(sign in ended.said.lower() for sign in FULL):
-                tally.outcomes["said that the disk is full"] += 1
-            else:
-                tally.trouble.append(f"{name}: sync ended with {ended.code} {ended.defect}: {ended.last_line}")
+            _sync_without_room(workspace, order, tally, name, limit)
             tally.trouble += [f"{name}: {one}" for one in between(workspace.settings, [expected[0], expected[1]])]
             if is_mounted:
                 subprocess.run(["mount", "-o", f"remount,size={_ROOMY}", disk], check=True)
@@ -65,6 +58,18 @@ def fill_disks(order: Order) -> Tally:
             if not is_mounted:
                 shutil.rmtree(workspace.data_dir)
     return tally
+
+
+def _sync_without_room(workspace: Workspace, order: Order, tally: Tally, name: str, limit: int | None) -> None:
+    """Sync on a full disk, or with a limit for the size of files: it works or says that the disk is full."""
+    ended = command(order.folder / "sync.txt", workspace.config, "sync", "--json", largest_file=limit).wait()
+    tally.runs["syncs on a disk that fills up" if limit is None else "syncs with a limit for files"] += 1
+    if ended.code == 0:
+        tally.outcomes["had room enough"] += 1
+    elif ended.code == 1 and not ended.defect and any(sign in ended.said.lower() for sign in FULL):
+        tally.outcomes["said that the disk is full"] += 1
+    else:
+        tally.trouble.append(f"{name}: sync ended with {ended.code} {ended.defect}: {ended.last_line}")
 
 
 def _sync(workspace: Workspace, order: Order, tally: Tally, name: str) -> None:

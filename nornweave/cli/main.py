@@ -4,34 +4,29 @@ from __future__ import annotations
 
 import os
 import sys
-import uuid
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from nornweave.ask.search.question import ConflictStrategy, Deadline, Question
 from nornweave.cli.doctor import add_doctor_command
 from nornweave.cli.drift import add_drift_command
 from nornweave.cli.init import add_init_command
-from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.cli.options import DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
 from nornweave.cli.publish import add_publish_command
 from nornweave.cli.push import add_push_command
 from nornweave.cli.quality import add_quality_commands
+from nornweave.cli.query import add_query_command
 from nornweave.cli.roles import add_roles_command
 from nornweave.cli.token import add_token_command
 from nornweave.cli.worker import add_worker_commands
-from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
 from nornweave.core.files.full_disk import disk_full_said, full_disk
 from nornweave.core.interrupts import heed_signals
-from nornweave.core.text.terminal import configure_logging, print_json, print_text
-from nornweave.core.types import Domain, GenerationId, present
-
-if TYPE_CHECKING:
-    from nornweave.ask.views import FusionResult
+from nornweave.core.text.terminal import configure_logging, print_json
+from nornweave.core.types import Domain, GenerationId
 
 app = typer.Typer(
     name="nornweave",
@@ -57,15 +52,11 @@ def _configure(
 def sync(
     context: typer.Context,
     domain: DomainsOption = None,
-    source: Annotated[
-        list[str] | None, typer.Option(metavar="ID", help="Only this source; may be repeated.", show_default=False)
-    ] = None,
+    source: SourcesOption = None,
     dry_run: Annotated[bool, typer.Option(help="Say what would be read and removed, and stop.")] = False,
     full: Annotated[bool, typer.Option(help="Read and chunk everything again.")] = False,
     confirm_deletes: Annotated[bool, typer.Option(help="Carry out the removals that were held back.")] = False,
-    accept_quality: Annotated[
-        bool, typer.Option(help="Publish even if the judged sets say that quality dropped.")
-    ] = False,
+    accept_quality: Annotated[bool, typer.Option(help="Publish even if judged sets say that quality dropped.")] = False,
     wait: Annotated[float, typer.Option(help="Seconds to wait for another sync of the same domain.", min=0)] = 60,
     progress_file: Annotated[Path | None, typer.Option(hidden=True)] = None,
     as_json: JsonOption = False,
@@ -75,13 +66,9 @@ def sync(
     from nornweave.cli.progress import ProgressBars, ProgressFile
     from nornweave.ingest.records import SyncOptions
 
-    settings = settings_of(context)
+    settings, sources = settings_of(context), tuple(source or ())
     options = SyncOptions(
-        full=full,
-        confirm_deletes=confirm_deletes,
-        accept_quality=accept_quality,
-        sources=tuple(source or ()),
-        wait_s=wait,
+        full=full, confirm_deletes=confirm_deletes, accept_quality=accept_quality, sources=sources, wait_s=wait
     )
     if settings.replica_of:
         raise ConfigError(f"{settings.file}: is a replica of {settings.replica_of}; sync where it is published")
@@ -103,90 +90,7 @@ def sync(
     sys.exit(1 if sync_failed(messages, run.outcomes, run.failed_after) else 0)
 
 
-@app.command()
-def query(
-    context: typer.Context,
-    text: Annotated[str, typer.Argument(help="What to look for, in your own words or as an identifier.")],
-    domain: DomainsOption = None,
-    top_k: Annotated[int, typer.Option(help="Number of items, 1 to 100.", min=1, max=100)] = 10,
-    filters: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--filter", metavar="D.KEY=VALUE", help="Return only items that match, e.g. code.language=python."
-        ),
-    ] = None,
-    explain: Annotated[bool, typer.Option(help="Show what each source, weight and bonus gave each item.")] = False,
-    text_form: Annotated[
-        bool, typer.Option("--text", help="Print plain text with one section per domain, as a model would read it.")
-    ] = False,
-    synthesize: Annotated[bool, typer.Option(help="Let the configured model write an answer with citations.")] = False,
-    strategy: Annotated[
-        ConflictStrategy | None, typer.Option(metavar="S", help="How conflicts are resolved, e.g. FLAG.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(help="Return at most this many tokens of text (4 characters each).", min=1)
-    ] = None,
-    min_score: Annotated[float | None, typer.Option(help="Leave out items below this score.", min=0, max=1)] = None,
-    diversity: Annotated[
-        float | None, typer.Option(help="Weight of other domains against the score, 0 to 1.", min=0, max=1)
-    ] = None,
-    timeout_ms: Annotated[
-        int | None,
-        typer.Option(help="Answer after this time with what has arrived; default: fusion_timeout_seconds.", min=1),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Search the published generations and fuse what they find into one answer."""
-    from nornweave.ask.answer.text_renderer import render_answer
-    from nornweave.ask.engine import Engine
-    from nornweave.ask.search.filter_options import parse_filter_options
-    from nornweave.ask.views import answer_document
-    from nornweave.cli.report import print_answer
-
-    settings = settings_of(context)
-    served = domain or settings.served_domains
-    declared = {name: settings.domains[name].filters for name in Domain}
-    read_filters = parse_filter_options(filters or [], declared)
-    with Engine(settings, served, watch=False) as engine:  # the clock starts when everything is loaded
-        question = Question(
-            text=text,
-            now=present(),
-            viewer=OPERATOR,
-            query_id=str(uuid.uuid4()),
-            trace_id=uuid.uuid4().hex,
-            domains=tuple(dict.fromkeys(domain)) if domain else None,
-            top_k=top_k,
-            filters=read_filters,
-            deadline=Deadline(timeout_ms or settings.fusion.timeout_ms),
-            explain=explain,
-            strategy=strategy,
-            max_tokens=max_tokens,
-            min_score=min_score,
-            diversity=diversity,
-            synthesize=synthesize,
-        )
-        answered = engine.as_seen_by(OPERATOR).answers.answer(question)
-    result = answer_document(answered)
-    if as_json:
-        print_json(result)
-    elif text_form:
-        print_text(render_answer(answered, settings.fusion.fusion_max_chars_per_source))
-    else:
-        print_answer(output, result)
-    for line in _shortfalls(result):
-        messages.print(line, style="yellow", soft_wrap=True)
-    sys.exit(0 if any(covered["searched"] for covered in result["coverage"].values()) else 1)
-
-
-def _shortfalls(result: FusionResult) -> list[str]:
-    """Say what was not searched, or not as it should have been."""
-    gaps = [f"not searched: {gap['domain_id']}: {gap['reason']}" for gap in result["coverage_gaps"]]
-    details = result["synthesis_details"]
-    if details and details["reason"]:
-        gaps.append(f"no synthesis: {details['reason']}" if result["synthesis"] is None else details["reason"])
-    coverage = result["coverage"].items()
-    notices = [f"{domain}: {notice}" for domain, covered in coverage for notice in covered.get("notices", [])]
-    return gaps + notices
+add_query_command(app)
 
 
 @app.command()

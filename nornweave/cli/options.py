@@ -21,6 +21,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON documen
 DomainsOption = Annotated[
     list[Domain] | None, typer.Option("--domain", metavar="D", help="Only this domain; may be repeated.")
 ]
+SourcesOption = Annotated[
+    list[str] | None,
+    typer.Option("--source", metavar="ID", help="Only this source; may be repeated.", show_default=False),
+]
 
 
 def settings_of(context: typer.Context) -> Settings:

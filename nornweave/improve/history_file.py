@@ -6,41 +6,40 @@ DuckDB does not let a process read a file that another one writes, so readers an
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import WriterLock
-from nornweave.improve.history import DEFAULT_LIMIT
-from nornweave.improve.history_rows import (
+from nornweave.improve.history import (
     COLUMNS,
     FORGET,
     METRIC_COLUMNS,
     VALUE_COLUMNS,
-    by_evaluation,
-    by_measure,
-    evaluation_of,
+    EvaluationHistory,
+    Rows,
+    T,
     fields_of,
     metric_rows,
     value_rows,
 )
-from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Values
+from nornweave.improve.records import Evaluation, QueryValue
 from nornweave.index.connection import Connection, statement_file
-
-T = TypeVar("T")
 
 WAIT_S = 10.0
 POLL_S = 0.02
 MEMORY = "256MB"
 
 
-class HistoryFile:
-    """The history in a file that all processes of this machine share; implements ``EvaluationHistory``."""
+class HistoryFile(EvaluationHistory):
+    """The history in a file that all processes of this machine share."""
+
+    mark = "?"
 
     def __init__(self, folder: Path) -> None:
         """Store where it is; nothing is opened before it is needed."""
@@ -69,59 +68,14 @@ class HistoryFile:
         except OSError as error:
             raise StoreError(f"{self._file}: cannot be written ({error})") from error
 
-    def evaluations(
-        self,
-        *,
-        domain: str | None = None,
-        set_name: str | None = None,
-        scope: str | None = None,
-        generation: str | None = None,
-        limit: int = DEFAULT_LIMIT,
-    ) -> tuple[Evaluation, ...]:
-        """Return evaluations, newest first.
-
-        Raises:
-            StoreError: the file cannot be read.
-        """
-        asked = {"domain": domain, "set": set_name, "scope": scope, "generation": generation}
-        stated = {column: value for column, value in asked.items() if value is not None}
-        where = " and ".join(f'"{column}" = ?' for column in stated) or "true"
-
-        def read(connection: Connection) -> tuple[Evaluation, ...]:
-            rows = connection.execute(
-                f'select {COLUMNS} from evaluations where {where} order by "at" desc, evaluation_id limit ?',
-                [*stated.values(), limit],
-            ).fetchall()
-            metrics = _metrics(connection, [row[0] for row in rows])
-            return tuple(evaluation_of(row, metrics.get(row[0], ())) for row in rows)
-
-        return self._read(read, ())
-
-    def values(self, evaluation_id: str) -> Mapping[tuple[str, str], Values]:
-        """Return (stage, measure) → (query, digest) → value; empty when they are not kept any more.
-
-        Raises:
-            StoreError: the file cannot be read.
-        """
-
-        def read(connection: Connection) -> Mapping[tuple[str, str], Values]:
-            return by_measure(
-                connection.execute(
-                    'select stage, measure, query, digest, "value" from query_values where evaluation_id = ?',
-                    [evaluation_id],
-                ).fetchall()
-            )
-
-        return self._read(read, {})
-
-    def _read(self, ask: Callable[[Connection], T], nothing: T) -> T:
+    def _read(self, ask: Callable[[Rows], T]) -> T:
         if not self._file.is_file():
-            return nothing
+            return ask(_no_rows)
         with self._open(read_only=True) as connection:
             try:
-                return ask(connection)
+                return ask(lambda statement, parameters: connection.execute(statement, parameters).fetchall())
             except duckdb.CatalogException:  # whoever makes it has not yet made its tables
-                return nothing
+                return ask(_no_rows)
             except duckdb.Error as error:
                 raise self._damaged(error) from error
 
@@ -170,6 +124,10 @@ class HistoryFile:
         return StoreError(f"{self._file}: cannot be used ({error}); if it is damaged, remove it: history starts afresh")
 
 
+def _no_rows(_statement: str, _parameters: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    return ()
+
+
 def _is_held(error: duckdb.Error) -> bool:
     """Return whether a file cannot be opened because it is open elsewhere (DuckDB 1.5.5 has no type for that).
 
@@ -183,15 +141,6 @@ _HELD = (
     "IO Error: Could not set lock on file",
     "Connection Error: Can't open a connection to same database file with a different configuration",
 )
-
-
-def _metrics(connection: Connection, identities: Sequence[str]) -> dict[str, list[StageMetric]]:
-    rows = connection.execute(
-        "select evaluation_id, stage, measure, mean, low, high from metrics "
-        "where evaluation_id in (select unnest(?::varchar[])) order by evaluation_id, place",
-        [list(identities)],
-    ).fetchall()
-    return by_evaluation(rows)
 
 
 def _insert(connection: Connection, evaluation: Evaluation, values: Sequence[QueryValue]) -> None:

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from psycopg import sql
 
-from nornweave.improve.history import DEFAULT_LIMIT
-from nornweave.improve.history_rows import (
+from nornweave.improve.history import (
     COLUMNS,
     FORGET,
     METRIC_COLUMNS,
     VALUE_COLUMNS,
-    by_evaluation,
-    by_measure,
-    evaluation_of,
+    EvaluationHistory,
+    Rows,
+    T,
     fields_of,
     metric_rows,
     value_rows,
 )
-from nornweave.improve.records import Evaluation, QueryValue, Values
+from nornweave.improve.records import Evaluation, QueryValue
 from nornweave.index.postgresql.roles import become_writer
 from nornweave.index.postgresql.server import Connection, Server, translated
 from nornweave.index.postgresql.workspace import prepare_workspace
 
 
-class PostgresHistory:
-    """The history in the workspace's schema; implements ``EvaluationHistory``."""
+class PostgresHistory(EvaluationHistory):
+    """The history in the workspace's schema."""
+
+    mark = "%s"
 
     def __init__(self, server: Server) -> None:
         """Store the parameters; nothing is opened."""
@@ -45,42 +46,8 @@ class PostgresHistory:
                     _insert(connection, evaluation, values)
                 connection.execute(FORGET)
 
-    def evaluations(
-        self,
-        *,
-        domain: str | None = None,
-        set_name: str | None = None,
-        scope: str | None = None,
-        generation: str | None = None,
-        limit: int = DEFAULT_LIMIT,
-    ) -> tuple[Evaluation, ...]:
-        """Return evaluations, newest first."""
-        asked = {"domain": domain, "set": set_name, "scope": scope, "generation": generation}
-        stated = {column: value for column, value in asked.items() if value is not None}
-        if any("\0" in value for value in stated.values()):  # which no text in PostgreSQL holds
-            return ()
-        where = " and ".join(f'"{column}" = %s' for column in stated) or "true"
-        rows = self._server.rows_if_there(
-            f'select {COLUMNS} from evaluations where {where} order by "at" desc, evaluation_id limit %s',
-            [*stated.values(), limit],
-        )
-        metrics = by_evaluation(
-            self._server.rows_if_there(
-                "select evaluation_id, stage, measure, mean, low, high from metrics "
-                "where evaluation_id = any(%s) order by evaluation_id, place",
-                [[row[0] for row in rows]],
-            )
-        )
-        return tuple(evaluation_of(row, metrics.get(row[0], ())) for row in rows)
-
-    def values(self, evaluation_id: str) -> Mapping[tuple[str, str], Values]:
-        """Return (stage, measure) → (query, digest) → value; empty when they are not kept any more."""
-        return by_measure(
-            self._server.rows_if_there(
-                'select stage, measure, query, digest, "value" from query_values where evaluation_id = %s',
-                [evaluation_id],
-            )
-        )
+    def _read(self, ask: Callable[[Rows], T]) -> T:
+        return ask(self._server.rows_if_there)
 
 
 def _insert(connection: Connection, evaluation: Evaluation, values: Sequence[QueryValue]) -> None:

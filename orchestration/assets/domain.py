@@ -64,6 +64,17 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
             described = metadata.index_metadata(build.candidate, syncs.seconds)
             return dg.MaterializeResult(metadata=described, check_results=check_results(index_key, build.invariants))
 
+    @_step(domain, "generation", versions, _GENERATION, kinds={"duckdb"})
+    def generation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
+        with syncs.step(context, domain) as sync:
+            publication = sync.publish()
+            report = syncs.finish(domain, publication)
+            return dg.MaterializeResult(metadata=metadata.generation_metadata(publication, report))
+
+    return [documents, chunks, embeddings, index, _evaluation_asset(settings, domain, versions), generation]
+
+
+def _evaluation_asset(settings: Settings, domain: Domain, versions: Mapping[str, str]) -> dg.AssetsDefinition:
     evaluation_key = asset_key(domain, "evaluation")
 
     @_step(domain, "evaluation", versions, _EVALUATION, kinds={"duckdb"}, checks=[quality_check(evaluation_key)])
@@ -79,14 +90,7 @@ def domain_assets(settings: Settings, domain: Domain) -> list[dg.AssetsDefinitio
                 check_results=[quality_result(evaluation_key, report)],
             )
 
-    @_step(domain, "generation", versions, _GENERATION, kinds={"duckdb"})
-    def generation(context: dg.AssetExecutionContext, syncs: dg.ResourceParam[DomainSyncs]) -> Result:
-        with syncs.step(context, domain) as sync:
-            publication = sync.publish()
-            report = syncs.finish(domain, publication)
-            return dg.MaterializeResult(metadata=metadata.generation_metadata(publication, report))
-
-    return [documents, chunks, embeddings, index, evaluation, generation]
+    return evaluation
 
 
 def asset_key(domain: Domain, step: str) -> dg.AssetKey:

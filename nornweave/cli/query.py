@@ -1,0 +1,113 @@
+"""The command that asks a question: what ``POST /query`` answers, without a server."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from nornweave.ask.search.question import ConflictStrategy, Deadline, Question
+from nornweave.cli.options import DomainsOption, JsonOption, messages, output, settings_of
+from nornweave.core.access.viewer import OPERATOR
+from nornweave.core.text.terminal import print_json, print_text
+from nornweave.core.types import Domain, present
+
+if TYPE_CHECKING:
+    from nornweave.ask.fuse.records import Answer
+    from nornweave.ask.views import FusionResult
+
+Text: TypeAlias = Annotated[str, typer.Argument(help="What to look for, in your own words or as an identifier.")]
+TopK: TypeAlias = Annotated[int, typer.Option(help="Number of items, 1 to 100.", min=1, max=100)]
+FilterOptions: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--filter", metavar="D.KEY=VALUE", help="Return only items that match, e.g. code.language=python."),
+]
+Explain: TypeAlias = Annotated[bool, typer.Option(help="Show what each source, weight and bonus gave each item.")]
+AsText: TypeAlias = Annotated[
+    bool, typer.Option("--text", help="Print plain text with one section per domain, as a model would read it.")
+]
+Synthesize: TypeAlias = Annotated[bool, typer.Option(help="Let the configured model write an answer with citations.")]
+Strategy: TypeAlias = Annotated[
+    ConflictStrategy | None, typer.Option(metavar="S", help="How conflicts are resolved, e.g. FLAG.")
+]
+MaxTokens: TypeAlias = Annotated[
+    int | None, typer.Option(help="Return at most this many tokens of text (4 characters each).", min=1)
+]
+MinScore: TypeAlias = Annotated[float | None, typer.Option(help="Leave out items below this score.", min=0, max=1)]
+Diversity: TypeAlias = Annotated[
+    float | None, typer.Option(help="Weight of other domains against the score, 0 to 1.", min=0, max=1)
+]
+Timeout: TypeAlias = Annotated[
+    int | None,
+    typer.Option(help="Answer after this time with what has arrived; default: fusion_timeout_seconds.", min=1),
+]
+
+
+def add_query_command(app: typer.Typer) -> None:
+    """Add the command to the program."""
+    app.command()(query)
+
+
+def query(
+    context: typer.Context,
+    text: Text,
+    domain: DomainsOption = None,
+    top_k: TopK = 10,
+    filters: FilterOptions = None,
+    explain: Explain = False,
+    text_form: AsText = False,
+    synthesize: Synthesize = False,
+    strategy: Strategy = None,
+    max_tokens: MaxTokens = None,
+    min_score: MinScore = None,
+    diversity: Diversity = None,
+    timeout_ms: Timeout = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Search the published generations and fuse what they find into one answer."""
+    from nornweave.ask.engine import Engine
+    from nornweave.ask.search.filter_options import parse_filter_options
+
+    settings = settings_of(context)
+    read_filters = parse_filter_options(filters or [], {name: settings.domains[name].filters for name in Domain})
+    with Engine(settings, domain or settings.served_domains, watch=False) as engine:
+        question = Question(  # the clock starts when everything is loaded
+            text=text, now=present(), viewer=OPERATOR, query_id=str(uuid.uuid4()), trace_id=uuid.uuid4().hex,
+            domains=tuple(dict.fromkeys(domain)) if domain else None, top_k=top_k, filters=read_filters,
+            deadline=Deadline(timeout_ms or settings.fusion.timeout_ms), explain=explain, strategy=strategy,
+            max_tokens=max_tokens, min_score=min_score, diversity=diversity, synthesize=synthesize,
+        )  # fmt: skip
+        answered = engine.as_seen_by(OPERATOR).answers.answer(question)
+    characters = settings.fusion.fusion_max_chars_per_source if text_form else None
+    sys.exit(_print_answer(answered, as_json=as_json, characters=characters))
+
+
+def _print_answer(answered: Answer, *, as_json: bool, characters: int | None) -> int:
+    """Print an answer, as text if a number of characters per domain is given; return the exit code."""
+    from nornweave.ask.answer.text_renderer import render_answer
+    from nornweave.ask.views import answer_document
+    from nornweave.cli.report import print_answer
+
+    result = answer_document(answered)
+    if as_json:
+        print_json(result)
+    elif characters is not None:
+        print_text(render_answer(answered, characters))
+    else:
+        print_answer(output, result)
+    for line in _shortfalls(result):
+        messages.print(line, style="yellow", soft_wrap=True)
+    return 0 if any(covered["searched"] for covered in result["coverage"].values()) else 1
+
+
+def _shortfalls(result: FusionResult) -> list[str]:
+    """Say what was not searched, or not as it should have been."""
+    gaps = [f"not searched: {gap['domain_id']}: {gap['reason']}" for gap in result["coverage_gaps"]]
+    details = result["synthesis_details"]
+    if details and details["reason"]:
+        gaps.append(f"no synthesis: {details['reason']}" if result["synthesis"] is None else details["reason"])
+    coverage = result["coverage"].items()
+    notices = [f"{domain}: {notice}" for domain, covered in coverage for notice in covered.get("notices", [])]
+    return gaps + notices
