@@ -202,12 +202,6 @@ class _Reader:
             self._at += 1
             self._skip("}")
             return Value("symbol", name)
-        if following == "<":  # generic arguments: ``new ArrayList<String>()``
-            mark = self._at
-            self._at += 1
-            if self._skip_generic() and self._accept("("):
-                return value_of_call(name, *self._arguments(")"))
-            self._at = mark
         last = re.split(r"[.:>]+", name)[-1].lower()
         if last in _UNLIMITED_NAMES or (last == "inf" and "." in name):
             return UNLIMITED
@@ -308,17 +302,6 @@ class _Reader:
         while depth:
             text = self._next().text
             depth += (text == start) - (text == end)
-
-    def _skip_generic(self) -> bool:
-        depth = 1
-        for _ in range(12):
-            if self._at >= len(self._tokens):
-                return False
-            text = self._next().text
-            depth += (text == "<") - (text == ">") - 2 * (text == ">>")
-            if depth <= 0:
-                return True
-        return False
 
 
 def _decimal(digits: str) -> Fraction:

@@ -82,22 +82,6 @@ def read_fallback(site: ValueSite, reading: Reading) -> None:
         reading.add(site, value, "default", "fallback", name=_looked_up(paths[-1]))
 
 
-def read_choice(site: ValueSite, reading: Reading) -> None:
-    """Read ``x == null ? 10 : x``, wherever it stands: the one branch that is a value is the fallback of the other."""
-    text = reading.text[site.start : min(site.end, site.start + 300)]
-    if site.end - site.start > 300:
-        return
-    value = reading.constants.read(text)
-    if value is None or not value.is_fallback:
-        return
-    parts = [set(_PATH.findall(part)) for part in re.split(r"\?(?![.?])|:|\bif\b|\belse\b", text)]
-    # The name stands in the condition and in the branch that is no value.
-    both = set().union(*(a & b for number, a in enumerate(parts[:4]) for b in parts[number + 1 : 4]))
-    names = {name for name in both if name.lower() not in _WORDS_OF_LANGUAGES}
-    if len(names) == 1:
-        reading.add(site, value, "default", "fallback", name=_looked_up(names.pop()))
-
-
 def _looked_up(path: str) -> str:
     """Return the name of what a path reads: ``PORT`` of ``process.env.PORT``, ``a`` of ``config['a']``."""
     return last_part(path) if not path.endswith("]") else path[path.rfind("[") :].strip("[]'\"")

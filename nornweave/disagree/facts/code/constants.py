@@ -24,36 +24,11 @@ _NO_VALUE = re.compile(
     r"|\{\s{0,40}\.\.\.|&?(?:\w{1,40}\.)?[A-Z]\w{0,60}\{\s{0,40}\w"
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
-# Calls whose first argument is the default of what is declared, whatever the other arguments say.
-_DECLARING = re.compile(
-    r"^(?:new\s+)?(?:\w+\.){0,3}(?:Option|Argument|Field|Query|Body|Header|Form|Cookie|field|attrib|ib|Setting|Param"
-    r"|signal|input|ref|env\w*|Prop|PrivateAttr|mapped_column|Var)\("
-)
 
 
 @lru_cache(maxsize=1 << 14)
 def _read_short(text: str) -> Value | None:
     return read_value(text)
-
-
-def first_argument(text: str) -> str:
-    """Return the first argument of a call, as it is written; empty if there is none, or it is named."""
-    start = text.find("(") + 1
-    depth, quote, at = 0, "", start
-    for at in range(start, min(len(text), start + 400)):
-        letter = text[at]
-        if quote:
-            quote = "" if letter == quote and text[at - 1] != "\\" else quote
-        elif letter in "'\"`":
-            quote = letter
-        elif letter in "([{":
-            depth += 1
-        elif letter in ")]}" and depth:
-            depth -= 1
-        elif depth == 0 and letter in ",)":
-            break
-    first = text[start:at].strip()
-    return "" if re.match(r"\w+\s*[:=](?![:=])", first) else first
 
 
 class Constants:
@@ -99,9 +74,7 @@ class Constants:
             return None
         if _NO_VALUE.match(text):
             return None
-        if _DECLARING.match(text):
-            text = first_argument(text) or text
-        elif len(text) > _LONG and text[0] not in "[('\"`{":
+        if len(text) > _LONG and text[0] not in "[('\"`{":
             return None
         value = self._plain(text)
         if (value is None or not value.is_literal) and any(word in self._defined for word in _WORD.findall(text)):

@@ -42,8 +42,6 @@ def default_by_place(site: ValueSite, reading: Reading) -> Attribute | None:
             says_default(place.name) or (place.role == "function" and is_maker(place.name))
         ):
             return "default"
-        if place.role == "call" and _MERGERS.search(last_part(place.name)) and _is_first(site, place):
-            return "default"
         if place.role == "group" and place.tag.startswith(SPREAD):
             return "default"
         if place.role == "call" and _is_passed_on(site):
@@ -59,17 +57,6 @@ def _is_passed_on(site: ValueSite) -> bool:
         return False
     around = next((place for place in site.ancestors() if place.role != "group"), None)
     return around is not None and around.role == "call" and not _MERGERS.search(last_part(around.name))
-
-
-def _is_first(site: ValueSite, call: ValueSite) -> bool:
-    """Tell whether a place stands in the first argument of a call that has more of them."""
-    arguments = call.node.named_children if call.node is not None else []
-    return len(arguments) > 1 and call.value is not None and _offset(call, arguments[0].end_byte) >= site.end
-
-
-def _offset(call: ValueSite, byte: int) -> int:
-    shift = call.node.start_byte - call.value[0] if call.node is not None and call.value else 0
-    return byte - shift
 
 
 def _is_bound(site: ValueSite) -> bool:

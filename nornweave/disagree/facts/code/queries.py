@@ -21,7 +21,6 @@ _PYTHON = """
 (dictionary (dictionary_splat) @tag .) @group
 (if_statement) @if
 (boolean_operator left: (_) @name operator: "or" right: (_) @value) @fallback
-(conditional_expression) @choice
 (decorator) @mark
 (comment) @comment
 (module (string) @doc)
@@ -49,7 +48,6 @@ _ECMA = """
 (object (spread_element) @tag .) @group
 (if_statement) @if
 (binary_expression left: (_) @name operator: ["||" "??"] right: (_) @value) @fallback
-(ternary_expression) @choice
 (decorator) @mark
 (labeled_statement label: (_) @name body: (expression_statement (_) @value)) @pair
 (comment) @comment
@@ -137,7 +135,6 @@ _JAVA = """
 (element_value_pair key: (_) @name value: (_) @value) @kwarg
 (method_invocation name: (_) @name arguments: (argument_list) @value) @call
 (if_statement) @if
-(ternary_expression) @choice
 (annotation) @mark
 (marker_annotation) @mark
 (line_comment) @comment
@@ -159,7 +156,6 @@ _C = """
 (initializer_pair designator: (field_designator (_) @name) value: (_) @value) @pair
 (call_expression function: (_) @name arguments: (argument_list) @value) @call
 (if_statement) @if
-(conditional_expression) @choice
 (comment) @comment
 (ERROR) @error
 """
@@ -190,7 +186,6 @@ _RUBY = """
 (if) @if
 (if_modifier) @if
 (binary left: (_) @name operator: ["||" "or"] right: (_) @value) @fallback
-(conditional) @choice
 (comment) @comment
 (ERROR) @error
 """
@@ -216,7 +211,6 @@ _PHP = """
 (array_creation_expression) @group
 (if_statement) @if
 (binary_expression left: (_) @name operator: ["??" "||"] right: (_) @value) @fallback
-(conditional_expression) @choice
 (attribute) @mark
 (comment) @comment
 (ERROR) @error
@@ -242,7 +236,6 @@ _CSHARP = """
 (initializer_expression) @group
 (if_statement) @if
 (binary_expression left: (_) @name operator: "??" right: (_) @value) @fallback
-(conditional_expression) @choice
 (attribute) @mark
 (comment) @comment
 (ERROR) @error
@@ -264,7 +257,6 @@ _SWIFT = """
 (call_expression (_) @name (call_suffix (value_arguments) @value)) @call
 (nil_coalescing_expression value: (_) @name if_nil: (_) @value) @fallback
 (if_statement) @if
-(ternary_expression) @choice
 (attribute) @mark
 (comment) @comment
 (multiline_comment) @comment

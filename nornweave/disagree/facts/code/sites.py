@@ -35,14 +35,13 @@ Role: TypeAlias = Literal[
     "group",
     "if",
     "fallback",
-    "choice",
     "mark",
     "comment",
     "doc",
     "error",
 ]
-"""What a place is: ``mark`` is a decorator or an annotation, ``group`` a literal with members, ``choice`` a
-conditional expression, ``fallback`` an ``a or b``."""
+"""What a place is: ``mark`` is a decorator or an annotation, ``group`` a literal with members, ``fallback`` an
+``a or b``."""
 
 _ROLES = frozenset(get_args(Role))
 NAMED_ROLES = frozenset({"class", "function", "param", "field", "const", "assign", "pair", "kwarg"})

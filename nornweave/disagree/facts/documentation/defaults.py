@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from nornweave.disagree.facts.documentation.literals import number_at, value_at, value_before, whole_value
+from nornweave.disagree.facts.documentation.literals import value_at, value_before, whole_value
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, noun_before
-from nornweave.disagree.facts.documentation.statement import LINE_START, Statement, is_empty_noun, named
+from nornweave.disagree.facts.documentation.statement import LINE_START, Statement, named
 from nornweave.disagree.facts.values import FALSE, TRUE, Value
 
 _I = re.IGNORECASE
@@ -18,22 +18,10 @@ _LINK = re.compile(
     r"|\bof\b|\bbeing\b|-|–|—)?"
     r"(?:(?<=[:=])|(?!\w))[*_]{0,3}\s*", _I,
 )  # fmt: skip
-_OF_NAME = re.compile(
-    r"(?:\s+(?:values?|settings?))?\s+(?:of"
-    r"|for)\s+(?:the\s+)?(?P<mark>`{1,2})?(?P<name>[\w.:/@-]{2,80}(?:\(\))?)(?(mark)(?P=mark))"
-    r"(?:\s+(?:option|parameter|setting|argument|flag|field|property|variable|attribute|key))?"
-    r"(?:\s+(?:for|in|of)\s+[\w.]{1,40})?(?:\s*\([^()\n]{1,60}\))?\s+(?:is set to|is|was|are)\s+", _I,
-)  # fmt: skip
 _FOR_NAME = re.compile(
     r"\s+(?:for|of)\s+(?:the\s+)?`{0,2}(?P<name>[\w.-]*(?:_|-|[a-z][A-Z])[\w.-]{1,60})`{0,2}(?![\w-])"
 )
-_NOUN_LINK = re.compile(
-    r"\s+(?P<noun>(?:(?:number|amount|count)\s+of\s+)?(?:[A-Za-z][\w.-]{0,40},?\s+){1,6}?)(?:which\s+)?"
-    r"(?:(?:for|of|in)\s+(?:the\s+)?(?P<scope>[\w`.-]{2,40}(?: [\w`.-]{2,40}){0,2})\s+)?"
-    r"(?:is set to|is just|is|are|of|was|=|equals|remains|stays at)\s+(?=\S)", _I,
-)  # fmt: skip
 _NEGATION = re.compile(r"\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", _I)
-_VERB = re.compile(r"\b(?:is set to|is|are|will be|uses?|set to|has|have|was|gets?|=)(?=\s)", _I)
 
 
 def default(text: str, start: int, end: int, match: re.Match[str]) -> Iterator[Statement]:
@@ -64,7 +52,7 @@ def _line(text: str, end: int, at: int, stop: int) -> Statement | None:
     if found is not None:
         return Statement(attribute="default", value=found[0], start=at, end=found[2], is_line=True)
     rest = re.split(r"(?<=[\w`\"'\])])\.(?:\s|$)", text[begin:line_end], maxsplit=1)[0]
-    value = whole_value(rest) or _lone_quantity(rest)
+    value = whole_value(rest)
     if value is None:
         return None
     return Statement(attribute="default", value=value, start=at, end=begin + len(rest), is_line=True)
@@ -90,15 +78,6 @@ def _line_end(text: str, at: int, end: int) -> int:
     return end if found < 0 else found
 
 
-def _lone_quantity(rest: str) -> Value | None:
-    """Read ``Expire after 1 day``: a short phrase with one number, which has a unit."""
-    numbers = list(re.finditer(r"(?<![\w.`])\d", rest[:61]))
-    if len(rest) > 60 or len(numbers) != 1:
-        return None
-    found = number_at(rest, numbers[0].start(), len(rest))
-    return found[0] if found is not None and found[0].unit else None
-
-
 # ``Node.js default 65535``, ``the server's default``: of somebody else.
 _OF_ANOTHER = re.compile(r"(?:(?<=\w )[A-Z][\w.]{1,30}|\w+['’]s)\s+$")
 
@@ -109,26 +88,11 @@ def _in_sentence(text: str, start: int, end: int, match: re.Match[str]) -> Itera
         return
     negated = bool(_NEGATION.search(text[max(start, at - 20) : at]))
     base = Statement(attribute="default", value=TRUE, start=at, end=stop, negated=negated)
-    found = (_of_name(text, end, base) if match[0] == "default" else None) or _linked(text, end, base, match[0])
+    found = _linked(text, end, base, match[0])
     if found is not None:
         yield found
     elif match[0] == "default":
-        yield from _of_noun(text, end, base)
         yield from _value_first(text, start, end, base)
-
-
-def _of_name(text: str, end: int, base: Statement) -> Statement | None:
-    """Read ``the default value of `n` is 15``; a capitalised word is whose it is (``of Redis``)."""
-    match = _OF_NAME.match(text, base.end, end)
-    found = value_at(text, match.end(), end) if match else None
-    name = identifier_of(match["name"]) if match else ""
-    if match is None or found is None or not name:
-        return None
-    one = replace(base, value=found[0], end=found[2])
-    if not match["mark"] and re.fullmatch(r"[A-Z][a-z]*", name):
-        return replace(one, scope=name)
-    is_phrase = not match["mark"] and not re.search(r"[_.-]|[a-z][A-Z]", name)
-    return replace(one, name=name, is_phrase=is_phrase)
 
 
 def _linked(text: str, end: int, base: Statement, word: str) -> Statement | None:
@@ -157,15 +121,6 @@ def _runs_on(text: str, found: tuple[Value, int, int], end: int, *, linked: bool
     if not linked and found[0].kind == "string" and not re.match(r"[.;)\](]|,(?!\s*`)|$", rest):
         return True
     return not linked and found[0].kind in {"boolean", "none"} and text[found[1]] != "`"
-
-
-def _of_noun(text: str, end: int, base: Statement) -> Iterator[Statement]:
-    """Read ``the default visibility timeout for Redis is 1 hour``."""
-    match = _NOUN_LINK.match(text, base.end, end)
-    found = value_at(text, match.end(), end) if match else None
-    name = noun_before(text, match.start("noun") - 1, match.end("noun")) if match else ""
-    if match is not None and found is not None and not is_empty_noun(name):
-        yield named(replace(base, value=found[0], end=found[2], scope=match["scope"] or ""), name)
 
 
 _GIVEN_BEFORE = re.compile(
@@ -200,6 +155,7 @@ _STATE_BEFORE = re.compile(
 )  # fmt: skip
 _NAME_BEFORE = re.compile(r"`[\s*_]*(?:\w+\s+){0,4}$")
 _IS_BEFORE = re.compile(r"\s(?:is|are|=|of)\s+(?:set to\s+)?$", _I)
+_VERB = re.compile(r"\b(?:is set to|is|are|will be|uses?|set to|has|have|was|gets?|=)(?=\s)", _I)
 _AFTER_BY = re.compile(
     r"\s*[,:]?\s*(?:\(|(?:it|this|they|the value|the setting|that)\s+(?:is|are|was)\s+(?:set to\s+)?)?", _I
 )
@@ -234,32 +190,12 @@ def _state(state: re.Match[str], base: Statement) -> Statement:
 
 
 def _after_by_default(text: str, end: int, base: Statement) -> Statement | None:
-    """Read what follows: ``by default 5``, ``By default, `x` is `y```, ``by default it uses a 100ms interval``."""
+    """Read what follows: ``by default 5``, ``by default it is `x```."""
     skipped = _AFTER_BY.match(text, base.end, end)
     found = value_at(text, skipped.end() if skipped else base.end, end)
-    if found is not None and not (CODE.match(text, found[1]) and _VERB.match(text[found[2] : found[2] + 20].lstrip())):
-        is_loose = found[0].kind in {"boolean", "none"} and text[found[1]] != "`"
-        if is_loose and not re.match(r"\s*(?:[.,;)]|$)", text[found[2] : min(end, found[2] + 8)]):
-            return None
-        return replace(base, value=found[0], end=found[2])
-    verb = _VERB.search(text, base.end, min(end, base.end + 100))
-    if verb is None or "," in text[base.end + 1 : verb.start()].rstrip(", "):
+    if found is None or (CODE.match(text, found[1]) and _VERB.match(text[found[2] : found[2] + 20].lstrip())):
         return None
-    return _behind_verb(text, end, base, verb)
-
-
-def _behind_verb(text: str, end: int, base: Statement, verb: re.Match[str]) -> Statement | None:
-    found = value_at(text, verb.end(), end)
-    if found is None:
+    is_loose = found[0].kind in {"boolean", "none"} and text[found[1]] != "`"
+    if is_loose and not re.match(r"\s*(?:[.,;)]|$)", text[found[2] : min(end, found[2] + 8)]):
         return None
-    is_clear = found[0].kind == "number" or text[found[1]] in "`\"'"
-    if not is_clear and not re.match(r"[.,;)\s]*$", text[found[2] : end]):
-        return None
-    if verb[0].lower().startswith(("use", "has", "have")):
-        return None  # ``it uses a 100ms interval``: what the value is of stands behind it
-    one = replace(base, value=found[0], end=found[2])
-    spans = [name for span in CODE.finditer(text, base.end, verb.start()) if (name := identifier_of(span[2]))]
-    if spans:
-        return replace(one, name=spans[-1])
-    phrase = noun_before(text, base.end, verb.start())
-    return None if is_empty_noun(phrase) else named(one, phrase)
+    return replace(base, value=found[0], end=found[2])

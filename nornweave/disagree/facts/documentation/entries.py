@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nornweave.core.types import Attribute
-from nornweave.disagree.facts.documentation.literals import choices_at, value_at, value_of_code, whole_value
+from nornweave.disagree.facts.documentation.literals import choices_at, value_of_code, whole_value
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
 from nornweave.disagree.facts.type_names import is_type
 from nornweave.disagree.facts.values import Value
@@ -24,18 +24,14 @@ class DocumentedEntry:
         stated: what the head itself says (``(int, optional)``, ``=2m``).
         members: values of the parts of a mapping that is the default: ``{ attempts = 12 }``.
         body: where the prose begins.
-        is_phrase: the name is in ordinary words.
         owner: the function of which this is the only parameter.
-        is_default: it is marked as the default of what the list enumerates.
     """
 
     names: tuple[str, ...]
     body: int
     stated: tuple[Stated, ...] = ()
     members: tuple[tuple[str, Value], ...] = ()
-    is_phrase: bool = False
     owner: str = ""
-    is_default: bool = False
 
 
 _SPAN_NAME = re.compile(r"(?P<name>[-@$:]{0,2}[A-Za-z_][\w.:\-/@]*)\??(?P<rest>.*)$")
@@ -52,13 +48,6 @@ _REMARK = re.compile(
 _SEPARATOR = re.compile(
     r"[*_]{0,3}\s*(?::(?!:)|::|-{1,2}(?=\s)|–|—|,(?=\s)|=(?=\s)|\.(?=\s)|$|(?=\n)|(?=\())[*_]{0,3}\s*"
 )
-_TITLE = re.compile(r"(?:\*\*|__)?(?P<name>[A-Z][A-Za-z]+(?: [a-zA-Z]+){0,3})(?:\*\*|__)?:(?:\*\*|__)?[ \t]+(?=\S)")
-_LABELS = frozenset(
-    """
-    default defaults type required optional mandatory minimum maximum min max range note warning example since
-    values returns return raises
-    """.split()  # noqa: SIM905
-) | {"default value", "allowed values", "possible values", "valid values"}
 
 
 def read_entry(text: str, start: int, end: int) -> DocumentedEntry | None:
@@ -69,7 +58,7 @@ def read_entry(text: str, start: int, end: int) -> DocumentedEntry | None:
     if span is not None:
         return _spanned(text, span, end)
     bare = _BARE.match(text, begin, end)
-    if bare is not None and is_like_identifier(bare["name"]) and not _is_label(bare["name"]):
+    if bare is not None and is_like_identifier(bare["name"]):
         is_marked = begin > start and text[bare.end() : bare.end() + 2] in {"**", "__"}
         is_identifier = bool(re.search(r"[_-]|[a-z][A-Z]|\w\.\w", bare["name"]))
         rest = _annotated(text, bare.end() + (2 if is_marked else 0), end)
@@ -80,22 +69,7 @@ def read_entry(text: str, start: int, end: int) -> DocumentedEntry | None:
                 return DocumentedEntry(
                     names=(bare["name"],), body=separator.end(), stated=rest.stated, members=rest.members
                 )
-    return _titled(text, start, end)
-
-
-def _is_label(name: str) -> bool:
-    return name.lower() in _LABELS
-
-
-def _titled(text: str, start: int, end: int) -> DocumentedEntry | None:
-    """Read ``Timeout: 30 seconds``: ordinary words, and nothing but a value."""
-    match = _TITLE.match(text, start, end)
-    if match is None or _is_label(match["name"]):
-        return None
-    found = value_at(text, match.end(), end, words=False)
-    if found is None or found[0].kind != "number" or text[found[2] : end].strip(" .\n"):
-        return None
-    return DocumentedEntry(names=(match["name"],), body=end, stated=(("value", found[0]),), is_phrase=True)
+    return None
 
 
 def _spanned(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None:
@@ -104,7 +78,7 @@ def _spanned(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None
         return None
     name = identifier_of(inner["name"].rstrip(":"))
     if not name:
-        return _choice(text, span, end)
+        return None
     names, stated, owner = [name], list(_assigned(inner["rest"])), ""
     only = re.fullmatch(r"\(\{?\s*([A-Za-z_]\w*)\??\s*(?:[:=][^,]{1,40})?\}?\)", inner["rest"])
     at = span.end()
@@ -129,15 +103,8 @@ def _spanned(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None
         names, owner = [only[1]], name
     names.sort(key=len, reverse=True)
     return DocumentedEntry(
-        names=tuple(names), body=body, stated=(*stated, *rest.stated), members=rest.members,
-        owner=owner, is_default=rest.is_default,
+        names=tuple(names), body=body, stated=(*stated, *rest.stated), members=rest.members, owner=owner,
     )  # fmt: skip
-
-
-def _choice(text: str, span: re.Match[str], end: int) -> DocumentedEntry | None:
-    """Read an alternative that is no name (``"x" (default)``): only its mark counts."""
-    rest = _annotated(text, span.end(), end)
-    return DocumentedEntry(names=(span[2],), body=rest.body, is_default=True) if rest.is_default else None
 
 
 def _assigned(rest: str) -> Iterator[Stated]:
@@ -155,14 +122,13 @@ class _Annotations:
     stated: tuple[Stated, ...] = ()
     members: tuple[tuple[str, Value], ...] = ()
     is_annotated: bool = False
-    is_default: bool = False
 
 
 def _annotated(text: str, at: int, end: int) -> _Annotations:
     """Read what stands between a name and its prose: types, ``optional``, defaults; at most three of them."""
     stated: list[Stated] = []
     members: list[tuple[str, Value]] = []
-    is_annotated = is_default = False
+    is_annotated = False
     lead = re.compile(r"[*_]{0,2}\s?:(?=\s`)").match(text, at, end)
     stop = lead.end() if lead else at
     for _ in range(3):
@@ -172,19 +138,17 @@ def _annotated(text: str, at: int, end: int) -> _Annotations:
         content = next((group for group in match.groups() if group is not None), "")
         found = annotation(content)
         inner = list(mapping(content))
-        default = content.strip(" `*_").lower() in {"default", "the default"}
-        if found is None and not (inner or default or _REMARK.match(content)):
+        if found is None and not (inner or _REMARK.match(content)):
             if match[1] is not None and not stated:
                 stop = match.end()
             break
         is_annotated = True
         stated += found or ()
         members += inner
-        is_default = is_default or default
         stop = match.end()
     if lead and stop == lead.end():
         stop = at
-    return _Annotations(stop, tuple(stated), tuple(members), is_annotated, is_default)
+    return _Annotations(stop, tuple(stated), tuple(members), is_annotated)
 
 
 _TYPED_DEFAULT = re.compile(r"\s*`?([A-Za-z][\w<>\[\]|. ]{1,40}?)`?\s*:\s*(.+)$", re.DOTALL)

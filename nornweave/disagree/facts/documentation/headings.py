@@ -1,19 +1,11 @@
-"""Find the names that headings and titles of threads give to the text below them."""
+"""Find the names that headings give to the text below them."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
 
-from nornweave.disagree.facts.documentation.naming import (
-    CODE,
-    QUANTITIES,
-    identifier_of,
-    is_like_identifier,
-    mentions,
-    noun_before,
-)
-from nornweave.disagree.facts.documentation.page import Subject
+from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
 
 _HEADING_WORDS = re.compile(
     r"\b(?:the|a|an|options?|settings?|parameters?|propert(?:y|ies)|flags?|fields?|arguments?|methods?"
@@ -66,15 +58,3 @@ def heading_path(section: str | None, title: str | None) -> list[str]:
         if part and (not parts or parts[-1] != part):
             parts.append(part)
     return parts[-6:]
-
-
-def subject_of_thread(title: str) -> Subject | None:
-    """Return what a thread's title says it is about: an identifier, or the name of a quantity."""
-    names = {one.name for one in mentions(title, 0, len(title)) if "." not in one.name}
-    if len(names) == 1:
-        return Subject(name=names.pop(), form="topic")
-    quantity = next((one for one in re.finditer(r"[A-Za-z]+", title) if one[0].lower() in QUANTITIES), None)
-    words = noun_before(title, 0, quantity.end()).split() if quantity else []
-    owner = [word for word in words[:-1] if word[0].isupper()]
-    name = " ".join(word for word in words if word not in owner)
-    return Subject(name=name, form="topic", owner=" ".join(owner)) if name else None

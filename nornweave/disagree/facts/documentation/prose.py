@@ -95,7 +95,7 @@ def _sentence(
                 told.add(key)
                 yield fact
     if not told and (subject is None or subject.is_weak):
-        yield from topic_facts(page, sentence, subject, headings)
+        yield from topic_facts(page, sentence, headings)
 
 
 def _before(page: Page, said: list[tuple[int, int]]) -> list[Mention]:

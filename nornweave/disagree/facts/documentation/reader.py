@@ -10,9 +10,8 @@ from nornweave.core.types import Attribute, Fact, Form
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
 from nornweave.disagree.facts.documentation.entries import DocumentedEntry, annotation, read_entry
 from nornweave.disagree.facts.documentation.fields import read_field
-from nornweave.disagree.facts.documentation.headings import heading_name, heading_path, subject_of_thread
+from nornweave.disagree.facts.documentation.headings import heading_name, heading_path
 from nornweave.disagree.facts.documentation.layout import Cell, aligned_rows, read_table
-from nornweave.disagree.facts.documentation.literals import value_of_code
 from nornweave.disagree.facts.documentation.naming import identifier_of
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
@@ -64,19 +63,13 @@ class Reader:
         self.mode = ""
         passage = page.passage
         if subject is None:
-            self._begin([part.strip() for part in heading_path(passage.section, passage.title)], talk=page.talk)
+            parts = [part.strip() for part in heading_path(passage.section, passage.title)]
+            self.headings += [(level - len(parts), part) for level, part in enumerate(parts)]
+            if parts and not page.talk:
+                self._set_heading_subject(parts[-1])
 
-    def _begin(self, parts: list[str], *, talk: bool) -> None:
-        for level, part in enumerate(parts):
-            self.headings.append((level - len(parts), part))
-        if parts:
-            self._set_heading_subject(parts[-1], talk=talk)
-
-    def _set_heading_subject(self, heading: str, *, talk: bool = False) -> None:
+    def _set_heading_subject(self, heading: str) -> None:
         owner = " > ".join(text for _, text in self.headings[:-1])
-        if talk:
-            self.heading_subject = subject_of_thread(heading)
-            return
         name, strong = heading_name(heading)
         if not name:
             self.heading_subject = None
@@ -184,10 +177,6 @@ class Reader:
         if entry is None:
             yield from prose_facts(self.page, block.body, block.end, outer, headings=self.path)
             return
-        if entry.is_default and outer is not None and outer.form in {"list", "heading"}:
-            value = value_of_code(entry.names[0])
-            if value is not None:
-                yield from _made(self.page, outer, "default", value, block.body, entry.body)
         yield from self._facts_of_entry(entry, block, outer, "list")
 
     def _docstring_entry(self, block: DocumentedBlock, outer: Subject | None) -> Iterator[Fact]:
@@ -221,7 +210,7 @@ class Reader:
             owner = f"{owner} > {entry.owner}" if owner else entry.owner
         subject: Subject | None = None
         for name in reversed(entry.names):
-            subject = Subject(name=name, form="topic" if entry.is_phrase else form, owner=owner)
+            subject = Subject(name=name, form=form, owner=owner)
             for attribute, value in entry.stated:
                 yield from _made(self.page, subject, attribute, value, block.body, max(entry.body, block.body))
             if entry.body < block.end:

@@ -16,7 +16,7 @@ from nornweave.disagree.facts.versions import read_requirement
 _WORTH_READING = re.compile(
     r"\b(?:waits?|waiting|timed? ?out|times out|expires?|expired|kept|keeps?|retain(?:s|ed)?|retr(?:y|ies|ied)"
     r"|polls?|polled|scrapes?|refresh(?:es|ed)?|"
-    r"after|every|within|of|is|stays? at|remains?|for|over)\s+(?=[\w ]{0,30}\d)|[\wα-ω]\s=\s\d", re.IGNORECASE
+    r"after|every|within|of|is|stays? at|remains?|for|over)\s+(?=[\w ]{0,30}\d)|\w\s=\s\d", re.IGNORECASE
 )  # fmt: skip
 _I = re.IGNORECASE
 _DIGIT = re.compile(r"\d")
@@ -51,15 +51,6 @@ _LINKED = re.compile(
 _VERSION = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){1,3}\b|v\d{1,4}\b")
 _SPEAKERS = frozenset(("we", "i", "it", "they", "you"))
 _PASSIVE = re.compile(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
-_STEPS = re.compile(
-    r"\b(?:(?P<noun>[a-z]+)\s+over\s+(?:the\s+)?(?:first\s+)?|for\s+)(?=\d[\d,]*\s+(?P<unit>steps|epochs"
-    r"|iterations|updates)\b)",
-    _I,
-)
-_GREEK = dict(
-    zip("αβγδεϵλμστθη", "alpha beta gamma delta epsilon epsilon lambda mu sigma tau theta eta".split(), strict=True)  # noqa: SIM905
-)
-_SYMBOL = re.compile(r"(?P<letter>[αβγδεϵλμστθη])_?(?P<index>\d?)\s=\s(?=\d)")
 
 
 def is_worth_reading(text: str, start: int, end: int) -> bool:
@@ -67,7 +58,7 @@ def is_worth_reading(text: str, start: int, end: int) -> bool:
     return _DIGIT.search(text, start, end) is not None and _WORTH_READING.search(text, start, end) is not None
 
 
-def topic_facts(page: Page, sentence: tuple[int, int], subject: Subject | None, headings: str) -> Iterator[Fact]:
+def topic_facts(page: Page, sentence: tuple[int, int], headings: str) -> Iterator[Fact]:
     """Yield the quantities of a sentence whose noun says what they are; the owner is the heading."""
     text = page.text
     if _DIGIT.search(text, *sentence) is None:
@@ -88,9 +79,6 @@ def topic_facts(page: Page, sentence: tuple[int, int], subject: Subject | None, 
         owner = f"{headings} > {whose}" if whose and headings else whose or headings
         yield from _fact(page, noun, attribute, found[0], (match.start(), found[1]), sentence, owner)
     yield from _nouns(page, sentence, headings)
-    yield from _of_heading(page, sentence, subject)
-    if page.side == "research":
-        yield from _formulas(page, sentence, headings)
 
 
 def _fact(
@@ -128,30 +116,6 @@ def _nouns(page: Page, sentence: tuple[int, int], headings: str) -> Iterator[Fac
             yield from _fact(page, noun, "value", value, (match.start(), end), sentence, headings)
 
 
-_AFTER = re.compile(r"\b(?:after|within)\s+(?=\d)", _I)
-_TIMED = frozenset("timeout expiry expiration ttl lifetime retention".split())  # noqa: SIM905
-_STAYS = re.compile(r"\b(?:(?P<it>it)\s+is|stays?\s+at|remains?\s+at)\s+(?:now\s+|still\s+)?(?=\d)", _I)
-
-
-def _of_heading(page: Page, sentence: tuple[int, int], subject: Subject | None) -> Iterator[Fact]:
-    """Read ``after 5 seconds`` below ``Timeouts``; and in a thread ``it is 30 mins``, ``the client stays at 30000``."""
-    if subject is None:
-        return
-    text = page.text
-    if words_of(subject.name)[-1:] and words_of(subject.name)[-1].rstrip("s") in _TIMED and not page.talk:
-        match = _AFTER.search(text, *sentence)
-        found = number_at(text, match.end(), sentence[1]) if match else None
-        if match and found and found[0].unit == "s":
-            yield from _fact(page, subject.name, "value", found[0], (match.start(), found[1]), sentence, subject.owner)
-    match = _STAYS.search(text, *sentence) if page.talk else None
-    found = number_at(text, match.end(), sentence[1]) if match else None
-    if match and found:
-        owner = "" if match["it"] else noun_before(text, sentence[0], match.start())
-        yield from _fact(
-            page, subject.name, "value", found[0], (match.start(), found[1]), sentence, owner or subject.owner
-        )
-
-
 def _quantity(text: str, noun: str, at: int, end: int) -> tuple[Value | None, int]:
     if noun.lower().endswith("version"):
         match = _VERSION.match(text, at, end)
@@ -159,20 +123,3 @@ def _quantity(text: str, noun: str, at: int, end: int) -> tuple[Value | None, in
         return (Value("version", str(requirement)), match.end()) if match and requirement else (None, at)
     found = number_at(text, at, end)
     return found if found is not None else (None, at)
-
-
-def _formulas(page: Page, sentence: tuple[int, int], headings: str) -> Iterator[Fact]:
-    """Read what papers write: ``β1 = 0.9``, ``warmup over the first 10,000 steps``, ``for 1,000,000 steps``."""
-    text = page.text
-    for match in _SYMBOL.finditer(text, *sentence):
-        found = number_at(text, match.end(), sentence[1]) or number_at(
-            text[: sentence[1]] + " ", match.end(), sentence[1]
-        )
-        if found is not None:
-            name = f"{_GREEK[match['letter']]}_{match['index']}".rstrip("_")
-            yield from _fact(page, name, "value", found[0], (match.start(), found[1]), sentence, headings)
-    for match in _STEPS.finditer(text, *sentence):
-        found = number_at(text, match.end(), sentence[1])
-        if found is not None and found[0].unit is None:
-            noun = f"{match['noun'] or 'training'} {match['unit']}"
-            yield from _fact(page, noun, "value", found[0], (match.start(), found[1]), sentence, headings)
