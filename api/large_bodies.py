@@ -1,9 +1,9 @@
-"""Large bodies are read, checked and answered in a process of their own.
+"""Large bodies are read, checked and answered in a process of their own (``body_process.py``).
 
-Reading 27 MiB of JSON holds Python's lock for seconds, in a thread as well: nothing else of the process would answer.
-A request comes here after its token, its host and its announced size were checked; a bounded number is received at once
-and the others are not read meanwhile. The process answers one after the other with the same routes, starts with the
-first such request and ends a minute after the last.
+Reading 27 MiB of JSON holds Python's lock for seconds, in a thread as well: no other request of the process would be
+answered. A request comes here after its token, its host and its announced size were checked. A bounded number is
+received at once; the others are not read meanwhile. The process answers one after the other with the same routes. It
+starts with the first such request and ends a minute after the last.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
+from pydantic_core import to_json
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -33,24 +34,22 @@ SMALL_BODY_BYTES = 256 << 10
 RECEIVED_AT_ONCE, WAITING_TO_BE_RECEIVED = 3, 16
 ANSWERED_WITHIN_S = 120.0
 IDLE_S = 60.0
-PIECE_BYTES = 1 << 18
 
 
 class BodyProcess:
-    """The process that answers requests with large bodies, one after the other; it starts when it is needed."""
+    """The process that answers requests with large bodies, one after the other.
+
+    Args:
+        arguments: of ``body_process.py``.
+    """
 
     def __init__(self, arguments: Sequence[str]) -> None:
-        """Store how it is started.
-
-        Args:
-            arguments: of ``body_process.py``.
-        """
         self._command = (sys.executable, "-m", "api.body_process", *arguments)
         self._process: Process | None = None
         self._turn = anyio.Lock()
         self._idle: asyncio.TimerHandle | None = None
 
-    async def answer(self, request: dict[str, object], body: bytes) -> Response:
+    async def answer(self, scope: Scope, body: bytes) -> Response:
         """Return the process's answer to a request.
 
         Raises:
@@ -61,59 +60,55 @@ class BodyProcess:
                 self._idle.cancel()
             try:
                 async with asyncio.timeout(ANSWERED_WITHIN_S):
-                    return await self._exchange(request, body)
+                    return await self._exchange(_head(scope, len(body)), body)
             except (OSError, EOFError, ValueError) as error:  # TimeoutError is an OSError
-                self.end()
-                late = isinstance(error, TimeoutError)
-                said = f"took longer than {ANSWERED_WITHIN_S:g} s" if late else "ended the process that reads it"
-                log.error("a body of %d bytes %s", len(body), said)
-                raise unavailable("busy", f"the body {said}", RETRY_BUSY_S) from error
+                self._end()
+                is_late = isinstance(error, TimeoutError)
+                reason = f"took longer than {ANSWERED_WITHIN_S:g} s" if is_late else "ended the process that reads it"
+                log.error("a body of %d bytes %s", len(body), reason)
+                raise unavailable("busy", f"the body {reason}", RETRY_BUSY_S) from error
             except BaseException:  # half an answer may be left in the pipe
-                self.end()
+                self._end()
                 raise
             finally:
-                self._idle = asyncio.get_running_loop().call_later(IDLE_S, self.end)
-
-    def end(self) -> None:
-        """End the process, if it runs."""
-        if self._process and self._process.returncode is None:
-            self._process.kill()
-        self._process = None
+                self._idle = asyncio.get_running_loop().call_later(IDLE_S, self._end)
 
     async def aclose(self) -> None:
         """End the process and wait until it is gone."""
         if self._idle:
             self._idle.cancel()
         process = self._process
-        self.end()
+        self._end()
         if process:
             await process.wait()
 
-    async def _exchange(self, request: dict[str, object], body: bytes) -> Response:
+    def _end(self) -> None:
+        if self._process and self._process.returncode is None:
+            self._process.kill()
+        self._process = None
+
+    async def _exchange(self, head: bytes, body: bytes) -> Response:
         if self._process is None or self._process.returncode is not None:
             self._process = await asyncio.create_subprocess_exec(*self._command, stdin=PIPE, stdout=PIPE)
         sending, receiving = self._process.stdin, self._process.stdout
         if sending is None or receiving is None:
             raise EOFError("the process has no pipes")
-        sending.write(json.dumps({**request, "size": len(body)}).encode() + b"\n")
-        for start in range(0, len(body), PIECE_BYTES):
-            sending.write(body[start : start + PIECE_BYTES])
-            await sending.drain()
-        head = json.loads(await receiving.readline())
-        return Response(await receiving.readexactly(head["size"]), head["status"], dict(head["headers"]))
+        sending.write(head + b"\n" + body)
+        await sending.drain()
+        answer = json.loads(await receiving.readline())
+        return Response(await receiving.readexactly(answer["size"]), answer["status"], answer["headers"])
 
 
 class LargeBodies:
-    """Hands requests with large bodies to a process of their own; small ones are passed on."""
+    """Hands requests with large bodies to a process of their own; passes small ones on.
 
-    def __init__(self, app: ASGIApp, process: BodyProcess, check: Callable[[str], None] | None = None) -> None:
-        """Store what it works with.
+    Args:
+        app: answers small ones.
+        process: answers large ones.
+        check: refuses a request by its path before its body is read; raises ``ProblemError``.
+    """
 
-        Args:
-            app: takes what is passed on.
-            process: answers the rest.
-            check: refuses a request by its path before its body is read; raises ``ProblemError``.
-        """
+    def __init__(self, app: ASGIApp, process: BodyProcess, check: Callable[[str], None] = lambda _: None) -> None:
         self._app = app
         self._process = process
         self._check = check
@@ -125,20 +120,16 @@ class LargeBodies:
         if not _may_be_large(scope):
             await self._app(scope, receive, send)
             return
+        app = self._app
         try:
-            if self._check:
-                self._check(scope["path"])
+            self._check(scope["path"])
             async with self._place():
                 body = await _read(receive)
                 if len(body) > SMALL_BODY_BYTES:
-                    response = await self._process.answer(_described(scope), body)
-                    await response(scope, receive, send)
-                    return
+                    app = await self._process.answer(scope, body)
         except ProblemError as error:
-            refusal = problem_response(error.status_code, error.detail, kind=error.kind, headers=error.headers)
-            await refusal(scope, receive, send)
-            return
-        await self._app(scope, _again(body, receive), send)
+            body, app = b"", problem_response(error.status_code, error.detail, kind=error.kind, headers=error.headers)
+        await app(scope, _again(body, receive), send)
 
     @asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
@@ -165,34 +156,27 @@ def _may_be_large(scope: Scope) -> bool:
 
 
 async def _read(receive: Receive) -> bytes:
-    pieces: list[bytes] = []
+    body = bytearray()
     while (message := await receive())["type"] == "http.request":
-        pieces.append(message.get("body", b""))
+        body += message.get("body", b"")
         if not message.get("more_body", False):
-            return b"".join(pieces)
+            return bytes(body)
     raise ProblemError(400, "the body ended before it was complete")
 
 
-def _described(scope: Scope) -> dict[str, object]:
-    """Return what the process has to know of a request, besides its body."""
-    others = ((name, value) for name, value in scope["headers"] if name != HEADER)
-    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in others]
+def _head(scope: Scope, size: int) -> bytes:
+    """Return a line with what the process needs to know of a request, besides its body."""
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"] if name != HEADER]
     headers.append((HEADER.decode("latin-1"), traceparent()))
-    viewer = viewer_of(scope)
-    who = {
-        "groups": sorted(viewer.groups),
-        "sees_everything": viewer.sees_everything,
-        "operates": viewer.operates,
-        "name": viewer.name,
-    }
-    return {"method": scope["method"], "path": scope["path"], "headers": headers, "viewer": who}
+    request = {"method": scope["method"], "path": scope["path"], "headers": headers, "size": size}
+    return to_json({**request, "viewer": viewer_of(scope)})
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
     """Return a ``receive`` that gives a body that was read already."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-    async def received() -> Message:
+    async def receive_again() -> Message:
         return messages.pop() if messages else await receive()
 
-    return received
+    return receive_again

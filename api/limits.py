@@ -48,25 +48,26 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        limit, size = self._limit(scope["path"]), announced_bytes(scope) or 0
+        limit, announced = self._limit(scope["path"]), announced_bytes(scope) or 0
         read, left_s, is_complete = 0, self._within_s, False
 
+        # Errors are raised to the reader of the body: inside the error handlers, which answer them.
         async def counted() -> Message:
             nonlocal read, left_s, is_complete
-            started = time.monotonic()
-            # Errors are raised to whoever reads the body: inside of the error handlers, which answer them.
-            if max(size, read) <= limit:
-                with anyio.move_on_after(None if is_complete else left_s):
-                    message = await receive()
-                    left_s = max(0.0, left_s - (time.monotonic() - started))
-                    is_complete = not message.get("more_body", False)
-                    read += len(message.get("body", b""))
-                    if read <= limit:
-                        return message
-                if read <= limit:
+            if max(announced, read) <= limit:
+                started = time.monotonic()
+                try:
+                    with anyio.fail_after(None if is_complete else left_s):
+                        message = await receive()
+                except TimeoutError:
                     late = f"the body did not arrive within {self._within_s:g} s"
-                    raise ProblemError(408, late, headers={"Connection": "close"})
-            raise ProblemError(413, f"the body is larger than the {limit} bytes that are allowed")
+                    raise ProblemError(408, late, headers={"Connection": "close"}) from None
+                left_s = max(0.0, left_s - (time.monotonic() - started))
+                is_complete = not message.get("more_body", False)
+                read += len(message.get("body", b""))
+            if max(announced, read) > limit:
+                raise ProblemError(413, f"the body is larger than the {limit} bytes that are allowed")
+            return message
 
         await self._app(scope, counted, send)
 
@@ -78,7 +79,7 @@ def announced_bytes(scope: Scope) -> int | None:
 
 
 class Admission:
-    """Lets so many pieces of work run at once and a bounded number wait, in the order of their coming.
+    """Lets so many pieces of work run at once and a bounded number wait, in the order in which they came.
 
     Args:
         running: at once, each in a thread; as many as there are CPUs unless given.
@@ -95,7 +96,7 @@ class Admission:
 
     @property
     def in_threads(self) -> int:
-        """Return how much runs right now, what nobody waits for any more included."""
+        """Return how much runs right now, including work whose request was cancelled."""
         return len(self._working)
 
     async def run(self, work: Callable[[], T], wait_s: float | None = None) -> T:
@@ -111,15 +112,14 @@ class Admission:
         if self.admitted >= self.running + self.waiting:
             raise unavailable("busy", f"{self.waiting} requests wait already", RETRY_BUSY_S)
         if self.in_threads >= 2 * self.running:
-            raise unavailable(
-                "busy", f"{self.in_threads} requests, cancelled ones among them, run already", RETRY_BUSY_S
-            )
+            detail = f"{self.in_threads} requests, cancelled ones among them, run already"
+            raise unavailable("busy", detail, RETRY_BUSY_S)
         self.admitted += 1
         try:
             await self._wait_for_turn(wait_s)
             try:
-                # Abandoned on cancellation: by a shutdown, whose deadline must hold, and by clients that do not want
-                # the answer any more. The place is free at once; as much again as may run can still be ending.
+                # Abandoned when cancelled: by a shutdown, whose deadline must hold, and by clients that no longer want
+                # the answer. The place is free at once, so up to as many again may still be ending.
                 return await anyio.to_thread.run_sync(self._noting, work, abandon_on_cancel=True, limiter=self._threads)
             finally:
                 self._turn.release()
@@ -136,13 +136,10 @@ class Admission:
 
     async def _wait_for_turn(self, wait_s: float | None) -> None:
         try:
-            self._turn.acquire_nowait()  # a place that is free needs no time, however little there is
+            self._turn.acquire_nowait()  # a free place needs no time, however little there is
         except anyio.WouldBlock:
-            await self._queue(wait_s)
-
-    async def _queue(self, wait_s: float | None) -> None:
-        try:
-            with anyio.fail_after(wait_s):
-                await self._turn.acquire()
-        except TimeoutError:
-            raise unavailable("busy", "its turn did not come within its timeout_ms", RETRY_BUSY_S) from None
+            try:
+                with anyio.fail_after(wait_s):
+                    await self._turn.acquire()
+            except TimeoutError:
+                raise unavailable("busy", "its turn did not come within its timeout_ms", RETRY_BUSY_S) from None

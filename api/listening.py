@@ -18,24 +18,24 @@ def default_port(agent: Domain | None, environment: Mapping[str, str]) -> int:
     """Return the port of the API, or of an agent that is served alone.
 
     Raises:
-        ConfigError: the variable holds no port.
+        ConfigError: the variable does not hold a port.
     """
     variable, default = ("AGENT_PORT", "8081") if agent else ("FUSION_PORT", "8082")
     value = environment.get(variable) or default
     if not (value.isascii() and value.isdecimal() and int(value[:6]) <= 65535):
-        raise ConfigError(f"{variable}: {value!r} is no port; allowed: 0 to 65535")
+        raise ConfigError(f"{variable}: {value!r} is not a valid port (0 to 65535)")
     return int(value)
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """Return a listening socket: who comes second learns it before anything is loaded.
+    """Return a listening socket. A second server learns here that the port is taken, before anything is loaded.
 
     Args:
         host: a name or address of this machine.
         port: 0 takes a free one.
 
     Raises:
-        ConfigError: ``host`` is not of this machine.
+        ConfigError: ``host`` is not an address of this machine.
         PortInUseError: something else listens there.
     """
     try:

@@ -1,29 +1,34 @@
-"""One serving process: the app and its HTTP server on a socket that is listening already, until SIGINT or SIGTERM."""
+"""One serving process: the app and its HTTP server on a listening socket, until SIGINT or SIGTERM.
+
+``python -m api.process CONFIG HOST DESCRIPTOR [AGENT]`` is one of several, started by ``workers.py``. It accepts from
+the socket that it inherits, writes to its standard output once it serves, and ends when its standard input ends.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
-from starlette.types import ASGIApp
 
 from api.app import create_app
 from api.auth import service_token
-from api.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, ConnectionLimit, RequestGuard, connection_limit
-from api.fair_accept import accept_evenly
+from api.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
 from api.hosts import answered_names
 from api.large_bodies import BodyProcess
 from api.listening import BACKLOG
 from api.tracing import log_trace_ids
 from nornweave.config import Settings
+from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 
 # Together below the 8 s after which `nornweave up` ends a child that does not stop by itself.
@@ -38,18 +43,16 @@ def serve_on(
     *,
     environment: Mapping[str, str],
     announce: Callable[[], None],
-    is_shared: bool,
 ) -> int:
-    """Serve on a socket until SIGINT or SIGTERM, then finish what is in flight, for at most a few seconds.
+    """Serve on a socket until SIGINT or SIGTERM, then finish the requests in flight, for at most a few seconds.
 
     Args:
-        listener: where to accept.
+        listener: where to accept; other processes may accept from it as well.
         settings: what is served.
         host: the name or address that ``listener`` was opened for.
         agent: serve this domain alone, also at the root.
         environment: holds the token.
         announce: called once connections are accepted.
-        is_shared: other processes accept there as well.
 
     Returns:
         The exit code: 0 after a signal, 1 when a request did not end in time.
@@ -60,76 +63,46 @@ def serve_on(
     names = answered_names(host) if is_open else None
     bodies = BodyProcess([str(settings.file), *([agent.value] if agent else [])])
     app = create_app(settings, agent=agent, environment=environment, names=names, body_process=bodies)
-    config = uvicorn.Config(
-        app,
-        # `log_trace_ids` configures logging; on stdout nothing is written.
-        log_config=None,
-        lifespan="on",
-        ws="none",
-        server_header=False,
-        proxy_headers=False,
-        http=Connection,
-        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
-        timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=DRAIN_WITHIN_S,
-        backlog=BACKLOG,
-    )
-    server = Server(config, announce, is_shared=is_shared)
+    # `log_trace_ids` configures logging. Nothing is written to stdout.
+    config = uvicorn.Config(app, log_config=None, lifespan="on", ws="none", server_header=False, proxy_headers=False)
+    config.timeout_graceful_shutdown = DRAIN_WITHIN_S
+    server = Server(config, announce)
     with signals_end(server):
         server.run(sockets=[listener])
     return _exit_code(app)
 
 
 class Server(uvicorn.Server):
-    """Accepts from a socket that other processes may accept from as well (``is_shared``)."""
+    """uvicorn's server with the limits of ``connections.py``."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None], *, is_shared: bool) -> None:
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        config.http, config.timeout_keep_alive = Connection, KEEP_ALIVE_S
+        config.h11_max_incomplete_event_size = MAX_HEADER_BYTES
+        # asyncio accepts so many at once, and leaves the next to other processes.
+        config.backlog = 1
         super().__init__(config)
         self._announce = announce
-        self._is_shared = is_shared
-        self._limit = ConnectionLimit(self.server_state.connections, connection_limit())  # type: ignore[arg-type]
-        config.app = RequestGuard(cast(ASGIApp, config.app), lambda: self._limit.is_exceeded, {"/health"})
-        self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start accepting."""
-        await super().startup([])
+        """Start to accept."""
+        await super().startup(sockets)
         for listener in sockets or []:
-            listener.setblocking(False)
-            self._accepting.append(asyncio.create_task(self._accept(listener)))
+            listener.listen(BACKLOG)  # asyncio has set the queue of the socket to ``config.backlog``
         self._announce()
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stop accepting, and let what runs end."""
-        for task in self._accepting:
-            task.cancel()
-        await asyncio.gather(*self._accepting, return_exceptions=True)
-        await super().shutdown(sockets)
-
     async def on_tick(self, counter: int) -> bool:
-        """End what has had its time, once a second; called ten times as often."""
+        """End overdue connections once a second; uvicorn calls this ten times as often."""
         if counter % 10 == 0:
-            self._limit.sweep()
+            end_overdue(cast("set[Connection]", self.server_state.connections))
         return await super().on_tick(counter)
-
-    async def _accept(self, listener: socket.socket) -> None:
-        connections = self.server_state.connections
-        await accept_evenly(
-            listener, self._protocol, lambda: len(connections) if self._is_shared else 0, self._limit.admits
-        )
-
-    def _protocol(self) -> asyncio.Protocol:
-        # As ``uvicorn.Server.startup`` (0.54) makes it for a socket of its own.
-        make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
-        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 @contextmanager
 def signals_end(server: uvicorn.Server) -> Iterator[None]:
     """Let a signal end the server whenever it comes, and nothing else.
 
-    uvicorn handles signals while it runs: one that comes just before would be lost, and at its end it sends itself
-    again what it got, for whoever had a handler before.
+    uvicorn handles signals only while it runs: one that comes just before would be lost. At its end it raises what it
+    received again, for the handler that was there before.
     """
     before = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -140,13 +113,40 @@ def signals_end(server: uvicorn.Server) -> Iterator[None]:
 
 
 def _exit_code(app: FastAPI) -> int:
-    """Return 0, unless something still runs that cannot be ended: then the process ends here and now."""
+    """Return 0, unless something still runs that cannot be ended: then end the process here."""
     if app.state.serving.in_threads:
         sys.stderr.write("a request did not end in time; it is abandoned\n")
         sys.stderr.flush()
-        # Its thread cannot be ended otherwise, and nothing that is served is ever written.
+        # Its thread cannot be ended otherwise, and a serving process never writes what it serves.
         os._exit(1)
     if not app.state.is_closed:
-        # A model that is still being loaded: nobody asked for it yet.
+        # A model is still being loaded, and no request waits for it.
         os._exit(0)
     return 0
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve as one of several processes."""
+    threading.Thread(target=_end_with_parent, name="parent", daemon=True).start()
+    config, host, descriptor, *agent = arguments
+    return serve_on(
+        socket.socket(fileno=int(descriptor)),
+        load_settings(Path(config)),
+        host,
+        Domain(agent[0]) if agent else None,
+        environment=os.environ,
+        announce=lambda: print("serving", flush=True),  # noqa: T201 - to the process that started this one
+    )
+
+
+def _end_with_parent() -> None:
+    # Not through sys.stdin: its lock is held while it is read, and the interpreter aborts when it cannot close it.
+    while os.read(0, 1024):
+        pass
+    while True:  # uvicorn may not handle signals yet, or no more
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(1)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,6 +1,6 @@
 """``nornweave serve``: the API on a port, until SIGINT or SIGTERM.
 
-``listening.py`` opens the socket, ``process.py`` serves on it, ``workers.py`` keeps several processes doing so.
+``listening.py`` opens the socket, ``process.py`` serves on it, ``workers.py`` supervises several such processes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -43,15 +44,15 @@ def serve(
         port: 0 takes a free one; ``FUSION_PORT``, for an agent alone ``AGENT_PORT``, unless given.
         agent: serve this domain alone, also at the root.
         environment: ``os.environ`` unless given.
-        announce: told the URL once connections are accepted; said on stderr unless given.
-        workers: processes that serve, which this one watches over; ``None`` serves in this process.
-        is_outdated: says when other settings are in the file, which workers take over one after the other.
+        announce: called with the URL once connections are accepted; writes it to stderr unless given.
+        workers: how many processes serve, which this one supervises; ``None`` serves in this process.
+        is_outdated: true when the file has other settings, which workers take over one after the other.
 
     Returns:
         The exit code: 0 after a signal, 1 when a request did not end in time.
 
     Raises:
-        ConfigError: listening on ``host`` needs a token; the port is none; the domain has no source.
+        ConfigError: listening on ``host`` needs a token; the port is not valid; the domain has no source.
         PortInUseError: something else listens there.
     """
     environment = os.environ if environment is None else environment
@@ -59,44 +60,34 @@ def serve(
     if agent and agent not in settings.served_domains:
         served = ", ".join(domain.value for domain in settings.served_domains)
         raise ConfigError(f"{settings.file}: domain {agent.value!r} has no source; domains with one: {served}")
-    say = announce or _say
-    with listen(host, default_port(agent, environment) if port is None else port) as listener:
+    with listen(host, default_port(agent, environment) if port is None else port) as listener, ExitStack() as stack:
         url = url_of(listener)
         member = membership(settings, agent, url, environment)
+        if member:
+            stack.callback(member.leave)
 
         def announced() -> None:
             if member:
                 member.start()
-            say(url)
+            (announce or _say)(url)
 
-        if workers is not None:
-            with signals_received() as received, tempfile.TemporaryDirectory(prefix="nornweave-metrics-") as metrics:
-                start = starting(settings.file, host, listener, agent, Path(metrics))
-                forget = partial(mark_process_dead, path=metrics)
-                try:
-                    drain = member.drain if member else _nothing
-                    return supervise(start, workers, announced, received, forget, drain, is_outdated or _never)
-                finally:
-                    if member:
-                        member.leave()
-        from api.process import serve_on  # not needed by who watches over others
+        if workers is None:
+            from api.process import serve_on  # the supervisor of other processes does not load the app
 
-        try:
-            return serve_on(
-                listener, settings, host, agent, environment=environment, announce=announced, is_shared=False
-            )
-        finally:
             if member:
-                member.drain()
-                member.leave()
-
-
-def _nothing() -> None:
-    """Do nothing at the end."""
-
-
-def _never() -> bool:
-    return False
+                stack.callback(member.drain)
+            return serve_on(listener, settings, host, agent, environment=environment, announce=announced)
+        received = stack.enter_context(signals_received())
+        metrics = stack.enter_context(tempfile.TemporaryDirectory(prefix="nornweave-metrics-"))
+        return supervise(
+            starting(settings.file, host, listener, agent, Path(metrics)),
+            workers,
+            announced,
+            received,
+            forget=partial(mark_process_dead, path=metrics),
+            drain=member.drain if member else lambda: None,
+            is_outdated=is_outdated or (lambda: False),
+        )
 
 
 def _say(line: str) -> None:

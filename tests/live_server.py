@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from api.connections import MAX_HEADER_BYTES, Connection
 from api.listening import listen, url_of
 from api.process import Server
 
@@ -19,10 +18,10 @@ WITHIN_S = 60.0
 @contextmanager
 def live(app: FastAPI) -> Iterator[str]:
     """Serve an app as ``nornweave serve`` does; give its URL, without a slash at the end."""
-    config = uvicorn.Config(app, log_config=None, http=Connection, h11_max_incomplete_event_size=MAX_HEADER_BYTES)
+    config = uvicorn.Config(app, log_config=None)
     accepting = threading.Event()
     with listen("127.0.0.1", 0) as listener:
-        server = Server(config, accepting.set, is_shared=False)
+        server = Server(config, accepting.set)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -23,7 +23,6 @@ SERVE = """
 import asyncio, sys
 import uvicorn
 import api.connections
-from api.connections import MAX_HEADER_BYTES, Connection
 from api.listening import listen, url_of
 from api.process import Server
 api.connections.HEADERS_WITHIN_S = float(sys.argv[1])
@@ -45,10 +44,10 @@ async def app(scope, receive, send):
     await send({"type": "http.response.start", "status": 200, "headers": []})
     await send({"type": "http.response.body", "body": content})
 
-config = uvicorn.Config(app, log_config=None, http=Connection, h11_max_incomplete_event_size=MAX_HEADER_BYTES)
+config = uvicorn.Config(app, log_config=None)
 with listen("127.0.0.1", 0) as listener:
     announce = lambda: print(url_of(listener), flush=True)
-    Server(config, announce, is_shared=False).run(sockets=[listener])
+    Server(config, announce).run(sockets=[listener])
 """
 DESCRIPTORS = 256
 MOST = DESCRIPTORS // 2 - RESERVED_CONNECTIONS

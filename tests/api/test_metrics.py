@@ -150,7 +150,7 @@ def test_several_processes_are_added_up_also_after_one_of_them_died(published: S
     with ThreadPoolExecutor(8) as clients:
         assert set(clients.map(ask, range(40))) == {200}
     assert answered() == 40
-    serving = [one for one in psutil.Process(server.pid).children() if "api.worker" in one.cmdline()]
+    serving = [one for one in psutil.Process(server.pid).children() if "api.process" in one.cmdline()]
     serving[0].kill()
     psutil.wait_procs(serving[:1], timeout=60)
     until(lambda: len(psutil.Process(server.pid).children()) >= 2)

@@ -156,8 +156,8 @@ def test_one_that_dies_again_and_again_is_replaced_ever_more_slowly(caplog: pyte
         place.fill()
         if place.process:
             place.process.wait()
-            assert place.has_died
-            place.take_note()
+            assert place.process.poll() is not None
+            place.vacate()
         clock[0] += 1
     assert starts == [0, 1, 2, 4, 8, 16, 32, 62, 92]
     assert len(caplog.messages) == len(starts)
