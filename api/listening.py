@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
+import logging
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain
 from nornweave.share.supervisor import PortInUseError
 
+log = logging.getLogger(__name__)
+
 # Connections that wait to be accepted while every process is busy or being replaced.
 BACKLOG = 512
+# After each connection a process leaves the next to others for so long for each that is open here. From a crowd of
+# connections on, shares are even enough by chance, and a pause would make the last of them wait for seconds.
+PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.025
+CROWD = 16
+RETRY_S = 0.1
 
 
 def default_port(agent: Domain | None, environment: Mapping[str, str]) -> int:
@@ -60,3 +69,30 @@ def url_of(listener: socket.socket) -> str:
     """Return where a socket is reached."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def accept_evenly(
+    listener: socket.socket, protocol: Callable[[], asyncio.Protocol], connections: Callable[[], int]
+) -> None:
+    """Accept connections until cancelled, the more slowly the more are open here.
+
+    The kernel gives a connection to whichever process takes it first, and clients keep theirs: of eight, one of two
+    processes often has six or seven. It then answers more slowly, while the other is idle.
+
+    Args:
+        listener: does not block; other processes may accept from it as well.
+        protocol: makes what handles a connection.
+        connections: counts those that are open here.
+    """
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            connection, _ = await loop.sock_accept(listener)
+            await loop.connect_accepted_socket(protocol, connection)
+        except ConnectionError:  # the client has gone
+            continue
+        except Exception as error:  # usually no descriptors are left; whatever it is, the next one is accepted again
+            log.error("no connection can be accepted: %s", error, exc_info=not isinstance(error, OSError))
+            await asyncio.sleep(RETRY_S)
+        count = connections()
+        await asyncio.sleep(min(PAUSE_S * count, LONGEST_PAUSE_S) if count < CROWD else 0)

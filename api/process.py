@@ -6,6 +6,7 @@ the socket that it inherits, writes to its standard output once it serves, and e
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -25,7 +26,7 @@ from api.auth import service_token
 from api.connections import KEEP_ALIVE_S, MAX_HEADER_BYTES, Connection, end_overdue
 from api.hosts import answered_names
 from api.large_bodies import BodyProcess
-from api.listening import BACKLOG
+from api.listening import accept_evenly
 from api.tracing import log_trace_ids
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
@@ -73,28 +74,41 @@ def serve_on(
 
 
 class Server(uvicorn.Server):
-    """uvicorn's server with the limits of ``connections.py``."""
+    """uvicorn's server with the limits of ``connections.py``; other processes may accept from its sockets as well."""
 
     def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
         config.http, config.timeout_keep_alive = Connection, KEEP_ALIVE_S
         config.h11_max_incomplete_event_size = MAX_HEADER_BYTES
-        # asyncio accepts so many at once, and leaves the next to other processes.
-        config.backlog = 1
         super().__init__(config)
         self._announce = announce
+        self._accepting: list[asyncio.Task[None]] = []
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to accept."""
-        await super().startup(sockets)
+        await super().startup([])
         for listener in sockets or []:
-            listener.listen(BACKLOG)  # asyncio has set the queue of the socket to ``config.backlog``
+            listener.setblocking(False)
+            accepting = accept_evenly(listener, self._protocol, lambda: len(self.server_state.connections))
+            self._accepting.append(asyncio.create_task(accepting))
         self._announce()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting, and let the requests in flight end."""
+        for task in self._accepting:
+            task.cancel()
+        await asyncio.gather(*self._accepting, return_exceptions=True)
+        await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
         """End overdue connections once a second; uvicorn calls this ten times as often."""
         if counter % 10 == 0:
             end_overdue(cast("set[Connection]", self.server_state.connections))
         return await super().on_tick(counter)
+
+    def _protocol(self) -> asyncio.Protocol:
+        # As ``uvicorn.Server.startup`` (0.54) makes it for a socket of its own.
+        make: Callable[..., asyncio.Protocol] = self.config.http_protocol_class
+        return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
 
 @contextmanager

@@ -225,3 +225,19 @@ def test_any_of_them_takes_feedback_of_the_others_answers_and_keeps_it_when_kill
 
 def test_a_small_index_has_a_process_a_cpu(published: Settings) -> None:
     assert 1 <= usual_workers(published) <= 4
+
+
+def test_the_process_that_supervises_loads_neither_the_app_nor_the_index(published: Settings) -> None:
+    script = """
+import sys
+from pathlib import Path
+import api.serving
+from api.workers import usual_workers
+from nornweave.config import load_settings
+usual_workers(load_settings(Path(sys.argv[1]), {}))
+print([name for name in ("api.app", "duckdb", "numpy", "openvino", "pyarrow", "uvicorn") if name in sys.modules])
+"""
+    command = [sys.executable, "-c", script, str(published.file)]
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=START_S, env=variables)
+    assert done.stdout.strip() == "[]"
