@@ -233,7 +233,7 @@ import sys
 from pathlib import Path
 import api.serving
 from api.workers import usual_workers
-from nornweave.config import load_settings
+from nornweave.connect.connectors import load_settings
 usual_workers(load_settings(Path(sys.argv[1]), {}))
 print([name for name in ("api.app", "duckdb", "numpy", "openvino", "pyarrow", "uvicorn") if name in sys.modules])
 """
