@@ -67,10 +67,12 @@ audit:
 # After a change of dependencies; needs the index. A version stays as it is locked unless pyproject.toml forbids it.
 UV := build/lock/bin/uv
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
+# What `make demo` and `make serve` use, and what the image of every process has.
+RUNNING := --extra office --extra ui --extra llm
 SHARED := filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy typing-extensions
 lock:
 	test -x $(UV) || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv==0.13.8; }
-	$(COMPILE) pyproject.toml requirements/always.in --output-file requirements/runtime.txt
-	$(COMPILE) pyproject.toml requirements/always.in --extra workers --output-file requirements/workers.txt
+	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --output-file requirements/runtime.txt
+	$(COMPILE) pyproject.toml requirements/always.in $(RUNNING) --extra workers --output-file requirements/workers.txt
 	$(COMPILE) pyproject.toml requirements/always.in --extra dev --no-emit-package torch --output-file requirements/development.txt
 	echo torch==2.13.0 | $(COMPILE) - --no-config $(SHARED:%=--no-emit-package %) --output-file requirements/torch.txt

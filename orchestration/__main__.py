@@ -9,6 +9,7 @@ import sys
 
 from api.auth import service_token
 from nornweave.core.errors import NornWeaveError
+from nornweave.core.extras import optional
 from nornweave.core.files.full_disk import disk_full_said
 from nornweave.core.interrupts import heed_signals
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
@@ -33,8 +34,11 @@ def main() -> int:
     os.environ |= {"DAGSTER_HOME": str(home), CONFIG_VARIABLE: str(settings.file)}
     # The code server says why definitions cannot be loaded, once; without this the web server repeats it.
     os.environ["DAGSTER_IS_DEV_CLI"] = "1"
-    from orchestration.webserver import run_webserver
-
+    try:
+        with optional("ui", "the Dagster UI"):
+            from orchestration.webserver import run_webserver
+    except NornWeaveError as error:
+        sys.exit(str(error))
     return run_webserver(home / "workspace.yaml", port, service_token(os.environ))
 
 

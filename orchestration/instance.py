@@ -20,6 +20,7 @@ from dagster._core.instance.ref import InstanceRef
 from nornweave.config import Settings
 from nornweave.config.workers import BROKER_VARIABLE
 from nornweave.core.errors import ConfigError
+from nornweave.core.extras import optional
 from nornweave.core.files.bundled import bundled_folder
 from nornweave.share.workers.wiring import broker_of
 
@@ -71,13 +72,15 @@ def write_instance(settings: Settings, environment: MutableMapping[str, str] | N
     The address of a PostgreSQL server stays in the environment: it holds a password.
 
     Raises:
-        ConfigError: the address is none.
+        ConfigError: the address is not valid, or the packages for PostgreSQL are not installed.
     """
     environment = os.environ if environment is None else environment
     home = home_of(settings)
     home.mkdir(parents=True, exist_ok=True)
     if address := environment.get(POSTGRES_VARIABLE):
         environment[POSTGRES_VARIABLE] = postgres_url(address)
+        with optional("postgresql", POSTGRES_VARIABLE):
+            import dagster_postgres  # noqa: F401 - Dagster imports it by name
     content = instance_config(home, postgres=bool(address))
     if (workers := settings.workers) and workers.runs != "here":
         if not address:

@@ -75,9 +75,9 @@ def _execute(settings: Settings, run_id: str) -> int:
 
 
 def _work_on_runs(settings: Settings, broker: str, name: str) -> int:
-    from nornweave.index.leases.extras import workers_extra
+    from nornweave.core.extras import optional
 
-    with workers_extra():
+    with optional("workers", "workers"):
         from orchestration.run_worker import run_runs_worker
 
     os.environ["NORNWEAVE_CONFIG"] = str(settings.file)

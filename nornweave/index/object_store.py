@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from nornweave.config.object_store import ObjectStoreSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
+from nornweave.core.extras import optional
 from nornweave.index.object_store_reasons import SILENT_S, reason, refusal
 
 if TYPE_CHECKING:
@@ -68,7 +70,7 @@ class ObjectStore:
         Raises:
             MissingObjectError: there is none.
         """
-        import obstore
+        obstore = _obstore()
         from obstore.exceptions import NotModifiedError
 
         options: Any = {"if_none_match": unless} if unless else None
@@ -95,7 +97,7 @@ class ObjectStore:
         Raises:
             MissingObjectError: there is no such object.
         """
-        import obstore
+        obstore = _obstore()
 
         part = bytearray()
         with self._translated(key):
@@ -119,7 +121,7 @@ class ObjectStore:
 
     def create(self, key: str, content: bytes) -> bool:
         """Write a small object unless there is one; return whether it was written."""
-        import obstore
+        obstore = _obstore()
 
         try:
             with self._translated(key):
@@ -130,7 +132,7 @@ class ObjectStore:
 
     def write(self, key: str, content: bytes | Path) -> None:
         """Write an object; it is there as a whole or not at all. A file goes in parts, several at a time."""
-        import obstore
+        obstore = _obstore()
 
         with self._translated(key):
             obstore.put(self._sender, key, content, chunk_size=PART_BYTES, max_concurrency=PARTS_AT_ONCE)
@@ -148,7 +150,7 @@ class ObjectStore:
                 raise
 
     def _replace(self, key: str, content: bytes, tag: str | None) -> None:
-        import obstore
+        obstore = _obstore()
 
         if self._folder and tag is not None:
             with _locked(self._folder), self._translated(key):
@@ -175,7 +177,7 @@ class ObjectStore:
             return None
 
     def _look(self, key: str) -> StoredObject:
-        import obstore
+        obstore = _obstore()
 
         with self._translated(key):
             meta = obstore.head(self._store, key)
@@ -183,7 +185,7 @@ class ObjectStore:
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects below a prefix; a store may leave out what was written lately."""
-        import obstore
+        obstore = _obstore()
 
         with self._translated(prefix):
             for batch in obstore.list(self._store, prefix):
@@ -192,7 +194,7 @@ class ObjectStore:
 
     def remove(self, key: str) -> None:
         """Remove an object; one that is gone already is no error."""
-        import obstore
+        obstore = _obstore()
 
         try:
             with self._translated(key):
@@ -208,12 +210,9 @@ class ObjectStore:
 
     @contextmanager
     def _translated(self, what: str) -> Iterator[None]:
-        try:
-            from obstore import exceptions
-        except ImportError as error:
-            raise PublicationError(
-                "object storage needs the package obstore: pip install 'nornweave[objects]'"
-            ) from error
+        _obstore()
+        from obstore import exceptions
+
         where = f"{self.url}/{what}"
         try:
             yield
@@ -229,6 +228,17 @@ class ObjectStore:
             raise PublicationError(f"{where}: {refusal(self._settings)}") from error
         except (exceptions.BaseError, NotImplementedError, OSError, ValueError) as error:
             raise PublicationError(f"{where}: {reason(error, self._settings)}") from error
+
+
+def _obstore() -> ModuleType:
+    """Return the client of the store.
+
+    Raises:
+        PublicationError: it is not installed.
+    """
+    with optional("objects", "object storage", PublicationError):
+        import obstore
+    return obstore
 
 
 def _remote_store(settings: ObjectStoreSettings, *, is_sending: bool = False) -> AnyStore:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nornweave.config import DomainSettings, EmbeddingSettings, Settings
 from nornweave.config.workspace import INBOX_ID, WorkspaceStorageSettings
-from nornweave.core.errors import ConfigError
+from nornweave.core.extras import optional
 from nornweave.core.types import Domain, SourceId
 from nornweave.index.corpus import DuckDBStore, file_lock
 from nornweave.index.declared import DeclaredFilters
@@ -62,13 +62,8 @@ def workspace_schema(storage: WorkspaceStorageSettings) -> str:
 
 def _server(settings: Settings, schema: str) -> Server:
     assert settings.storage
-    try:
+    with optional("postgresql", f"{settings.file}: storage: PostgreSQL"):
         from nornweave.index.postgresql.server import server_of
-    except ImportError as error:
-        raise ConfigError(
-            f"{settings.file}: storage: PostgreSQL needs packages that are not installed ({error.name}); "
-            "run: pip install 'nornweave[postgresql]'"
-        ) from error
     return server_of(settings.storage.url, schema)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from nornweave.core.extras import missing_package
 from nornweave.improve.records import ALL_DOMAINS
 
 TOPIC = "nornweave.ingestion.events"
@@ -30,7 +31,7 @@ class KafkaTopic:
         try:
             from confluent_kafka import KafkaException, Producer
         except ImportError:
-            return "needs confluent-kafka: pip install 'nornweave[kafka]'"
+            return missing_package("Kafka", "confluent_kafka", "kafka")
         told: list[Any] = []
         milliseconds = max(1, int(seconds * 1000))
         options = {"bootstrap.servers": self._bootstrap, "message.timeout.ms": milliseconds, "acks": "all"}

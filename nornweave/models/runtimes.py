@@ -8,6 +8,8 @@ import os
 import sys
 from typing import Any
 
+from nornweave.core.extras import optional
+
 TORCH_PACKAGES = ("torch", "transformers", "sentence_transformers")
 
 
@@ -37,10 +39,14 @@ def import_openvino() -> Any:
 def import_litellm() -> Any:
     """Import LiteLLM without its telemetry and without fetching its price list.
 
-    Its own retries are off, too: whoever calls it decides how often.
+    Its own retries are off, too: its caller decides how often.
+
+    Raises:
+        ConfigError: it is not installed.
     """
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
-    litellm: Any = importlib.import_module("litellm")
+    with optional("llm", "hosted models"):
+        litellm: Any = importlib.import_module("litellm")
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     # A caller's max_retries=0 counts as "not given" for embeddings (1.106): our attempts would each become three.

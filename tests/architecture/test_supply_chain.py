@@ -43,7 +43,8 @@ def test_every_entry_is_one_version_with_the_hashes_of_its_files(name: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "extras"), [("runtime.txt", ()), ("workers.txt", ("workers",)), ("development.txt", ("torch", "dev"))]
+    ("name", "extras"),
+    [("runtime.txt", ("office", "ui", "llm")), ("workers.txt", ("workers",)), ("development.txt", ("torch", "dev"))],
 )
 def test_a_lock_holds_every_dependency_in_a_version_that_is_wanted(name: str, extras: tuple[str, ...]) -> None:
     entries = locked(name) | (locked("torch-cpu.txt") if "torch" in extras else {})

@@ -10,8 +10,8 @@ import yaml
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
+from nornweave.core.extras import optional
 from nornweave.core.types import Domain
-from nornweave.index.leases.extras import workers_extra
 from nornweave.index.leases.wiring import lease_lock
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.share.workers.wiring import broker_of, distributed, workers_of
@@ -64,5 +64,5 @@ def test_leases_need_postgresql(tmp_path, monkeypatch):
 
 def test_a_missing_package_names_what_to_install():
     message = r"'celery', which is not installed: pip install 'nornweave\[workers\]'"
-    with pytest.raises(ConfigError, match=message), workers_extra():
+    with pytest.raises(ConfigError, match=message), optional("workers", "workers"):
         raise ImportError(name="celery")

@@ -133,6 +133,8 @@ class SecondReader:
         try:
             litellm = RUNTIME.litellm().result(TOTAL_S)
             answers = RUNTIME.start(self._ask(litellm, [prompts[place] for place in asked])).result(TOTAL_S + 1)
+        except ConfigError as error:  # LiteLLM is not installed
+            return found, [str(error)]
         except Exception as error:  # nobody is there to ask: the report stands without
             return found, [f"nobody could be asked ({type(error).__name__})"]
         troubles: dict[str, None] = {}

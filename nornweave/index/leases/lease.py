@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from nornweave.core.errors import DomainBusyError, LeaseLostError, StoreError
-from nornweave.index.leases.extras import workers_extra
+from nornweave.core.extras import optional
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -192,7 +192,7 @@ class Lease:
 
     @contextmanager
     def _connected(self) -> Iterator[Connection[Any]]:
-        with workers_extra():
+        with optional("workers", "leases"):
             import psycopg
         try:
             with psycopg.connect(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from nornweave.core.errors import DocumentError
+from nornweave.core.extras import optional
 from nornweave.core.text.decode import decode
 from nornweave.read.formats.markdown import plain
 from nornweave.read.front_matter import FORMATS
@@ -21,7 +22,17 @@ CONVERTED: Mapping[str, str] = MappingProxyType(
     {f".{name}": name for name in ("docx", "pptx", "xlsx", "epub", "ipynb", "eml")}
 )
 """Formats by file name suffix, lower case with the dot."""
-VERSION = ",".join(("formats-1", *(f"{library}-{version(library)}" for library in _LIBRARIES)))
+
+
+def _library(name: str) -> str:
+    """Return the name and version of a library. Without it its documents fail, until it is installed."""
+    try:
+        return f"{name}-{version(name)}"
+    except PackageNotFoundError:
+        return f"no-{name}"
+
+
+VERSION = ",".join(("formats-1", *map(_library, _LIBRARIES)))
 
 MAX_TEXT = 5_000_000
 """Characters of one document, some 2,500 pages."""
@@ -43,7 +54,8 @@ def read_converted(format_: str, raw: bytes) -> Parsed:
 
 def _read(format_: str, raw: bytes) -> Parsed:
     # Loaded when they are needed: the libraries take a second, and most documents need none of them.
-    read: Callable[..., Parsed] = getattr(import_module(f"{_FOLDER}.{format_}"), f"read_{format_}")
+    with optional("office", f"{format_} files", DocumentError):
+        read: Callable[..., Parsed] = getattr(import_module(f"{_FOLDER}.{format_}"), f"read_{format_}")
     try:
         return read(raw, read_attachment) if format_ == "eml" else read(raw)
     except (DocumentError, MemoryError):

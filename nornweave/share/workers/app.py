@@ -11,7 +11,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from nornweave.index.leases.extras import workers_extra
+from nornweave.core.extras import optional
 
 if TYPE_CHECKING:
     from celery import Celery
@@ -84,7 +84,7 @@ def _keep_logging(**_: object) -> None:
 
 def celery_app(broker: str) -> Celery:
     """Return the application on a broker."""
-    with workers_extra():
+    with optional("workers", "workers"):
         from celery import Celery
     app = Celery("nornweave", broker=broker, set_as_current=False)
     app.conf.update(

@@ -17,6 +17,7 @@ from nornweave.ask.answer.synthesis.prompt import build_prompt
 from nornweave.ask.fuse.records import ConflictRecord, FusedItem, Synthesis
 from nornweave.ask.search.records import CoverageGap
 from nornweave.config.fusion import FusionSettings
+from nornweave.core.errors import ConfigError
 from nornweave.core.tracing import model_span
 from nornweave.models.language_model import RUNTIME
 from nornweave.models.language_model_errors import why_it_failed, why_not_asked
@@ -202,6 +203,8 @@ class Synthesizer:
             return _without(NO_MODEL)
         try:
             litellm = await asyncio.shield(asyncio.wrap_future(RUNTIME.litellm()))
+        except ConfigError as error:  # it is not installed
+            return _without(str(error))
         except Exception as error:
             return _without(f"LiteLLM cannot be loaded ({type(error).__name__}); install it again")
         due = asyncio.get_running_loop().time() + self._seconds(timeout_ms)
