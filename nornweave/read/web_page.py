@@ -11,9 +11,8 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
@@ -25,14 +24,14 @@ from nornweave.core.text.decode import decode
 from nornweave.core.types import NO_METADATA, Metadata
 from nornweave.read.chunking.outlines.html import is_sound
 from nornweave.read.front_matter import describe
+from nornweave.read.web_anchors import HEADINGS, name_headings
 
 VERSION = "web-page-1"
 """Raise it when the same page comes out as other content."""
 
 MAX_LINKS = 10_000
 _AGENT = "nornweave"
-_HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-_NAMED = (*_HEADINGS, "dt", "summary", "caption")
+_NAMED = (*HEADINGS, "dt", "summary", "caption")
 
 
 def _words(text: str) -> frozenset[str]:
@@ -79,9 +78,6 @@ _CONTAINERS: tuple[tuple[str, str], ...] = (
 _KEPT_ATTRIBUTES = frozenset({"id", "colspan", "rowspan", "start"})
 _LANGUAGE = re.compile(r"(?:highlight-|language-|lang-|brush:\s*)?[A-Za-z][\w+#-]{0,30}")
 _LEAST_SHARE = 0.5
-# How far the anchor of a heading is looked for: elements above it, and nodes inside it.
-_ABOVE = 4
-_INSIDE = 50
 _BLANK = re.compile(r"\s+")
 
 
@@ -123,8 +119,9 @@ def read_web_page(values: Mapping[str, Any], raw: bytes) -> WebPage:
     """
     text = _decoded(raw, values.get("charset"))
     facts = describe(text, "html")
+    page = WebPage(content=text, title=facts.title, updated_at=facts.updated_at, metadata=facts.metadata)
     if not is_sound(text):
-        return WebPage(content=text, title=facts.title, updated_at=facts.updated_at, metadata=facts.metadata)
+        return page
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -135,18 +132,17 @@ def read_web_page(values: Mapping[str, Any], raw: bytes) -> WebPage:
     links = () if "nofollow" in robots else tuple(filter(None, dict.fromkeys(_links(soup))))
     canonical, refresh, base = _canonical(soup), _refresh(soup), _base(soup)
     root = _main_content(soup)
-    return WebPage(
+    return replace(
+        page,
         content=_plain(root),
         has_text=_length(root) > 0,
         title=_title(root, facts.title),
-        updated_at=facts.updated_at,
         canonical=canonical,
         refresh=refresh,
         base=base,
         links=links,
         no_index="noindex" in robots,
         no_follow="nofollow" in robots,
-        metadata=facts.metadata,
     )
 
 
@@ -216,7 +212,7 @@ def _values(tag: Tag, attribute: str) -> list[str]:
 def _main_content(soup: BeautifulSoup) -> Tag:
     """Return the element with the main content, without navigation and the like; headings know their anchors."""
     body = soup.body or soup
-    _name_headings(body)
+    name_headings(body)
     _drop_noise(body)
     return _container(body)
 
@@ -286,59 +282,6 @@ def _length(tag: Tag) -> int:
     return sum(len(text.strip()) for text in tag.strings)
 
 
-def _name_headings(body: Tag) -> None:
-    """Give every heading the id under which the page links to it."""
-    opened: set[int] = set()
-    for heading in body.find_all(_HEADINGS):
-        anchor = _own_anchor(heading) or _of_parent(heading, opened) or _of_sibling(heading)
-        opened.update(id(parent) for parent in islice(heading.parents, _ABOVE))
-        if anchor:
-            heading["id"] = anchor
-
-
-def _own_anchor(heading: Tag) -> str | None:
-    if own := heading.get("id"):
-        return str(own)
-    for inner in islice(_inside(heading), _INSIDE):
-        if inner.name not in ("a", "span"):
-            continue
-        if name := inner.get("id") or inner.get("name"):
-            return str(name)
-        target = str(inner.get("href") or "")
-        if len(target) > 1 and target.startswith("#"):
-            return target[1:]
-    return None
-
-
-def _inside(heading: Tag) -> Iterator[Tag]:
-    """Yield the elements inside of a heading, in order; ``Tag.descendants`` first walks to the last one."""
-    waiting = heading.contents[_INSIDE::-1]
-    while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, Tag):
-            yield inner
-            waiting += inner.contents[_INSIDE::-1]
-
-
-def _of_parent(heading: Tag, opened: set[int]) -> str | None:
-    """Return the id of the section that the heading opens; ``opened`` are those that an earlier heading opened."""
-    for parent in islice(heading.parents, _ABOVE):
-        if parent.name in ("body", "main", "article", "html", "[document]") or id(parent) in opened:
-            return None
-        if parent.get("id"):
-            return str(parent["id"])
-    return None
-
-
-def _of_sibling(heading: Tag) -> str | None:
-    """Return the name of a target that stands right before the heading."""
-    before = heading.find_previous_sibling()
-    if isinstance(before, Tag) and before.name in ("a", "span") and not before.contents:
-        name = before.get("id") or before.get("name")
-        return str(name) if name else None
-    return None
-
-
 def _title(root: Tag, named: str | None) -> str | None:
     heading = root.find("h1")
     said = _BLANK.sub(" ", heading.get_text()).strip() if isinstance(heading, Tag) else ""
@@ -357,14 +300,9 @@ def _plain(root: Tag) -> str:
         if tag.name in ("pre", "code") and (language := _language(tag)):
             kept["class"] = language
         tag.attrs = kept
-    _unwrap_spans(root)
-    return str(root)
-
-
-def _unwrap_spans(root: Tag) -> None:
-    """Take away the spans of coloured code, which make up half of some pages."""
-    for span in root.find_all(["span", "font"]):
+    for span in root.find_all(["span", "font"]):  # those of coloured code make up half of some pages
         span.unwrap()
+    return str(root)
 
 
 def _language(tag: Tag) -> str | None:

@@ -12,7 +12,7 @@ from nornweave.core.types import Document, Domain, Entry, JsonValue, Section, Se
 from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
 
-VERSION = "stackexchange-1"
+VERSION = "stackexchange-2"
 
 _CONTEXT_WORDS = 80
 

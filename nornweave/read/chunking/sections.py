@@ -14,8 +14,8 @@ from nornweave.core.text.spans import KnownStarts, TokenIndex, strip
 from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Span, freeze
 from nornweave.read.chunking.outlines.blocks import Block, paragraphs
 from nornweave.read.chunking.outlines.html import read_html
-from nornweave.read.chunking.outlines.html_reader import Readable
 from nornweave.read.chunking.outlines.markdown import outline_markdown
+from nornweave.read.chunking.outlines.readable import Readable
 from nornweave.read.chunking.outlines.rst import outline_rst
 from nornweave.read.chunking.outlines.sections import joined, limit_of, sections_of, top_level
 from nornweave.read.chunking.places import named_place, page_of
