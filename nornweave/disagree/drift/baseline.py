@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.text.legible import legible
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.records import Finding
 
 VERSION = 1
 MAX_BYTES = 16 * 1024 * 1024
-_FINGERPRINT = re.compile(r"[0-9a-f]{32}")
+_FINGERPRINT = lazy_pattern(r"[0-9a-f]{32}")
 
 
 def read_baseline(file: Path) -> frozenset[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from nornweave.connect.git.program import Blobs, GitFailedError, run_git
 from nornweave.connect.git.tree import list_tree
 from nornweave.core.errors import ConfigError, NornWeaveError, SourceUnavailableError
 from nornweave.core.files.paths import PathFilter, is_inside, is_text, unsafe_path
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Domain
 from nornweave.disagree.drift.kinds import MAX_BYTES, Kind, kind_of
 
@@ -149,7 +149,7 @@ def git(root: Path, *arguments: str) -> bytes:
         raise ConfigError(f"git {arguments[0]}: {error}") from error
 
 
-_RANGE = re.compile(r"(?P<base>[^\s.](?:[^\s]*?[^\s.])?)(?P<dots>\.{2,3})(?P<head>[^\s.][^\s]*)?$")
+_RANGE = lazy_pattern(r"(?P<base>[^\s.](?:[^\s]*?[^\s.])?)(?P<dots>\.{2,3})(?P<head>[^\s.][^\s]*)?$")
 
 
 def commits_of(root: Path, written: str) -> tuple[str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.names import read_name
 
 MAX_LINE = 2_000
-_MARK = re.compile(r"\bdrift-ignore(?![\w-])(?:[ \t]{0,4}:[ \t]{0,4}(?P<names>[^\s,*#;<>\-][^*#;<>]{0,200}))?")
+_MARK = lazy_pattern(r"\bdrift-ignore(?![\w-])(?:[ \t]{0,4}:[ \t]{0,4}(?P<names>[^\s,*#;<>\-][^*#;<>]{0,200}))?")
 
 
 def is_ignored(lines: Sequence[str], line: int, names: Collection[str]) -> bool:

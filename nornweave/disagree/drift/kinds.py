@@ -18,6 +18,7 @@ from nornweave.connect.files.skip import (
     VENDORED_DIRECTORIES,
     VERSION_CONTROL,
 )
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.configuration import is_configuration
 from nornweave.read.chunking.languages import language_of
 
@@ -51,22 +52,22 @@ _HISTORY_FOLDERS = _words("""
     rfcs adr adrs pep peps sep seps kep keps jep jeps tep teps proposals archive archived
     legacy versioned_docs whatsnew upgrading upgrade migration issue_template pull_request_template
 """)
-_HISTORY_FILES = re.compile(
+_HISTORY_FILES = lazy_pattern(
     r"change-?_?logs?|changes|history|news|releases?|release[-_ ]?notes?|whats?[-_ ]?new|upgrad|migrat|deprecations|"
     r"security|code[-_]of[-_]conduct|licen[sc]e|copying|notice|authors|contributors|maintainers|credits|roadmap|todo",
     re.IGNORECASE,
 )
-_TEST_FILE = re.compile(
+_TEST_FILE = lazy_pattern(
     r"^test_|^tests?\.|_tests?\.|[.-](?:test|spec|stories|bench)\.[cm]?[jt]sx?$|(?:Test|Tests|TestCase|IT)\.\w{1,6}$|_spec\.rb$|"
     r"^conftest\.py$|^bench_|_bench(?:mark)?\."
 )
-_OLD_VERSION = re.compile(r"^(?:version-|v)?\d{1,3}(?:\.(?:\d{1,3}|x)){1,3}$")
+_OLD_VERSION = lazy_pattern(r"^(?:version-|v)?\d{1,3}(?:\.(?:\d{1,3}|x)){1,3}$")
 _LANGUAGES = """
     ar bg bn ca cs da de el es fa fi fr he hi hr hu id it ja ko lt nl no pl pt ro ru sk sl sr sv sw ta te th
     tr uk ur vi zh
 """
-_LANGUAGE = re.compile(rf"(?:{'|'.join(_LANGUAGES.split())})(?:[-_](?:[A-Za-z]{{2,4}}|\d{{3}})){{0,2}}")
-_LANGUAGE_SUFFIX = re.compile(rf"(?:[._]|^readme-)(?:{_LANGUAGE.pattern})$", re.IGNORECASE)
+_LANGUAGE = lazy_pattern(rf"(?:{'|'.join(_LANGUAGES.split())})(?:[-_](?:[A-Za-z]{{2,4}}|\d{{3}})){{0,2}}")
+_LANGUAGE_SUFFIX = lazy_pattern(rf"(?:[._]|^readme-)(?:{_LANGUAGE.pattern})$", re.IGNORECASE)
 _DOC_FOLDERS = _words("docs doc documentation site website manual man www guide guides content")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, ValueKind
 from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import read_value
@@ -17,13 +18,13 @@ from nornweave.disagree.facts.values import Value, show
 MAX_LINE = 1_000
 """Characters of a line in which a value is looked for."""
 
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     r"(?<![\w.,-])(?P<number>\d[\d_]*(?:,\d{3}(?!\d))*(?:\.\d+)?)(?P<blank> ?)(?P<unit>[A-Za-zµ%]{1,12})?(?![\w])"
 )
-_QUOTED = re.compile(r"\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|``[^`\n]{1,200}``|`[^`\n]{1,200}`")
-_WORD = re.compile(r"(?<![\w.-])[A-Za-z][\w./:-]{0,60}(?<![.:])")
-_LIST = re.compile(r"\[[^\[\]\n]{0,400}\]")
-_VERSION = re.compile(r"(?<![\w.])v?(?P<version>\d{1,5}(?:\.\d{1,6}){0,4})(?![\w.]*\d)")
+_QUOTED = lazy_pattern(r"\"[^\"\n]{1,200}\"|'[^'\n]{1,200}'|``[^`\n]{1,200}``|`[^`\n]{1,200}`")
+_WORD = lazy_pattern(r"(?<![\w.-])[A-Za-z][\w./:-]{0,60}(?<![.:])")
+_LIST = lazy_pattern(r"\[[^\[\]\n]{0,400}\]")
+_VERSION = lazy_pattern(r"(?<![\w.])v?(?P<version>\d{1,5}(?:\.\d{1,6}){0,4})(?![\w.]*\d)")
 _OPPOSITE = {
     "true": "false", "yes": "no", "on": "off", "enabled": "disabled",
 }  # fmt: skip

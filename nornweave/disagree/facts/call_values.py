@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.units import UNITS
 from nornweave.disagree.facts.values import NONE, UNLIMITED, Value, list_of, measured, number
 
 # What calls with these in their name do is to hand back their last argument where a key is missing.
-GETTERS = re.compile(r"(?:^|[._])(?:get\w*|fetch|getenv|env|unwrap_or|or_?else|value_?or|getordefault|default)$", re.I)
-_LOOKUPS = re.compile(r"(?:^|[._:>])(?:get\w*|fetch|env\w*)$", re.I)
+GETTERS = lazy_pattern(
+    r"(?:^|[._])(?:get\w*|fetch|getenv|env|unwrap_or|or_?else|value_?or|getordefault|default)$", re.I
+)
+_LOOKUPS = lazy_pattern(r"(?:^|[._:>])(?:get\w*|fetch|env\w*)$", re.I)
 _LIST_MAKERS = frozenset(
     """list set tuple frozenset of aslist listof setof arrayof mutablelistof vec array newset hashset immutablelist
     immutableset sets strings""".split()  # noqa: SIM905

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from enum import Enum
 from fractions import Fraction
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import ValueKind
 from nornweave.disagree.facts import versions
 from nornweave.disagree.facts.expressions import read_value
@@ -31,8 +32,8 @@ _SIZE_STEPS = tuple(Fraction(1, base**power) for base in (1000, 1024) for power 
 )
 _ROUNDING = Fraction(2, 1000)
 _LOOPBACK = frozenset(("127.0.0.1", "::1", "[::1]"))
-_MEMBER = re.compile(r"[A-Za-z]\w*(?:\.\w+)+$")
-_VERSION = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){0,3}$")
+_MEMBER = lazy_pattern(r"[A-Za-z]\w*(?:\.\w+)+$")
+_VERSION = lazy_pattern(r"v?\d{1,4}(?:\.\d{1,4}){0,3}$")
 _DECIMAL_SIZE = Fraction(1024, 1000)
 
 

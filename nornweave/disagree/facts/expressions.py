@@ -12,6 +12,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TypeAlias
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.call_values import GETTERS, value_of_call, with_method
 from nornweave.disagree.facts.folding import COMPARISONS, either, fold, negative
 from nornweave.disagree.facts.tokens import Token, tokens
@@ -33,8 +34,8 @@ _WORD_VALUES = {
 }
 _UNLIMITED_NAMES = frozenset({"max_value", "max_safe_integer", "positive_infinity", "infinitetimespan", "forever"})
 _PHRASES = (
-    (re.compile(r"^(?:no(?:ne)?|not set|unset|empty|no default|n/?a|not specified|undefined|-|—|–)$", re.I), NONE),
-    (re.compile(r"^(?:no limit|no timeout|no maximum|unlimited|infinite(?:ly)?|never|forever|unbounded)$", re.I),
+    (lazy_pattern(r"^(?:no(?:ne)?|not set|unset|empty|no default|n/?a|not specified|undefined|-|—|–)$", re.I), NONE),
+    (lazy_pattern(r"^(?:no limit|no timeout|no maximum|unlimited|infinite(?:ly)?|never|forever|unbounded)$", re.I),
      UNLIMITED),
 )  # fmt: skip
 _NUMBER_WORDS = {
@@ -43,8 +44,8 @@ _NUMBER_WORDS = {
         "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split()  # noqa: SIM905
     )
 } | {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "ninety": 90, "hundred": 100}
-_ESCAPED = re.compile(r"\\([\\\"'`/])")
-_LITERAL_SUFFIX = re.compile(
+_ESCAPED = lazy_pattern(r"\\([\\\"'`/])")
+_LITERAL_SUFFIX = lazy_pattern(
     r"(?:[uUiIlLfFdDn]|[uif](?:8|16|32|64|128|size)|usize|isize|[uU][lL]{1,2}|[lL]{1,2}[uU]?)$"
 )
 

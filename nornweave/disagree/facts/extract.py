@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact, Qualifier
 from nornweave.disagree.facts.code import read_code
 from nornweave.disagree.facts.configuration import configuration_facts, is_configuration
@@ -28,8 +29,8 @@ _SPOKEN: frozenset[Qualifier] = frozenset(
 )
 # What people say lies in JSON files (exports of Slack, GitHub, Stack Exchange) and is no configuration.
 _TALK = frozenset({"conversations", "research"})
-_COMMENTED_OUT = re.compile(r"\s*(?:#|//)\s?[\w.]+\s?[=:]\s?[^\s=][^\n]{0,200}[,;]\s*$")
-_WORTH_READING = re.compile(r"\d|default|requir|must|type|option|support|enable|"
+_COMMENTED_OUT = lazy_pattern(r"\s*(?:#|//)\s?[\w.]+\s?[=:]\s?[^\s=][^\n]{0,200}[,;]\s*$")
+_WORTH_READING = lazy_pattern(r"\d|default|requir|must|type|option|support|enable|"
                             r"disable|limit|max|min|none|null|true|false|:", re.IGNORECASE)  # fmt: skip
 
 

@@ -6,11 +6,11 @@ so facts are joined by words.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
 from nornweave.disagree.facts.units import UNIT_SUFFIXES
 
@@ -18,9 +18,9 @@ MAX_NAME_LENGTH = 80
 """Of a name as it is written: longer ones are paths, sentences or generated."""
 MAX_WORDS = 8
 
-_CAMEL = re.compile(r"[A-Z]{2,}s(?![a-z])|[A-Z]+\d*(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
-_LEAD = re.compile(r"^[-$@:#*&%.!?/]+|^(?:m_|k(?=[A-Z][a-z]))")
-_SEPARATORS = re.compile(r"::|->|[./\\]|\[['\"]?|['\"]?\]")
+_CAMEL = lazy_pattern(r"[A-Z]{2,}s(?![a-z])|[A-Z]+\d*(?=[A-Z][a-z])|[A-Z]?[a-z]+\d*|[A-Z]+\d*|\d+")
+_LEAD = lazy_pattern(r"^[-$@:#*&%.!?/]+|^(?:m_|k(?=[A-Z][a-z]))")
+_SEPARATORS = lazy_pattern(r"::|->|[./\\]|\[['\"]?|['\"]?\]")
 _DEFAULT_WORDS = frozenset({"default", "defaults", "initial", "fallback"})
 _VERBS = frozenset({"use", "set", "get", "has", "is", "with", "no", "apply", "load"})  # ``useDefaults`` is a name
 _LIMIT_WORDS = frozenset({"max", "maximum", "limit", "limits", "upper", "min", "minimum", "lower", "size"})

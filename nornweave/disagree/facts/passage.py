@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side, Span
 from nornweave.disagree.facts.names import read_name, words_of
 from nornweave.disagree.facts.values import Value, measured_in
 
 MAX_STATEMENT = 240
-SECRET = re.compile(
+SECRET = lazy_pattern(
     r"passw(?:or)?d|secret|token|private_?key|api_?key|access_?key|credential|passphrase|salt", re.IGNORECASE
 )
 """Names of values that are never kept."""

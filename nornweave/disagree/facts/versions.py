@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from nornweave.core.text.patterns import lazy_pattern
+
 MAX_REQUIREMENT = 120
 
 _PRODUCTS = {
@@ -33,21 +35,21 @@ PRODUCTS = MappingProxyType({word: name for name, words in _PRODUCTS.items() for
 """What people call a language, runtime or service → its name in facts (``nodejs``: ``node``)."""
 
 _VERSION = r"v?\d{1,5}(?:\.(?:\d{1,6}|[xX*])){0,4}"
-_CLAUSE = re.compile(
+_CLAUSE = lazy_pattern(
     rf"(?P<operator>>=|=>|<=|=<|===?|!=|~=|~>|\^|~|>|<|=|≥|≤)?[ ]?(?P<version>{_VERSION})"
     r"(?P<rest>[-.+]?(?:a|b|rc|alpha|beta|dev|post|pre|preview|snapshot|final)[-.]?\d{0,6}\b)?(?P<plus>\+(?!\w))?",
     re.IGNORECASE,
 )
-_NEWER = re.compile(
+_NEWER = lazy_pattern(
     r"(?:or|and|&)?[ ]?(?:newer|later|higher|above|greater|up(?:wards?)?|onwards?|more recent)\b|(?:or|and) up\b",
     re.IGNORECASE,
 )
-_OLDER = re.compile(r"(?:or|and) (?:older|earlier|lower|below)\b", re.IGNORECASE)
-_AT_LEAST = re.compile(
+_OLDER = lazy_pattern(r"(?:or|and) (?:older|earlier|lower|below)\b", re.IGNORECASE)
+_AT_LEAST = lazy_pattern(
     r"(?:at least|minimum|min\.?|since|from|newer than or equal to)[ ]?(?:version[ ]?)?$", re.IGNORECASE
 )
-_NEWER_THAN = re.compile(r"(?:newer|later|higher|greater) than[ ]?(?:version[ ]?)?$", re.IGNORECASE)
-_RANGE = re.compile(r"[ ]?(?:-|–|—|to|through)[ ]?", re.IGNORECASE)
+_NEWER_THAN = lazy_pattern(r"(?:newer|later|higher|greater) than[ ]?(?:version[ ]?)?$", re.IGNORECASE)
+_RANGE = lazy_pattern(r"[ ]?(?:-|–|—|to|through)[ ]?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import re
 
 from tree_sitter import Node
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.options import OptionCall, call_of
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import last_part
@@ -13,10 +14,10 @@ from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.values import Value
 
 _MAX_ARGUMENTS = 12
-_NAMED = re.compile(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
-_CLAP_NAME = re.compile(r"(?:Arg::(?:new|with_name)|\.long)\(\s?\"([\w-]{1,60})\"")
+_NAMED = lazy_pattern(r"^(?:\w+\s?[=:](?![=:])|\*\*|\.\.\.)")
+_CLAP_NAME = lazy_pattern(r"(?:Arg::(?:new|with_name)|\.long)\(\s?\"([\w-]{1,60})\"")
 _PLAIN = frozenset({"true", "false", "null", "none", "nil", "undefined"})
-_PATH = re.compile(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
+_PATH = lazy_pattern(r"[A-Za-z_$@][\w$]*(?:(?:\.|\?\.|->|::)[A-Za-z_]\w*|\[['\"][\w.\-]{1,60}['\"]\])*")
 _WORDS_OF_LANGUAGES = frozenset(
     "null none nil undefined if else and or not is in true false typeof new number string int integer float".split()  # noqa: SIM905
 )

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.scopes import Base, owner_of
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 
 MAX_BETWEEN = 600
 """Characters of annotations and modifiers between a comment and what it documents."""
 _DOCUMENTED = NAMED_ROLES
-_BETWEEN = re.compile(
+_BETWEEN = lazy_pattern(
     r"(?:\s|@[\w.]{1,80}(?:\([^()\n]{0,200}\))?|#!?\[[^\]\n]{0,200}\]|\[[^\]\n]{0,200}\]"
     r"|\b(?:export|default|pub|public|private|protected|internal|static|final|const|var|let|val|async|abstract|override|"
     r"declare|readonly|type|open|inline|unsafe|local|data|sealed|extern|func|return|template\s?<[^<>\n]{0,100}>)\b|\(crate\))*"

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.expressions import MAX_EXPRESSION, read_value
 from nornweave.disagree.facts.values import Value
@@ -13,17 +14,19 @@ from nornweave.disagree.facts.values import Value
 MAX_FOLLOWED = 6
 """Constants that are defined by constants, one behind the other."""
 _SHORT = 80
-_KNOWN = re.compile(r"['\"`\d\[{(]|true|false|none|null|nil|undefined|infinity|empty|absent|unlimited|\binf\b", re.I)
-_SIMPLE = re.compile(r"^(?:(\d{1,9})|\"([^\"\\\n]*)\"|'([^'\\\n]*)')$", re.ASCII)  # what most values are, read at once
+_KNOWN = lazy_pattern(r"['\"`\d\[{(]|true|false|none|null|nil|undefined|infinity|empty|absent|unlimited|\binf\b", re.I)
+_SIMPLE = lazy_pattern(
+    r"^(?:(\d{1,9})|\"([^\"\\\n]*)\"|'([^'\\\n]*)')$", re.ASCII
+)  # what most values are, read at once
 _LONG = 300
 """Characters from which an expression that is no literal is not worth reading."""
 # Functions, classes, modules, mappings with members: read one by one, or no values.
-_NO_VALUE = re.compile(
+_NO_VALUE = lazy_pattern(
     r"(?:async|function|class|lambda|import|require|await|yield|func|struct|match|switch|do)\b"
     r"|\([^()]{0,80}\)\s?(?:=>|->)|\w{1,40}\s=>|\{\s{0,40}(?:\w{1,60}|'[^'\n]{0,60}'|\"[^\"\n]{0,60}\"|\[\w[^\]\n]{0,60}\])\s?(?::|=>)"
     r"|\{\s{0,40}\.\.\.|&?(?:\w{1,40}\.)?[A-Z]\w{0,60}\{\s{0,40}\w"
 )
-_WORD = re.compile(r"[A-Za-z_]\w*")
+_WORD = lazy_pattern(r"[A-Za-z_]\w*")
 
 
 @lru_cache(maxsize=1 << 14)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Form, Qualifier
 from nornweave.disagree.facts.code.keys import is_naming, read_key
 from nornweave.disagree.facts.code.members import default_by_place, wraps_another
@@ -14,13 +15,13 @@ from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import Value
 
-_CONSTANT = re.compile(
+_CONSTANT = lazy_pattern(
     r"\b(?:static\s+(?:\w+\s+)?final|final\s+static|const|constexpr|static\s+let|static\s+readonly)\b"
 )
-_UPPER = re.compile(r"^[A-Z][A-Z0-9_]+$")
-_MEMBER = re.compile(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@")
-_FALLS_BACK = re.compile(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default|pop\(")
-_TAG = re.compile(r"(\w{1,40}):\"([^\"]{0,200})\"")
+_UPPER = lazy_pattern(r"^[A-Z][A-Z0-9_]+$")
+_MEMBER = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@")
+_FALLS_BACK = lazy_pattern(r"\|\||\?|\bor\b|\belse\b|[gG]et|fetch|[eE]nv|default|pop\(")
+_TAG = lazy_pattern(r"(\w{1,40}):\"([^\"]{0,200})\"")
 _DEFAULT_TAGS = frozenset({"default", "envDefault", "env-default"})
 _NAME_TAGS = frozenset({"json", "yaml", "hcl", "mapstructure", "toml", "env", "koanf", "koan", "cty", "xml", "long"})
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Qualifier
 from nornweave.disagree.facts.code.options import KEYS, NAMING_KEYS
 from nornweave.disagree.facts.code.reading import Reading
@@ -12,14 +12,14 @@ from nornweave.disagree.facts.code.scopes import says_default
 from nornweave.disagree.facts.code.sites import ValueSite
 
 MAX_LINES = 2_000
-_LINE = re.compile(
+_LINE = lazy_pattern(
     r"[ \t]*(?:(?:private|public|protected|internal|static|final|const|readonly|pub|let|var|val|export)\s){0,4}"
     r"(?P<name>['\":]?[A-Za-z_#@$][\w.$-]{0,80}['\"]?)\??"
     r"(?:\s{0,3}:\s{0,2}[A-Za-z_][\w.\[\]<>| ?,]{0,60}?(?=\s?=))?"
     r"\s{0,40}(?:=>|:=|:(?!:)|=(?![=>]))\s{0,40}(?P<value>\S[^\n]{0,400})"
 )
-_COMMENT = re.compile(r"\s(?:#|//|--|/\*).*$")
-_OPENED = re.compile(
+_COMMENT = lazy_pattern(r"\s(?:#|//|--|/\*).*$")
+_OPENED = lazy_pattern(
     r"[ \t]*['\":]?([A-Za-z_@$][\w.$-]{0,80})['\"]?\s{0,3}(?:=>|:=|:|=)\s{0,3}[^'\"\n]{0,80}[{(]\s*(?:[#/].*)?$"
 )
 

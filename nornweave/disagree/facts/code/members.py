@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Form, Qualifier
 from nornweave.disagree.facts.code.keys import SPREAD, is_naming, read_key
 from nornweave.disagree.facts.code.reading import Reading
@@ -11,8 +12,8 @@ from nornweave.disagree.facts.code.scopes import function_of, is_maker, last_par
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.names import words_of
 
-_MERGERS = re.compile(r"(?:assign|merge|defaults|extend|deepmerge|defaultsDeep)$", re.I)
-_ONE_ARGUMENT = re.compile(r"^(?:new\s+)?[A-Z][\w.]{0,80}\(\s*(\w{1,80})\s?=(?!=)")
+_MERGERS = lazy_pattern(r"(?:assign|merge|defaults|extend|deepmerge|defaultsDeep)$", re.I)
+_ONE_ARGUMENT = lazy_pattern(r"^(?:new\s+)?[A-Z][\w.]{0,80}\(\s*(\w{1,80})\s?=(?!=)")
 
 
 def read_pair(site: ValueSite, reading: Reading) -> None:

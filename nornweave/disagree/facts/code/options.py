@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Form
 
 
@@ -44,14 +45,14 @@ _CALLS = {
     "define": OptionCall(0, 1, 2, form="definition", attribute="value"),
 }  # fmt: skip
 _OTHERS = frozenset("assign merge defaults extend deepmerge defaultsDeep default_value default_value_t".split())  # noqa: SIM905
-_FLAG = re.compile(
+_FLAG = lazy_pattern(
     r"^(?:String|Bool|Int|Int8|Int16|Int32|Int64|Uint|Uint8|Uint16|Uint32|Uint64|Float32|Float64|Duration|Count"
     r"|StringSlice|StringArray|IntSlice|Size)(Var)?(P)?$"
 )
 
 
 # ``Setting("page_size", 100, "Rows of a page")``: an object that describes one option.
-_DESCRIBED = re.compile(
+_DESCRIBED = lazy_pattern(
     r"[A-Z]\w*(?:Setting|Option|Config|Param|Parameter|Property|Flag|Knob)$|(?:Setting|Option|Param)$"
 )
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.sites import NAMED_ROLES, ValueSite
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.passage import Passage
@@ -13,8 +14,8 @@ from nornweave.disagree.facts.passage import Passage
 _DEFAULT_WORDS = frozenset({"default", "defaults", "initial", "fallback", "fallbacks", "canonicalize"})
 _MAKERS = frozenset({"__init__", "__new__", "__construct", "__post_init__", "constructor", "initialize", "init", "new"})
 _DEFINITIONS = frozenset({"class", "function"})
-_SYMBOL = re.compile(r"^[\w.:#$@!?<>\[\]() -]{1,120}$")
-_DECLARED = re.compile(
+_SYMBOL = lazy_pattern(r"^[\w.:#$@!?<>\[\]() -]{1,120}$")
+_DECLARED = lazy_pattern(
     r"\b(?:class|struct|interface|trait|impl|enum|object|module|def|fn|func|function|record)\s+([A-Za-z_]\w{0,80})"
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from typing import Literal, TypeAlias, cast, get_args
 
 from tree_sitter import Node, Query, QueryCursor, Tree
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.options import may_declare
 from nornweave.disagree.facts.code.queries import QUERIES
 from nornweave.read.chunking.languages import grammar_of
@@ -46,7 +46,7 @@ Role: TypeAlias = Literal[
 _ROLES = frozenset(get_args(Role))
 NAMED_ROLES = frozenset({"class", "function", "param", "field", "const", "assign", "pair", "kwarg"})
 _KEYWORD_SIGNS = {"python": "=", "ruby": ":=", "php": ":", "csharp": ":", "swift": ":", "kotlin": "="}
-_SELF = re.compile(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@@?")
+_SELF = lazy_pattern(r"^(?:self|this|cls|\$this)(?:\.|->|\?\.)|^@@?")
 
 
 @dataclass(slots=True, eq=False)

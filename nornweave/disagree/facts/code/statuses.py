@@ -7,23 +7,24 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from http import HTTPStatus
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.code.reading import MAX_FACTS, Reading
 from nornweave.disagree.facts.code.scopes import function_of, is_maker, owner_of
 from nornweave.disagree.facts.code.sites import ValueSite
 from nornweave.disagree.facts.values import Value
 
 _STATUS_NAMES = {re.sub(r"[^A-Z]", "", status.name): status.value for status in HTTPStatus}
-_CODE = re.compile(r"\b[1-5]\d\d\b(?!\.\d)")
-_BEFORE_CODE = re.compile(
+_CODE = lazy_pattern(r"\b[1-5]\d\d\b(?!\.\d)")
+_BEFORE_CODE = lazy_pattern(
     r"(?:\.(?:status|code|sendStatus|set_status|writeHead|WriteHeader|SetStatusCode|status_code|statusCode)\s?(?:\(|=)\s?"
     r"|\b(?:abort|HTTPException|HttpResponse|HTTPError|StatusCode|redirect)\([^()\n]{0,60}"
     r"|\b(?:status_code|statusCode|httpStatus|status|HTTP_STATUS)\s?[:=]\s?)$"
 )
-_STATUS_NAME = re.compile(
+_STATUS_NAME = lazy_pattern(
     r"(?:http\.Status|HttpStatus\.|HttpStatusCode\.|HTTPStatus\.|StatusCode::|StatusCodes\.|"
     r"Response\.Status\.|HttpServletResponse\.SC_)(?P<name>[A-Za-z_]{2,40})|\bHTTP_(?P<coded>[1-5]\d\d)_[A-Z_]{2,40}"
 )
-_COMPARED = re.compile(r"(?:[=!]=|\bcase)\s{0,2}$")
+_COMPARED = lazy_pattern(r"(?:[=!]=|\bcase)\s{0,2}$")
 
 
 def read_statuses(reading: Reading) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.configuration.brackets import BracketReader
 from nornweave.disagree.facts.configuration.entries import Entry
@@ -40,10 +41,10 @@ _ENDINGS = {
 }
 _SYNTAX = {ending: syntax for syntax, endings in _ENDINGS.items() for ending in endings.split()}
 # ``*.conf`` is nginx's, HOCON's or an INI file's; what it looks like decides.
-_BLOCK_LINE = re.compile(r"^[ \t]{0,40}[\w.\"][^\n#={}]{0,200}[ \t={]?\{[ \t]*$", re.MULTILINE)
+_BLOCK_LINE = lazy_pattern(r"^[ \t]{0,40}[\w.\"][^\n#={}]{0,200}[ \t={]?\{[ \t]*$", re.MULTILINE)
 _SHELL = frozenset({"sh", "bash", "zsh", "shell", "mk", "make"})
 # Lists of other people's versions, and data that nobody sets.
-_NO_CONFIGURATION = re.compile(
+_NO_CONFIGURATION = lazy_pattern(
     r"(?:^|/)(?:package-lock|npm-shrinkwrap|composer\.lock|poetry\.lock|cargo\.lock|pnpm-lock|yarn\.lock|uv\.lock)|"
     r"\.lock$|\.jsonl$|\.map$|(?:^|/)(?:locales?|i18n|lang|translations?|messages|fixtures?|testdata|snapshots?)/",
     re.IGNORECASE,

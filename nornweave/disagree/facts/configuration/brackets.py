@@ -9,11 +9,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.configuration.entries import MAX_DEPTH, MAX_ITEMS, Entry
 
 # Strings that are not closed end with their line, and words begin where one can, so that every character is looked at
 # once.
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"\"(?P<text>(?:[^\"\\\n]|\\[^\n]?)*+)(?:\"|(?=\n)|\Z)(?P<colon>[ \t\r\n]{0,80}[:=])?"
     r"|'(?P<single>(?:[^'\\\n]|\\[^\n]?)*+)(?:'|(?=\n)|\Z)(?P<single_colon>[ \t\r\n]{0,80}[:=])?"
     r"|(?P<mark>[{}\[\],])|(?P<remark>//[^\n]*|#[^\n]*)|/\*"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.configuration.brackets import BracketReader
 from nornweave.disagree.facts.configuration.entries import MAX_DEPTH, MAX_ITEMS, Entry
 
@@ -46,16 +47,16 @@ class LineSyntax:
 
 
 YAML = LineSyntax(
-    setting=re.compile(
+    setting=lazy_pattern(
         r"(?P<indent>[ \t]*)(?P<item>(?:-[ \t]+){0,4})"
         r"(?P<quote>[\"']?)(?P<key>[A-Za-z_@][\w.\-/@ ]{0,79}?)(?P=quote)[ \t]{0,8}:(?:[ \t]+|$)"
     ),
     remark=("#",),
-    item=re.compile(r"(?P<indent>[ \t]*)-[ \t]+(?P<value>[^\s\[{&*!|>][^\n]*)$"),
+    item=lazy_pattern(r"(?P<indent>[ \t]*)-[ \t]+(?P<value>[^\s\[{&*!|>][^\n]*)$"),
     opaque="&*!",
 )
 SECTIONS = LineSyntax(
-    setting=re.compile(
+    setting=lazy_pattern(
         r"[ \t]*(?:export[ \t]+|readonly[ \t]+|local[ \t]+|ENV[ \t]+|ARG[ \t]+|set[ \t]+)?"
         r"(?P<quote>\"?)(?P<key>[A-Za-z_](?:[\w.\-]|(?<=\w)[/@ ](?=[^\"\n]*\"[ \t]*=)){0,79})(?P=quote)[ \t]{0,40}"
         r"(?:[:?+]?=(?!=)|:(?=[ \t]))[ \t]*"
@@ -63,11 +64,11 @@ SECTIONS = LineSyntax(
     remark=("#", ";", "!"),
     marks="#;",
     trailing=" \t\\",
-    item=re.compile(r"(?P<indent>[ \t]+)(?P<value>[^\s#;][^\n]*)$"),
-    section=re.compile(r"[ \t]*\[{1,2}(?P<name>[\w.\-\"' :/\t]{1,120})\]{1,2}[ \t]*(?:[#;][^\n]*)?$"),
+    item=lazy_pattern(r"(?P<indent>[ \t]+)(?P<value>[^\s#;][^\n]*)$"),
+    section=lazy_pattern(r"[ \t]*\[{1,2}(?P<name>[\w.\-\"' :/\t]{1,120})\]{1,2}[ \t]*(?:[#;][^\n]*)?$"),
 )
 BLOCKS = LineSyntax(
-    setting=re.compile(
+    setting=lazy_pattern(
         r"[ \t]*(?P<quote>\"?)(?P<key>[A-Za-z_][\w.\-]{0,79})(?P=quote)"
         r"(?:[ \t]{0,60}(?:=(?!=)|:(?=[ \t]))[ \t]*|[ \t]+(?=[^\s;]+;[ \t]*(?:#[^\n]*)?$))"
     ),
@@ -75,14 +76,14 @@ BLOCKS = LineSyntax(
     trailing=";, \t",
     has_braces=True,
 )
-_BLOCK_SCALAR = re.compile(r"[|>][+-]?\d?")
-_VARIABLE = re.compile(r"[\"']?(?P<name>-{0,2}[\w.-]+)=(?!=)(?P<value>[^\n]*)")
-_WORD = re.compile(r"[\w.\-]{1,80}")
-_EXPOSED = re.compile(r"[ \t]*EXPOSE[ \t]+(?P<value>\d{2,5})(?:/\w{3,4})?[ \t]*$", re.IGNORECASE)
-_ENVIRONMENT = re.compile(
+_BLOCK_SCALAR = lazy_pattern(r"[|>][+-]?\d?")
+_VARIABLE = lazy_pattern(r"[\"']?(?P<name>-{0,2}[\w.-]+)=(?!=)(?P<value>[^\n]*)")
+_WORD = lazy_pattern(r"[\w.\-]{1,80}")
+_EXPOSED = lazy_pattern(r"[ \t]*EXPOSE[ \t]+(?P<value>\d{2,5})(?:/\w{3,4})?[ \t]*$", re.IGNORECASE)
+_ENVIRONMENT = lazy_pattern(
     r"[ \t]*ENV[ \t]+(?P<key>[A-Za-z_]\w{0,79})[ \t]+(?P<value>[^\s=][^\n]{0,300})$", re.IGNORECASE
 )
-_FLAG = re.compile(r"--(?P<key>[a-z][a-z-]{1,40})[= ](?P<value>\d[\w.]{0,20})")
+_FLAG = lazy_pattern(r"--(?P<key>[a-z][a-z-]{1,40})[= ](?P<value>\d[\w.]{0,20})")
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from pathlib import PurePosixPath
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.passage import Passage, fact_of
@@ -46,7 +47,7 @@ class LinePattern:
         pattern = self.pattern
         for short, long in _SHORT.items():
             pattern = pattern.replace(short, long)
-        return re.compile(pattern, re.MULTILINE)
+        return lazy_pattern(pattern, re.MULTILINE)
 
 
 _LINES = (
@@ -117,13 +118,13 @@ _TABLE = (
     _Key("*.tf", r"terraform", r"required_version", "terraform"),
     _Key("*.tf", r"terraform/required_providers/[\w-]+", r"version"),
 )
-_KEYS = tuple((key.files.split(), re.compile(key.parents), re.compile(key.key), key) for key in _TABLE)
+_KEYS = tuple((key.files.split(), lazy_pattern(key.parents), lazy_pattern(key.key), key) for key in _TABLE)
 _LISTS = {"pyproject.toml": ("project", "dependencies"), "setup.cfg": ("options", "install_requires")}
-_DEPENDENCY = re.compile(
+_DEPENDENCY = lazy_pattern(
     r"[\"']?(?P<name>[A-Za-z][\w.\-]{0,79})(?:\[[\w,. -]{0,80}\])?[ ]?\(?(?P<version>[<>=!~][<>=!~\w.*, ]{1,80})"
 )
-_NOT_FOR_USERS = re.compile(r"(?:^|[_.-])(?:dev|tests?|docs?|lint|ci|typing)(?:[_.-]|$)", re.IGNORECASE)
-_ASIDE = re.compile(
+_NOT_FOR_USERS = lazy_pattern(r"(?:^|[_.-])(?:dev|tests?|docs?|lint|ci|typing)(?:[_.-]|$)", re.IGNORECASE)
+_ASIDE = lazy_pattern(
     r"/(?:docs?|tests?|examples?|demos?|samples?|benchmarks?|integration|scripts|tools)/", re.IGNORECASE
 )
 # Other keys of these are nobody's settings.
@@ -135,7 +136,7 @@ _ONLY_VERSIONS = """
     dependabot.yml .markdownlint* lerna.json nx.json turbo.json bandit* .editorconfig mkdocs.yml .golangci* .goreleaser*
     .rubocop* appveyor.yml .pre-commit-config.yaml .readthedocs.yaml .readthedocs.yml azure-pipelines.yml
 """.split()  # noqa: SIM905
-_CI_FOLDER = re.compile(r"(?:^|/)\.(?:github|circleci|gitlab|buildkite|devcontainer|vscode|idea)/")
+_CI_FOLDER = lazy_pattern(r"(?:^|/)\.(?:github|circleci|gitlab|buildkite|devcontainer|vscode|idea)/")
 
 
 def name_fits(name: str, wanted: list[str]) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Side
 from nornweave.disagree.facts.configuration.entries import Entry
 from nornweave.disagree.facts.expressions import read_value
@@ -20,18 +21,20 @@ MAX_VALUE = 200
 MAX_BLANKS = 4
 """In the text of a value: more make a description."""
 
-_LOGIN = re.compile(r"://[^/\s:@]{0,100}:[^/\s@]{1,200}@|-----BEGIN ")
-_NUMBER = re.compile(
+_LOGIN = lazy_pattern(r"://[^/\s:@]{0,100}:[^/\s@]{1,200}@|-----BEGIN ")
+_NUMBER = lazy_pattern(
     r"[-+]?(?:0x[0-9a-fA-F]{1,16}|[\d_]{1,30}(?:\.\d{1,20})?(?:[eE][-+]?\d{1,3})?)(?P<unit> ?[A-Za-zµ%]{1,12})?$"
 )
-_COMPOUND = re.compile(r"\d{1,6}(?:h|m|s|ms)(?:\d{1,6}(?:m|s|ms)){1,3}$")
+_COMPOUND = lazy_pattern(r"\d{1,6}(?:h|m|s|ms)(?:\d{1,6}(?:m|s|ms)){1,3}$")
 _WORDS = frozenset("true false yes no on off null none nil undefined unlimited infinity ~".split())  # noqa: SIM905
 _DYNAMIC = ("${", "{{", "<%", "$(", "%(", "}}")
-_WITH_FALLBACK = re.compile(
+_WITH_FALLBACK = lazy_pattern(
     r"^\"?\$\{(?P<name>[A-Za-z_][\w.]{0,79})(?::-|:=|:(?![?+])|-)(?P<value>[^{}$]{1,100})\}\"?$"
 )
-_EXAMPLE = re.compile(r"example|sample|template|\.dist\b", re.IGNORECASE)
-_DEFAULTS = re.compile(r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$|(?:^|/)variables\.tf$", re.IGNORECASE)
+_EXAMPLE = lazy_pattern(r"example|sample|template|\.dist\b", re.IGNORECASE)
+_DEFAULTS = lazy_pattern(
+    r"(?:^|[/._-])defaults?(?:[/._-]|$)|(?:^|/)values\.ya?ml$|(?:^|/)variables\.tf$", re.IGNORECASE
+)
 # What a schema, or a declaration of inputs, says about the key above.
 _DECLARED: dict[str, Attribute] = {"default": "default", "enum": "choices"}
 _NOT_COMPARED = frozenset({"required", "type", "minimum", "maximum"})

@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from nornweave.core.text.patterns import lazy_pattern
+
 Kind: TypeAlias = Literal["heading", "paragraph", "item", "entry", "field", "table", "code", "directive"]
 MAX_TABLE_LINES = 600
 
@@ -31,26 +33,26 @@ class DocumentedBlock:
     info: str = ""
 
 
-_BULLET = re.compile(r"(?:[-*+•◦‣]|\d{1,3}[.)]|[a-z][.)])[ \t]+(?=\S)")
-_MD_HEADING = re.compile(r"(#{1,6})[ \t]+(?=\S)|(={1,5})[ \t]+(?=[^\s=])(?!.*=[ \t]*$)")
-_UNDERLINE = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}$")
-RULER = re.compile(r"[=-]{2,}(?:[ \t]+[=-]{2,})+$")
-_GRID = re.compile(r"\+[-=]{2,}")
-_PIPE_RULE = re.compile(r"\|?[ \t]*:?-{1,}:?[ \t]*\|[-:| \t]*$")
-_FIELD = re.compile(
+_BULLET = lazy_pattern(r"(?:[-*+•◦‣]|\d{1,3}[.)]|[a-z][.)])[ \t]+(?=\S)")
+_MD_HEADING = lazy_pattern(r"(#{1,6})[ \t]+(?=\S)|(={1,5})[ \t]+(?=[^\s=])(?!.*=[ \t]*$)")
+_UNDERLINE = lazy_pattern(r"([=\-~^\"'`#*+.:_<>])\1{2,}$")
+RULER = lazy_pattern(r"[=-]{2,}(?:[ \t]+[=-]{2,})+$")
+_GRID = lazy_pattern(r"\+[-=]{2,}")
+_PIPE_RULE = lazy_pattern(r"\|?[ \t]*:?-{1,}:?[ \t]*\|[-:| \t]*$")
+_FIELD = lazy_pattern(
     r":(?:param|parameter|arg|argument|key|keyword|type|return|returns|rtype|raise|raises|except|exception|ivar"
     r"|cvar|vartype|default)\b[^:\n]{0,80}:(?=\s|$)"
 )
-_AT_FIELD = re.compile(
+_AT_FIELD = lazy_pattern(
     r"[@\\](?:param|arg|argument|property|prop|default|defaultvalue|return|returns|throws|exception|raises|type"
     r"|deprecated|option)\b"
 )
-_DIRECTIVE = re.compile(r"\.\.[ \t]+([\w:.+-]{1,40})::(?=\s|$)")
-_ENTRY = re.compile(
+_DIRECTIVE = lazy_pattern(r"\.\.[ \t]+([\w:.+-]{1,40})::(?=\s|$)")
+_ENTRY = lazy_pattern(
     r"\*{0,2}[A-Za-z_][\w.-]{0,60}`{0,2}[ \t]?\([^()\n]{1,120}\)[ \t]?:(?=\s|$)|[\w*, ]{1,60} : [\w{\['\"].{0,120}$"
 )
-_ASCIIDOC_ENTRY = re.compile(r"`?[\w.-]{2,60}`?::(?:[ \t]|$)")
-HELP = re.compile(r"(?:-{1,2}[A-Za-z][\w-]*)(?:[ ,/|=]{1,3}[-<\[\]A-Za-z_.:|>]{1,40}){0,4}(?:[ \t]{2,}|\t)\S")
+_ASCIIDOC_ENTRY = lazy_pattern(r"`?[\w.-]{2,60}`?::(?:[ \t]|$)")
+HELP = lazy_pattern(r"(?:-{1,2}[A-Za-z][\w-]*)(?:[ ,/|=]{1,3}[-<\[\]A-Za-z_.:|>]{1,40}){0,4}(?:[ \t]{2,}|\t)\S")
 _STARTERS = frozenset("#`~|+.:@\\-*=•◦‣<")
 _CODE_DIRECTIVES = frozenset(
     {"code-block", "code", "sourcecode", "literalinclude", "parsed-literal", "highlight", "prompt", "doctest"}

@@ -6,22 +6,23 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.literals import value_at, value_before, whole_value
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, noun_before
 from nornweave.disagree.facts.documentation.statement import LINE_START, Statement, named
 from nornweave.disagree.facts.values import FALSE, TRUE, Value
 
 _I = re.IGNORECASE
-_LINE_LINK = re.compile(r"(?:\s+(?:values?|settings?))?[*_`]{0,4}\s*[:=][*_]{0,4}[ \t]*|[*_]{1,4}[ \t]+", _I)
-_LINK = re.compile(
+_LINE_LINK = lazy_pattern(r"(?:\s+(?:values?|settings?))?[*_`]{0,4}\s*[:=][*_]{0,4}[ \t]*|[*_]{1,4}[ \t]+", _I)
+_LINK = lazy_pattern(
     r"(?:\s+(?:values?|settings?))?[*_\"`”]{0,4}\s*(?P<link>:|=|\bis set to\b|\bis just\b|\bis\b|\bare\b|\bto\b"
     r"|\bof\b|\bbeing\b|-|–|—)?"
     r"(?:(?<=[:=])|(?!\w))[*_]{0,3}\s*", _I,
 )  # fmt: skip
-_FOR_NAME = re.compile(
+_FOR_NAME = lazy_pattern(
     r"\s+(?:for|of)\s+(?:the\s+)?`{0,2}(?P<name>[\w.-]*(?:_|-|[a-z][A-Z])[\w.-]{1,60})`{0,2}(?![\w-])"
 )
-_NEGATION = re.compile(r"\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", _I)
+_NEGATION = lazy_pattern(r"\b(?:not|n't|never|no longer|doesn't|isn't)\s+(?:\w+\s+)?$", _I)
 
 
 def default(text: str, start: int, end: int, match: re.Match[str]) -> Iterator[Statement]:
@@ -58,7 +59,7 @@ def _line(text: str, end: int, at: int, stop: int) -> Statement | None:
     return Statement(attribute="default", value=value, start=at, end=begin + len(rest), is_line=True)
 
 
-_ALTERNATIVE = re.compile(r"`{1,2}([^`\n]{1,80})`{1,2}")
+_ALTERNATIVE = lazy_pattern(r"`{1,2}([^`\n]{1,80})`{1,2}")
 
 
 def _alternatives(text: str, end: int, first: Statement) -> Iterator[Statement]:
@@ -79,7 +80,7 @@ def _line_end(text: str, at: int, end: int) -> int:
 
 
 # ``Node.js default 65535``, ``the server's default``: of somebody else.
-_OF_ANOTHER = re.compile(r"(?:(?<=\w )[A-Z][\w.]{1,30}|\w+['’]s)\s+$")
+_OF_ANOTHER = lazy_pattern(r"(?:(?<=\w )[A-Z][\w.]{1,30}|\w+['’]s)\s+$")
 
 
 def _in_sentence(text: str, start: int, end: int, match: re.Match[str]) -> Iterator[Statement]:
@@ -123,12 +124,12 @@ def _runs_on(text: str, found: tuple[Value, int, int], end: int, *, linked: bool
     return not linked and found[0].kind in {"boolean", "none"} and text[found[1]] != "`"
 
 
-_GIVEN_BEFORE = re.compile(
+_GIVEN_BEFORE = lazy_pattern(
     r"(?:\s*(?:\(|,|—|–|-))?\s*(?:\(?(?:is|as|being|which is|the|its|a|by|current|overall"
     r"|\w+'s)\s+){0,3}(?:[\w-]+\s+)?$",
     _I,
 )
-_HAS = re.compile(r"\b(?:has|have|had|uses?|with)\s+$", _I)
+_HAS = lazy_pattern(r"\b(?:has|have|had|uses?|with)\s+$", _I)
 
 
 def _value_first(text: str, start: int, end: int, base: Statement) -> Iterator[Statement]:
@@ -149,14 +150,14 @@ def _value_first(text: str, start: int, end: int, base: Statement) -> Iterator[S
     yield replace(base, value=found[0], start=found[1], scope=scope)
 
 
-_STATE_BEFORE = re.compile(
+_STATE_BEFORE = lazy_pattern(
     r"\b(?P<not>not |isn't |aren't )?(?P<state>enabled|disabled|(?:turned |switched )?(?:on|off)|active"
     r"|inactive)\s*\(?,?\s*$", _I,
 )  # fmt: skip
-_NAME_BEFORE = re.compile(r"`[\s*_]*(?:\w+\s+){0,4}$")
-_IS_BEFORE = re.compile(r"\s(?:is|are|=|of)\s+(?:set to\s+)?$", _I)
-_VERB = re.compile(r"\b(?:is set to|is|are|will be|uses?|set to|has|have|was|gets?|=)(?=\s)", _I)
-_AFTER_BY = re.compile(
+_NAME_BEFORE = lazy_pattern(r"`[\s*_]*(?:\w+\s+){0,4}$")
+_IS_BEFORE = lazy_pattern(r"\s(?:is|are|=|of)\s+(?:set to\s+)?$", _I)
+_VERB = lazy_pattern(r"\b(?:is set to|is|are|will be|uses?|set to|has|have|was|gets?|=)(?=\s)", _I)
+_AFTER_BY = lazy_pattern(
     r"\s*[,:]?\s*(?:\(|(?:it|this|they|the value|the setting|that)\s+(?:is|are|was)\s+(?:set to\s+)?)?", _I
 )
 

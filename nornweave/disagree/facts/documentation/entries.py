@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
 from nornweave.disagree.facts.documentation.literals import choices_at, value_of_code, whole_value
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
@@ -34,18 +35,19 @@ class DocumentedEntry:
     owner: str = ""
 
 
-_SPAN_NAME = re.compile(r"(?P<name>[-@$:]{0,2}[A-Za-z_][\w.:\-/@]*)\??(?P<rest>.*)$")
-_BARE = re.compile(r"(?P<name>[-@$]{0,2}[A-Za-z_][\w.-]*\w)(?:\([^()\n]{0,80}\))?")
-_MARKS = re.compile(r"[*_]{0,3}")
-_MORE = re.compile(r"[*_]{0,2}\s*(?:,|/|\||\bor\b|\baka\b)\s*[*_]{0,2}(?=[`-])")
-_ANNOTATION = re.compile(
+_SPAN_NAME = lazy_pattern(r"(?P<name>[-@$:]{0,2}[A-Za-z_][\w.:\-/@]*)\??(?P<rest>.*)$")
+_BARE = lazy_pattern(r"(?P<name>[-@$]{0,2}[A-Za-z_][\w.-]*\w)(?:\([^()\n]{0,80}\))?")
+_MARKS = lazy_pattern(r"[*_]{0,3}")
+_MORE = lazy_pattern(r"[*_]{0,2}\s*(?:,|/|\||\bor\b|\baka\b)\s*[*_]{0,2}(?=[`-])")
+_ANNOTATION = lazy_pattern(
     r"\s*(?:`{0,2}\(([^()\n]{0,160}(?:\([^()\n]{0,60}\)[^()\n]{0,60})?)\)`{0,2}|`{1,2}([^`\n]{1,120})`{1,2}"
     r"|<([\w\[\]|. ]{2,40})>|\{([\w\[\]|.<> ]{2,60})\}|\[([\w|. ]{3,40})\])(?=[\s*_:,.–—-]|$)"
 )
-_REMARK = re.compile(
+_LEAD = lazy_pattern(r"[*_]{0,2}\s?:(?=\s`)")
+_REMARK = lazy_pattern(
     r"[^\n]*\b(?:optional|required)\b|\s*(?:advanced|experimental|deprecated|new|legacy)\b.{0,30}$", re.I
 )
-_SEPARATOR = re.compile(
+_SEPARATOR = lazy_pattern(
     r"[*_]{0,3}\s*(?::(?!:)|::|-{1,2}(?=\s)|–|—|,(?=\s)|=(?=\s)|\.(?=\s)|$|(?=\n)|(?=\())[*_]{0,3}\s*"
 )
 
@@ -129,7 +131,7 @@ def _annotated(text: str, at: int, end: int) -> _Annotations:
     stated: list[Stated] = []
     members: list[tuple[str, Value]] = []
     is_annotated = False
-    lead = re.compile(r"[*_]{0,2}\s?:(?=\s`)").match(text, at, end)
+    lead = _LEAD.match(text, at, end)
     stop = lead.end() if lead else at
     for _ in range(3):
         match = _ANNOTATION.match(text, stop, end)
@@ -151,8 +153,8 @@ def _annotated(text: str, at: int, end: int) -> _Annotations:
     return _Annotations(stop, tuple(stated), tuple(members), is_annotated)
 
 
-_TYPED_DEFAULT = re.compile(r"\s*`?([A-Za-z][\w<>\[\]|. ]{1,40}?)`?\s*:\s*(.+)$", re.DOTALL)
-_DEFAULT_PART = re.compile(r"(?:^|[,;]\s*|\s)defaults?(?:\s+(?:to|is|value))?\s*[:=]?\s*(.+)$", re.IGNORECASE)
+_TYPED_DEFAULT = lazy_pattern(r"\s*`?([A-Za-z][\w<>\[\]|. ]{1,40}?)`?\s*:\s*(.+)$", re.DOTALL)
+_DEFAULT_PART = lazy_pattern(r"(?:^|[,;]\s*|\s)defaults?(?:\s+(?:to|is|value))?\s*[:=]?\s*(.+)$", re.IGNORECASE)
 
 
 def annotation(content: str) -> tuple[Stated, ...] | None:
@@ -178,7 +180,7 @@ def _default(value: Value | None) -> tuple[Stated, ...]:
     return (("default", value),) if value is not None else ()
 
 
-_MEMBER = re.compile(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")
+_MEMBER = lazy_pattern(r"([A-Za-z_]\w{1,40})\s*[=:]\s*(\"[^\"\n]{0,60}\"|[\w.]{1,20})")
 
 
 def mapping(content: str) -> Iterator[tuple[str, Value]]:

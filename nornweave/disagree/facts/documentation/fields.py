@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.entries import Stated
 from nornweave.disagree.facts.documentation.literals import whole_value
 from nornweave.disagree.facts.documentation.naming import CODE
@@ -25,9 +26,9 @@ class Field:
     stated: tuple[Stated, ...] = ()
 
 
-_COLON = re.compile(r":(?P<tag>\w+)(?:\s+(?P<argument>[^:\n]{1,80}))?:[ \t]*")
-_AT = re.compile(r"[@\\](?P<tag>\w+)[ \t]*(?:\{[^{}\n]{1,120}\})?[ \t]*(?P<rest>[^\n]*)")
-_JS_NAME = re.compile(r"\[?`?(?P<name>[A-Za-z_$][\w.$-]*)`?(?:\s?=\s?(?P<default>[^\]\n]{1,80}))?\]?[ \t]*-?[ \t]*")
+_COLON = lazy_pattern(r":(?P<tag>\w+)(?:\s+(?P<argument>[^:\n]{1,80}))?:[ \t]*")
+_AT = lazy_pattern(r"[@\\](?P<tag>\w+)[ \t]*(?:\{[^{}\n]{1,120}\})?[ \t]*(?P<rest>[^\n]*)")
+_JS_NAME = lazy_pattern(r"\[?`?(?P<name>[A-Za-z_$][\w.$-]*)`?(?:\s?=\s?(?P<default>[^\]\n]{1,80}))?\]?[ \t]*-?[ \t]*")
 _PARAMETERS = frozenset("param parameter arg argument key keyword ivar cvar property prop option".split())  # noqa: SIM905
 
 

@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from nornweave.core.text.patterns import lazy_pattern
+
 MAX_FRAGMENTS = 400
-_MARKED = re.compile(r"[ \t]*(?://|#(?!\[|!)|/\*|\*|--(?=\s))")
-_WORD = re.compile(r"[A-Za-z_$][\w$]*")
+_MARKED = lazy_pattern(r"[ \t]*(?://|#(?!\[|!)|/\*|\*|--(?=\s))")
+_WORD = lazy_pattern(r"[A-Za-z_$][\w$]*")
 _KEYWORDS = frozenset(
     """
     abstract async attr_accessor class const constexpr def default defp export extern final fn fun func function

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
 
-_HEADING_WORDS = re.compile(
+_HEADING_WORDS = lazy_pattern(
     r"\b(?:the|a|an|options?|settings?|parameters?|propert(?:y|ies)|flags?|fields?|arguments?|methods?"
     r"|functions?|variables?|"
     r"config(?:uration)?|block|key|command|header|attribute|hook|class|object|type|env(?:ironment)?|since|new|in)\b",
@@ -23,8 +24,8 @@ _EMPTY_HEADINGS = frozenset(
     migration how to documentation manual command line user
     """.split()  # noqa: SIM905
 )
-_SCREAMED = re.compile(r"[A-Z][A-Z0-9]{2,}$")
-_NUMBERING = re.compile(r"^\s*(?:\d+(?:\.\d+)*\.?|[ivx]+\.)\s+")
+_SCREAMED = lazy_pattern(r"[A-Z][A-Z0-9]{2,}$")
+_NUMBERING = lazy_pattern(r"^\s*(?:\d+(?:\.\d+)*\.?|[ivx]+\.)\s+")
 
 
 @lru_cache(maxsize=1 << 12)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.blocks import RULER, DocumentedBlock
 from nornweave.disagree.facts.documentation.naming import CODE
 
@@ -37,7 +38,7 @@ _HEADERS = {
              " help remarks",
 }  # fmt: skip
 _COLUMN = {word: kind for kind, words in _HEADERS.items() for word in words.split()}
-_TEXT = re.compile(r"[A-Za-z][A-Za-z]+")
+_TEXT = lazy_pattern(r"[A-Za-z][A-Za-z]+")
 
 
 def columns_of(header: list[Cell]) -> dict[str, int]:
@@ -67,8 +68,8 @@ def read_table(text: str, block: DocumentedBlock) -> tuple[list[list[Cell]], lis
     return _grid(text, lines) if block.info == "grid" else _simple(text, lines)
 
 
-_SEPARATOR = re.compile(r"[\s|:+=-]+$")
-_PIPE = re.compile(r"(?<!\\)\|")
+_SEPARATOR = lazy_pattern(r"[\s|:+=-]+$")
+_PIPE = lazy_pattern(r"(?<!\\)\|")
 
 
 def _pipe(text: str, lines: list[tuple[int, int]]) -> tuple[list[list[Cell]], list[Cell] | None]:
@@ -163,7 +164,7 @@ def _grid(text: str, lines: list[tuple[int, int]]) -> tuple[list[list[Cell]], li
     return rows, header
 
 
-_ALIGNED = re.compile(
+_ALIGNED = lazy_pattern(
     r"^[ \t]*(?P<name>`{0,2}[A-Za-z_][\w.-]{1,60}`{0,2})[ \t]{2,}(?P<value>\S(?:[^\n]{0,58}?\S)?)["
     r" \t]{2,}(?P<rest>\S[^\n]*)",
     re.MULTILINE,
@@ -178,7 +179,7 @@ def aligned_rows(text: str, start: int, end: int) -> list[list[Cell]]:
     ]
 
 
-_HTML = re.compile(r"<(/?)(table|tr|td|th)\b[^<>]{0,300}>", re.IGNORECASE)
+_HTML = lazy_pattern(r"<(/?)(table|tr|td|th)\b[^<>]{0,300}>", re.IGNORECASE)
 
 
 def html_tables(raw: str) -> Iterator[tuple[int, int, list[list[tuple[int, int]]], bool]]:

@@ -8,46 +8,49 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.comparison import FactComparison, compare
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.units import UNITS
 from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNLIMITED, Value, measured_in
 
 _UNIT_WORDS = "|".join(sorted((re.escape(word) for word in UNITS if len(word) > 1), key=len, reverse=True))
-_UNIT_AFTER = re.compile(rf"[\s-]?({_UNIT_WORDS}|s)\b|\s?%", re.IGNORECASE)
-_NUMBER = re.compile(
+_UNIT_AFTER = lazy_pattern(rf"[\s-]?({_UNIT_WORDS}|s)\b|\s?%", re.IGNORECASE)
+_NUMBER = lazy_pattern(
     r"[-+]?(?:0[xX][0-9a-fA-F_]{1,20}|\d[\d_]{0,20}(?:,\d{3}){0,6}(?:\.\d{1,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?"
     r"(?:\s?(?:\*\*?|<<|\^|×)\s?\d{1,10}){0,4}"
 )
-_ATTACHED = re.compile(r"(?:[a-zA-Zµ]{1,4}|%)(?:\d{1,4}[a-zµ]{1,3}){0,3}(?![\w])")
+_ATTACHED = lazy_pattern(r"(?:[a-zA-Zµ]{1,4}|%)(?:\d{1,4}[a-zµ]{1,3}){0,3}(?![\w])")
 # What makes a figure something else: a date, a version with three parts, a range, an ordinal, a factor.
-_NO_NUMBER_AFTER = re.compile(r"\.\d|/\d|[-–—]\d|(?:st|nd|rd|th|x|×)\b|\s?(?:-|–|—|to)\s?\d|\s?times\b|\.x\b|[:]\d|\^")
-_NO_PART_AFTER = re.compile(r"\.\d|/\d|(?:st|nd|rd|th|x|×)\b|[:]\d|\^")
-_SKIP = re.compile(
+_NO_NUMBER_AFTER = lazy_pattern(
+    r"\.\d|/\d|[-–—]\d|(?:st|nd|rd|th|x|×)\b|\s?(?:-|–|—|to)\s?\d|\s?times\b|\.x\b|[:]\d|\^"
+)
+_NO_PART_AFTER = lazy_pattern(r"\.\d|/\d|(?:st|nd|rd|th|x|×)\b|[:]\d|\^")
+_SKIP = lazy_pattern(
     r"[\s*_]*(?:(?:set to|set as|the value|values? of|equal to|currently|always|now|just|simply|either|the number|"
     r"about|around|approximately|roughly|only|an?|the|is|be|to|at|[:=(])(?![\w-])[\s*_]*){0,4}",
     re.IGNORECASE,
 )
-_CODE_SPAN = re.compile(r"(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
-_QUOTED = re.compile(r"\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'(?!\w)|“([^”\n]{0,80})”|‘([^’\n]{0,80})’")
-_BRACKETED = re.compile(r"\[[^\[\]\n]{0,300}\]|\{\s*\}")
-_PARENTHESIS = re.compile(r"\s*[,=]?\s*\((?:i\.e\.,?\s*|or\s+|=\s*)?([^()\n]{1,40})\)")
+_CODE_SPAN = lazy_pattern(r"(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
+_QUOTED = lazy_pattern(r"\"([^\"\n]{0,80})\"|'([^'\n]{0,80})'(?!\w)|“([^”\n]{0,80})”|‘([^’\n]{0,80})’")
+_BRACKETED = lazy_pattern(r"\[[^\[\]\n]{0,300}\]|\{\s*\}")
+_PARENTHESIS = lazy_pattern(r"\s*[,=]?\s*\((?:i\.e\.,?\s*|or\s+|=\s*)?([^()\n]{1,40})\)")
 _WORDS = (
-    (re.compile(r"(?:no limit|no maximum|no timeout|unlimited|infinite(?:ly)?|infinity|unbounded"
+    (lazy_pattern(r"(?:no limit|no maximum|no timeout|unlimited|infinite(?:ly)?|infinity|unbounded"
                 r"|forever)(?![\w-])", re.I), UNLIMITED),
-    (re.compile(r"(?:true|enabled|turned on|switched on|yes|on)(?![\w-]|\s+(?:the|a|an|your|which|each|its"
+    (lazy_pattern(r"(?:true|enabled|turned on|switched on|yes|on)(?![\w-]|\s+(?:the|a|an|your|which|each|its"
                 r"|every)\b)", re.I), TRUE),
-    (re.compile(r"(?:false|disabled|not enabled|turned off|switched off|off)(?![\w-])", re.I), FALSE),
-    (re.compile(r"(?:none|null|nil|undefined|unset|not set)(?![\w-]|\s+of\b)", re.I), NONE),
-    (re.compile(r"empty string(?![\w-])", re.I), Value("string", "")),
-    (re.compile(r"empty (?:list|array|set|tuple)(?![\w-])|\[\]", re.I), Value("list", "[]")),
+    (lazy_pattern(r"(?:false|disabled|not enabled|turned off|switched off|off)(?![\w-])", re.I), FALSE),
+    (lazy_pattern(r"(?:none|null|nil|undefined|unset|not set)(?![\w-]|\s+of\b)", re.I), NONE),
+    (lazy_pattern(r"empty string(?![\w-])", re.I), Value("string", "")),
+    (lazy_pattern(r"empty (?:list|array|set|tuple)(?![\w-])|\[\]", re.I), Value("list", "[]")),
 )  # fmt: skip
-_NUMBER_WORD = re.compile(
+_NUMBER_WORD = lazy_pattern(
     r"(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|fifteen|twenty|thirty|sixty|ninety)"
     rf"(?:[\s-](?:{_UNIT_WORDS})\b|(?=[\s.,;)]))(?!\s+(?:of|or|more|can|that|which|who)\b)",
     re.IGNORECASE,
 )
-_PLAIN_STRING = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*$|[A-Z]{2,12}$|:[a-z]+:?$|[./~][\w./~-]{1,80}$|\w+://\S+$|"
+_PLAIN_STRING = lazy_pattern(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*$|[A-Z]{2,12}$|:[a-z]+:?$|[./~][\w./~-]{1,80}$|\w+://\S+$|"
                            r"[a-z][\w.-]*:\d{2,5}$|[a-z]+/[a-z0-9.+-]+$|\d+(?:\.\d+){2,3}(?::\d+)?$|\*$"
                            r"|[A-Z][a-z]+$")  # fmt: skip
 
@@ -173,7 +176,7 @@ def _with_parenthesis(value: Value, text: str, stop: int, end: int) -> Value:
     return measured
 
 
-_END_VALUE = re.compile(
+_END_VALUE = lazy_pattern(
     rf"(?:(?P<code>`{{1,2}}[^`\n]{{1,80}}`{{1,2}})|(?P<number>(?<![\w.,-])[-+]?\d[\d_,.]{{0,14}}(?:[eE][+-]?\d+)?"
     rf"(?:[\s-]?(?:{_UNIT_WORDS}|[smhdkKMG%])\b|%)?)|\b(?P<word>enabled|disabled|on|off|true|false|none|null|unlimited|"
     r"infinite|unset|not set|zero|one|two|three|four|five|six|seven|eight|nine|ten))\s*$",
@@ -194,7 +197,7 @@ def value_before(text: str, start: int, at: int) -> tuple[Value, int, int] | Non
 
 
 _NOTHING = frozenset({"", "-", "--", "—", "–", "n/a", "na", "...", "…", "?", "varies", "see below", "required"})
-_SIMPLE = re.compile(r"[\w./:@*+~-]{1,60}$")
+_SIMPLE = lazy_pattern(r"[\w./:@*+~-]{1,60}$")
 
 
 def whole_value(text: str) -> Value | None:
@@ -221,11 +224,11 @@ def _closes(rest: str) -> bool:
     )
 
 
-_CHOICE = re.compile(
+_CHOICE = lazy_pattern(
     r"\s*(?:(`{1,2})([^`\n]{1,60})\1|\"([^\"\n]{1,60})\"|'([^'\n]{1,60})'"
     r"|\*\*([\w.-]{1,40})\*\*)(?:\s*\([^()\n]{1,80}\))?"
 )
-_BETWEEN = re.compile(r"\s*(?:,\s*(?:and|or)\b|,|\bor\b|\band\b|\||/)\s*", re.IGNORECASE)
+_BETWEEN = lazy_pattern(r"\s*(?:,\s*(?:and|or)\b|,|\bor\b|\band\b|\||/)\s*", re.IGNORECASE)
 
 
 def choices_at(text: str, at: int, end: int) -> tuple[Value, int] | None:

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.expressions import read_value
 
-CODE = re.compile(r"(?<!`)(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
-_BARE = re.compile(
+CODE = lazy_pattern(r"(?<!`)(`{1,2})(?!`)([^`\n]{1,200})\1(?!`)")
+_BARE = lazy_pattern(
     r"(?<![\w`/.@$<-])(?:--?[a-z][\w-]*\w|[A-Za-z]\w*_\w+|[a-z]+\d*[A-Z]\w*"
     r"|(?:[a-z_]\w*\.){1,6}[a-z_]\w*)(?![\w/@`]|\.\w)"
 )
-_IDENTIFIER = re.compile(r"[-$@:#]{0,2}[A-Za-z_][\w.:\-/]*(?:\[[\w'\"-]*\])?[?!]?$")
-_LIKE_IDENTIFIER = re.compile(r"^-{1,2}\w|^[$@:]|\w[_.:-]\w|[a-z][A-Z]|^[a-z]")
-_CALL = re.compile(r"\s*\([^()]*\)\s*;?$")
-_FILE = re.compile(
+_IDENTIFIER = lazy_pattern(r"[-$@:#]{0,2}[A-Za-z_][\w.:\-/]*(?:\[[\w'\"-]*\])?[?!]?$")
+_LIKE_IDENTIFIER = lazy_pattern(r"^-{1,2}\w|^[$@:]|\w[_.:-]\w|[a-z][A-Z]|^[a-z]")
+_CALL = lazy_pattern(r"\s*\([^()]*\)\s*;?$")
+_FILE = lazy_pattern(
     r"\.(?:md|py|js|mjs|cjs|ts|tsx|jsx|json|ya?ml|toml|ini|cfg|conf|rst|txt|html?|css|go|rb|rs|java|kt|php|sh|xml|lock|"
     r"com|org|net|io|dev|app|log|sql|csv|gz|zip|exe|dll|so|png|jpg|svg|pdf|tf|mdx|adoc|env|gradle|e|g)$",
     re.IGNORECASE,
@@ -103,7 +104,7 @@ _OF_NOUNS = frozenset("number amount count".split())  # noqa: SIM905
 _MEASURES = frozenset(
     "size length rate interval timeout limit version duration period delay lifetime expiry frequency port".split()  # noqa: SIM905
 )
-_WORD = re.compile(r"[A-Za-z][\w-]*|[^\s\w]")
+_WORD = lazy_pattern(r"[A-Za-z][\w-]*|[^\s\w]")
 
 
 def noun_before(text: str, start: int, end: int) -> str:

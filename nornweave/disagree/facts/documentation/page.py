@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side
 from nornweave.disagree.facts.documentation.qualifiers import qualifiers_of
 from nornweave.disagree.facts.documentation.statements import lowered
@@ -119,5 +120,5 @@ def page_of(passage: Passage, subject: str) -> Page:
     return Page(passage=passage, text=text, lower=lowered(text), side=side, comment=comment)
 
 
-_VERSION = re.compile(r"\bv?\d{1,4}(?:\.\d{1,4}){0,3}")
-_LONG = re.compile(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)
+_VERSION = lazy_pattern(r"\bv?\d{1,4}(?:\.\d{1,4}){0,3}")
+_LONG = lazy_pattern(rf"^([^\n]{{{MAX_LINE}}})([^\n]+)", re.MULTILINE)

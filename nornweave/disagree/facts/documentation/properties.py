@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation.statement import Statement
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS, read_requirement
 
 _I = re.IGNORECASE
-_PRODUCT = re.compile(
+_PRODUCT = lazy_pattern(
     r"[\s:`*_\[(]{1,6}(?:(?:an?|the|only|at least|minimum|recent|officially|installed|either)\s+){0,3}"
     r"`{0,2}(?P<thing>[A-Za-z][\w.+#]{0,30}(?:[ -](?:JS|SDK|Server|JDK|JRE))?)`{0,2}[\s(]{1,3}(?:versions?\s+|v)?"
     r"(?P<version>(?:at least |>=|=>|>|~=|~>|\^|==|≥|=)?\s?v?\d{1,4}(?:\.(?:\d{1,4}|x)){0,3}(?![\w%])\+?"
     r"(?:,? (?:or|and) (?:newer|later|above|higher|up|greater|more recent))?)"
 )
-_SPECIFIER = re.compile(r"\s+`{0,2}[\"']?((?:>=|<=|>|<|\^|~>?|==)\s?v?\d{1,4}(?:\.\d{1,4}){0,3})")
-_NO_VERSION_AFTER = re.compile(
+_SPECIFIER = lazy_pattern(r"\s+`{0,2}[\"']?((?:>=|<=|>|<|\^|~>?|==)\s?v?\d{1,4}(?:\.\d{1,4}){0,3})")
+_NO_VERSION_AFTER = lazy_pattern(
     r"\s*(?:%|(?:ms|s|seconds?|minutes?|hours?|days?|bytes?|[KMGT]i?B|times|arguments?|parameters?"
     r"|or more (?!recent))\b)",
     _I,
@@ -57,25 +58,25 @@ def _specified(text: str, end: int, match: re.Match[str], word: str) -> Iterator
         yield Statement(attribute="requires", value=value, start=match.start(), end=found.end(1), is_bound=True)
 
 
-_CODE_NUMBER = re.compile(
+_CODE_NUMBER = lazy_pattern(
     r"[\s:=(*_]{0,4}(?:(?:an?|the|of|is|with|status|code|error|HTTP)\s+|\(){0,5}`{0,2}([1-5]\d\d)\b"
     r"(?![.\d%:]|\s?(?:ms|seconds?|bytes|milliseconds|items|requests|MB|KB|characters))", _I,
 )  # fmt: skip
-_NUMBER_BEFORE = re.compile(
+_NUMBER_BEFORE = lazy_pattern(
     r"(?<![\d.])`{0,2}([1-5]\d\d)(?: [A-Z][A-Za-z ]{1,25})?`{0,2}\s+(?:HTTP\s+)?(?:error\s+|response\s+)?$"
 )
-_REASON = re.compile(
+_REASON = lazy_pattern(
     r" (?:status|error|response|OK|Not |Bad |Found|Moved |Created|Accepted|No |Unau|Unpr|Forb|Inte|Conf|Too "
     r"|Gone|Serv|Pay|Gate|Temp|Perm)"
 )
-_STATUS_VERB = re.compile(
+_STATUS_VERB = lazy_pattern(
     r"\b(?:returns?|responds?|repl(?:y|ies)|answers?|served|serves?|sends?|fails?|rejects?|gets?|receives?"
     r"|results? in|status code)\b",
     _I,
 )
 
 
-_POSSIBLE = re.compile(r"\b(?:can|could|may|might|to)\s+(?:also\s+)?$", _I)
+_POSSIBLE = lazy_pattern(r"\b(?:can|could|may|might|to)\s+(?:also\s+)?$", _I)
 
 
 def status(text: str, start: int, end: int, match: re.Match[str]) -> Iterator[Statement]:

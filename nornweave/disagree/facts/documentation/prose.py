@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.documentation.naming import QUANTITIES, Mention, mentions, noun_before
 from nornweave.disagree.facts.documentation.page import Page, Subject
@@ -18,7 +19,7 @@ from nornweave.disagree.facts.names import words_of
 MAX_SENTENCES = 500
 """Of one paragraph; a longer one is a table or generated."""
 _I = re.IGNORECASE
-_ADJACENT = re.compile(
+_ADJACENT = lazy_pattern(
     r"[\s*_\"”')\]]*(?:(?:options?|parameter|setting|argument|flag|field|property|variable|header|attribute|key"
     r"|value|values|size|length|"
     r"which|that|it|is|are|was|will|must|should|can|may|has|have|had|been|be|being|gets?|always|also|now|simply"
@@ -29,7 +30,7 @@ _ADJACENT = re.compile(
     r"|\(|,|:|=|-|–|—)[\s*_,(]*){0,6}$",
     _I,
 )  # fmt: skip
-_PLAIN_LEAD = re.compile(
+_PLAIN_LEAD = lazy_pattern(
     r"[\W_]*(?:(?:it|this|that|these|the|values?|which|and|or|must|should|can|may|will|is|are|be|has|have|to"
     r"|been|a|an|integers?|numbers?|"
     r"strings?|methods?|functions?|options?|settings?|parameters?|flags?|fields?|property|arguments?|also"
@@ -42,7 +43,7 @@ _PLAIN_LEAD = re.compile(
     r"|redirects?|size|deprecated|string)\b[\W_]*){0,8}$",
     _I,
 )  # fmt: skip
-_PRONOUN = re.compile(
+_PRONOUN = lazy_pattern(
     r"[\W_]*(?:it|this|its|the (?:default|value|size|limit|timeout|maximum|minimum|option|setting|parameter)"
     r"|defaults?|by default|must|maximum|minimum|that)\b",
     _I,
@@ -52,7 +53,7 @@ _GENERIC_NOUNS = frozenset(
     size limit timeout interval number port delay duration length period rate threshold
     """.split()  # noqa: SIM905
 )
-_BREAK = re.compile(r"[;:]\s|,\s|\s[-–—]\s|\b(?:but|while|and|whereas|although)\s", _I)
+_BREAK = lazy_pattern(r"[;:]\s|,\s|\s[-–—]\s|\b(?:but|while|and|whereas|although)\s", _I)
 
 
 def prose_facts(page: Page, start: int, end: int, subject: Subject | None, *, headings: str = "") -> Iterator[Fact]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Qualifier
 
-_SENTENCE_END = re.compile(
+_SENTENCE_END = lazy_pattern(
     r"[.!?](?=[\s*_)\"'”]*(?:\s+|$))(?=[*_)\"'”]*\s*(?:[A-Z`\"'(*\[<:]|$))|\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•]|>)[ \t])"
 )
 MAX_SENTENCE = 1_200
 """Characters; a longer one is a table or generated, and is cut."""
-_ABBREVIATION = re.compile(
+_ABBREVIATION = lazy_pattern(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|resp|incl|max|min|no|fig|eq|al)|\b[A-Z])$", re.IGNORECASE
 )
 
@@ -39,12 +40,12 @@ def sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
 _I = re.IGNORECASE
 # What the whole sentence must not say.
 _OF_SENTENCE: tuple[tuple[Qualifier, re.Pattern[str]], ...] = (
-    ("question", re.compile(r"\?[\s)\"'*]*$")),
-    ("proposal", re.compile(r"\b(?:propos(?:e[ds]?|al)|suggest(?:s|ed|ion)?|let'?s|plan(?:s|ned)? to|should we"
+    ("question", lazy_pattern(r"\?[\s)\"'*]*$")),
+    ("proposal", lazy_pattern(r"\b(?:propos(?:e[ds]?|al)|suggest(?:s|ed|ion)?|let'?s|plan(?:s|ned)? to|should we"
                             r"|we should|we could|"
                             r"feature request|would (?:be|like|prefer|love|rather)|could be|in (?:the|a) future|should "
                             r"(?:default to|really|probably|instead|get|go))\b", _I)),
-    ("reported", re.compile(r"\b(?:docs?|documentation|docstrings?|readme|manual|page|comment|guide|tutorial"
+    ("reported", lazy_pattern(r"\b(?:docs?|documentation|docstrings?|readme|manual|page|comment|guide|tutorial"
                             r"|spec)\b(?: \w+){0,3}? "
                             r"(?:says?|said|states?|stated|claims?|claimed|has|have|lists?|mentions?|shows?"
                             r"|reads?|gives?|suggests?)\b|"
@@ -52,34 +53,34 @@ _OF_SENTENCE: tuple[tuple[Qualifier, re.Pattern[str]], ...] = (
 )  # fmt: skip
 # What the clause around the value must not say.
 _OF_CLAUSE: tuple[tuple[Qualifier, re.Pattern[str]], ...] = (
-    ("history", re.compile(r"\b(?:was|were|used to|previous(?:ly)?|formerly|originally|until (?:v|version )?\d"
+    ("history", lazy_pattern(r"\b(?:was|were|used to|previous(?:ly)?|formerly|originally|until (?:v|version )?\d"
                            r"|prior to|before (?:v|version )?\d|"
                            r"in (?:earlier|older|previous|prior|past|former) (?:versions?|releases?)|had been"
                            r"|has been changed from|"
                            r"old(?:er)? (?:default|value|version|behaviou?r)s?)\b|^\W*before\s*,", _I)),
-    ("hedged", re.compile(r"\b(?:maybe|perhaps|i (?:think|guess|suppose|believe|assume)|probabl[ye]"
+    ("hedged", lazy_pattern(r"\b(?:maybe|perhaps|i (?:think|guess|suppose|believe|assume)|probabl[ye]"
                           r"|approximately|roughly|"
                           r"(?:strongly |highly )?recommend(?:s|ed|ation)?|typically|usually|normally|generally"
                           r"|often|might|may be|apparently|seems?|"
                           r"sane|reasonable|sensible|good (?:value|default|start)|(?:about|around) (?=\d|`|half"
                           r"|one|two|five|ten))\b|~\d", _I)),
-    ("relative", re.compile(r"\b(?:twice|half (?:of )?the|\d+ times (?:the|as|more|larger|its)|\dx|"
+    ("relative", lazy_pattern(r"\b(?:twice|half (?:of )?the|\d+ times (?:the|as|more|larger|its)|\dx|"
                             r"(?:more|less|greater|lower|higher|larger|smaller|longer|shorter|bigger) "
                             r"than (?:the|its|this|that)|same as|equal to the|multiple of|relative to|per )\b", _I)),
 )  # fmt: skip
-_LOCAL = re.compile(
+_LOCAL = lazy_pattern(
     r"\b(?:i|we|i've|we've|i'm|we're|they|he|she)\b(?: \w+){0,2}? (?:set|use[ds]?|using|had|have|run|raised?"
     r"|changed?|configured?|increased?|"
     r"decreased?|lower(?:ed)?|put|call(?:ed)?|go|went|switch(?:ed)?|bump(?:ed)?|tried|try|reduced?)\b|\b(?:my"
     r"|our|mine|ours)\b",
     _I,
 )
-_EXAMPLE = re.compile(
+_EXAMPLE = lazy_pattern(
     r"\b(?:e\.g\.|for (?:example|instance)|such as|(?<!i )suppose|imagine|let's say|say,|examples?)(?=\W)"
     r"|\blike\b(?= (?:this|`|\d))",
     _I,
 )
-_NOT_CONDITIONS = re.compile(
+_NOT_CONDITIONS = lazy_pattern(
     r"\b(?:if|when|unless)\s+(?:(?:it|this|that|the|is|are|option|value|setting|argument|parameter|flag|key"
     r"|variable|one|a|you|explicitly|"
     r"`[^`\n]{1,60}`)\s+){0,4}?(?:not|un\w+|omitted|missing|absent|empty|otherwise|do not|don't|isn't|set|given"
@@ -88,7 +89,7 @@ _NOT_CONDITIONS = re.compile(
     r"|like))\b(?:\s+(?:set|given|specified|provided|configured|passed|defined|supplied|present))?",
     _I,
 )
-_CONDITION = re.compile(
+_CONDITION = lazy_pattern(
     r"\b(?:if|when|unless|whenever|otherwise|depending|only (?:if|when|for|on|in|with)|in case|as long as|except|"
     r"on (?:windows|linux|macos|mac|unix|posix|mri|jruby|android|ios|arm\w*|x86\w*|\d\d-bit)|in (?:[\w-]+ ){1,2}modes?|"
     r"for (?:[\w-]+ (?:users|brokers|clients|servers|connections|requests|workers|versions|plans|clusters"
@@ -96,12 +97,12 @@ _CONDITION = re.compile(
     r"backends?|modes?|tasks?)\b))",
     _I,
 )
-_SCOPE = re.compile(
+_SCOPE = lazy_pattern(
     r"\b(?:on (?:windows|linux|macos|mac|unix|posix|mri|jruby|android|ios)|in (?:[\w-]+ ){1,2}modes?|only (?:if"
     r"|when|on|in))\b",
     _I,
 )
-_CLAUSE_BREAK = re.compile(r"[,;]\s|\s\(|\s[-–—]\s|\s(?:but|while|whereas|although|and i|and we|so)\s", _I)
+_CLAUSE_BREAK = lazy_pattern(r"[,;]\s|\s\(|\s[-–—]\s|\s(?:but|while|whereas|although|and i|and we|so)\s", _I)
 
 
 def qualifiers_of(text: str, sentence: tuple[int, int], at: int, end: int, *, talk: bool) -> tuple[Qualifier, ...]:

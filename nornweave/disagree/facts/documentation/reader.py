@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
 from nornweave.disagree.facts.documentation.entries import DocumentedEntry, annotation, read_entry
@@ -21,14 +22,14 @@ from nornweave.disagree.facts.values import Value
 MAX_HEADING = 80
 MAX_ENTRIES = 8_000
 """Of one passage: more entries of lists and fields are generated."""
-_PARAMETER_HEADS = re.compile(
+_PARAMETER_HEADS = lazy_pattern(
     r"(?:Args|Arguments|Parameters|Params|Attributes|Keyword (?:Args|Arguments)|Other Parameters|Options"
     r"|Properties|Settings):?$",
     re.IGNORECASE,
 )
-_RETURN_HEADS = re.compile(r"(?:Returns?|Yields?|Rückgabe):?$", re.IGNORECASE)
-_RAISE_HEADS = re.compile(r"(?:Raises|Throws|Exceptions):?$", re.IGNORECASE)
-_SECTION_LINE = re.compile(
+_RETURN_HEADS = lazy_pattern(r"(?:Returns?|Yields?|Rückgabe):?$", re.IGNORECASE)
+_RAISE_HEADS = lazy_pattern(r"(?:Raises|Throws|Exceptions):?$", re.IGNORECASE)
+_SECTION_LINE = lazy_pattern(
     r"[ \t]*(Args|Arguments|Parameters|Attributes|Keyword Args|Returns?|Yields|Raises|Throws|Examples?"
     r"|Notes?)[ \t]*:[ \t]*(?=\n|$)",
     re.IGNORECASE,
@@ -43,7 +44,7 @@ _SIGNATURE_DIRECTIVES = frozenset(
     function method class classmethod staticmethod decorator exception autofunction automethod
     """.split()  # noqa: SIM905
 )
-_TERM = re.compile(
+_TERM = lazy_pattern(
     r"[^\w`*\n]{0,4}(?:\*\*)?(?:(?P<mark>`{1,2})(?P<code>[^`\n]{2,80})(?P=mark)|\*\*(?P<bold>[\w.-]{2,60})"
     r"|(?P<bare>--?[\w-]{2,60}|[a-z]\w*(?:[_.]\w+)+"
     r"|[A-Z]+_[A-Z_]+))(?:\*\*)?(?:\s*\([^()\n]{0,60}\))?[ \t]*:?[ \t]*(?=\n)"

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Qualifier
 from nornweave.disagree.facts.values import Value
 
 _EMPTY_NOUNS = frozenset("value values setting behavior behaviour one option it this which configuration".split())  # noqa: SIM905
-LINE_START = re.compile(r"[ \t>*_+•#\d.)(-]*$")
+LINE_START = lazy_pattern(r"[ \t>*_+•#\d.)(-]*$")
 """What may stand before the first word of a line: marks of quotes, lists and emphasis."""
 
 

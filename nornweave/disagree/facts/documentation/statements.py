@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.documentation import properties
 from nornweave.disagree.facts.documentation.defaults import default
 from nornweave.disagree.facts.documentation.statement import Statement
@@ -21,14 +22,14 @@ _WORDS: dict[str, str] = {
     "status": r"(?:http|status(?: code)?|error code|response code|(?:responds?|repl(?:y|ies)|answers?|fails?) with)\b|"
               r"[1-5]\d\d(?= [a-z])",
 }  # fmt: skip
-_ANNOUNCES = re.compile(rf"\b(?:{'|'.join(_WORDS.values())})")
-_KINDS = tuple((kind, re.compile(pattern)) for kind, pattern in _WORDS.items())
+_ANNOUNCES = lazy_pattern(rf"\b(?:{'|'.join(_WORDS.values())})")
+_KINDS = tuple((kind, lazy_pattern(pattern)) for kind, pattern in _WORDS.items())
 # What tells quickly that a stretch has none of them; the most frequent come first.
 _STEMS = (
     "default", "require", "status", "http", "need", "must have", "support", "compatible", "runs on", "works", "accepts",
     "allows", "prerequisite", "error", " code", " with",
 )  # fmt: skip
-_NUMBERED = re.compile(r"\b[1-5]\d\d [a-z]")
+_NUMBERED = lazy_pattern(r"\b[1-5]\d\d [a-z]")
 
 
 def lowered(text: str) -> str:

@@ -6,38 +6,39 @@ import re
 from collections.abc import Callable
 from pathlib import PurePosixPath
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.passage import Passage
 
 _PROSE_SUFFIXES = frozenset({".md", ".markdown", ".mdx", ".rst", ".txt", ".html", ".htm", ".adoc", ".asciidoc", ".pdf"})
 _PROSE_FORMATS = frozenset({"markdown", "rst", "html", "text", "pdf", "asciidoc", "slack", "github", "jira"})
 
-_MARKER = re.compile(
+_MARKER = lazy_pattern(
     r"^[ \t]*(?:/\*+[!*]?|//[/!]?|#[:!|]?|\*+/|\*(?!\*)|--[|!]?(?=\s)|;+|%+|'(?=\s))[ \t]?", re.MULTILINE
 )
-_CLOSER = re.compile(r"\*+/[ \t]*$|\"{3}|'{3}", re.MULTILINE)
+_CLOSER = lazy_pattern(r"\*+/[ \t]*$|\"{3}|'{3}", re.MULTILINE)
 _TAGS = (
     "a|abbr|b|big|blockquote|br|center|code|dd|details|div|dl|dt|em|font|h[1-6]|hr|i|img|kbd|li|ol|p|pre|samp|section|"
     "small|span|strong|sub|summary|sup|table|tbody|td|tfoot|th|thead|tr|tt|u|ul|var|html|body|head|nav|main|article|"
     "script|style|link|meta|input|button|label|svg|path|g|footer|header|aside|figure|caption|col|colgroup"
 )
-_TAG = re.compile(rf"<(/?)({_TAGS})(?:\s[^<>]{{0,500}})?/?>", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--[\s\S]{0,5000}?-->")
-_ENTITY = re.compile(r"&(#?\w{2,8});")
+_TAG = lazy_pattern(rf"<(/?)({_TAGS})(?:\s[^<>]{{0,500}})?/?>", re.IGNORECASE)
+_COMMENT = lazy_pattern(r"<!--[\s\S]{0,5000}?-->")
+_ENTITY = lazy_pattern(r"&(#?\w{2,8});")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "#39": "'", "apos": "'"}
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     r"(?<![\w`]):(?:ref|doc|term|issue|pr|pull|pep|rfc|github|user|std:ref|std:doc|numref|commit):`([^`]{1,200})`"
 )
-_ROLE = re.compile(r"(?<![\w`]):[\w:+-]{1,40}:(?=`)|`__?(?!\w)")
+_ROLE = lazy_pattern(r"(?<![\w`]):[\w:+-]{1,40}:(?=`)|`__?(?!\w)")
 # A role that refers to something: what it names is no value, and ``~`` says so (``:class:`~a.B``` has one already).
-_REFERRING = re.compile(
+_REFERRING = lazy_pattern(
     r"(?<![\w`]):(?:py:|c:|cpp:|js:)?(?:attr|class|meth|func|mod|exc|obj):`(?=[A-Za-z])(?!(?:None|True|False)`)"
 )
-_JAVADOC = re.compile(r"\{@(?:code|link|linkplain|literal|value)\s+([^{}\n]{1,200})\}")
-_RDOC = re.compile(r"(?<![\w+])\+([A-Za-z_][\w:.?!]{1,60})\+(?![\w+])")
-_LINK = re.compile(r"!?\[([^\[\]]{1,200})\](\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])")
-_NOT_LINE = re.compile(r"[^\n]")
+_JAVADOC = lazy_pattern(r"\{@(?:code|link|linkplain|literal|value)\s+([^{}\n]{1,200})\}")
+_RDOC = lazy_pattern(r"(?<![\w+])\+([A-Za-z_][\w:.?!]{1,60})\+(?![\w+])")
+_LINK = lazy_pattern(r"!?\[([^\[\]]{1,200})\](\([^()\s]{0,500}(?:\s\"[^\"\n]{0,200}\")?\)|\[[^\[\]\n]{0,100}\])")
+_NOT_LINE = lazy_pattern(r"[^\n]")
 _BLANKS = " " * 256
-_HEADING_TAG = re.compile(r"h([1-6])$", re.IGNORECASE)
+_HEADING_TAG = lazy_pattern(r"h([1-6])$", re.IGNORECASE)
 
 
 def is_comment(passage: Passage, subject: str) -> bool:

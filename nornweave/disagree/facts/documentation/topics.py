@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.facts.documentation.literals import number_at
 from nornweave.disagree.facts.documentation.naming import QUANTITIES, noun_before
@@ -13,13 +14,13 @@ from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import read_requirement
 
-_WORTH_READING = re.compile(
+_WORTH_READING = lazy_pattern(
     r"\b(?:waits?|waiting|timed? ?out|times out|expires?|expired|kept|keeps?|retain(?:s|ed)?|retr(?:y|ies|ied)"
     r"|polls?|polled|scrapes?|refresh(?:es|ed)?|"
     r"after|every|within|of|is|stays? at|remains?|for|over)\s+(?=[\w ]{0,30}\d)|\w\s=\s\d", re.IGNORECASE
 )  # fmt: skip
 _I = re.IGNORECASE
-_DIGIT = re.compile(r"\d")
+_DIGIT = lazy_pattern(r"\d")
 # Verb with its preposition → noun of the quantity, and whether it is counted in time.
 _UP_TO = r"(?: up to| at most| for| another| only| a maximum of| after| in| within| at| automatically){0,3}"
 _OFTEN = (
@@ -40,17 +41,17 @@ _NOUNS_OF_VERBS: tuple[tuple[str, str, Attribute, bool], ...] = (
     (rf"(?:{_OFTEN})\b[^.,;\n]{{0,40}}?\bevery", "interval", "value", True),
 )
 _VERBS = tuple(
-    (re.compile(rf"\b(?:{verb})\s+(?=\d)", _I), noun, attribute, is_time)
+    (lazy_pattern(rf"\b(?:{verb})\s+(?=\d)", _I), noun, attribute, is_time)
     for verb, noun, attribute, is_time in _NOUNS_OF_VERBS
 )
-_LINKED = re.compile(
+_LINKED = lazy_pattern(
     r"(?:\b(?P<link>of|is|stays? at|remains?(?: at)?|equals|to|are)|(?P<sign>=))\s+(?:only\s+|set to\s+|just\s+"
     r"|about\s+)?(?=v?\d|\.\d)",
     _I,
 )
-_VERSION = re.compile(r"v?\d{1,4}(?:\.\d{1,4}){1,3}\b|v\d{1,4}\b")
+_VERSION = lazy_pattern(r"v?\d{1,4}(?:\.\d{1,4}){1,3}\b|v\d{1,4}\b")
 _SPEAKERS = frozenset(("we", "i", "it", "they", "you"))
-_PASSIVE = re.compile(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
+_PASSIVE = lazy_pattern(r"\s+(?:is|are|was|were|be|been|will be|gets?)\s*$", _I)
 
 
 def is_worth_reading(text: str, start: int, end: int) -> bool:
