@@ -6,8 +6,7 @@ import re
 from typing import Any, cast
 
 _MEMBERS = (
-    "match", "search", "fullmatch", "finditer", "findall", "sub", "subn", "split", "scanner", "pattern", "flags", "groups",
-    "groupindex",
+    "match", "search", "fullmatch", "finditer", "findall", "sub", "subn", "split", "pattern", "flags", "groupindex",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.facts.call_values import GETTERS, value_of_call, with_method
 from nornweave.disagree.facts.folding import COMPARISONS, either, fold, negative
-from nornweave.disagree.facts.tokens import Token, tokens
+from nornweave.disagree.facts.tokens import Token, TokenCursor, UnreadableError
 from nornweave.disagree.facts.units import ATTACHED, UNITS
 from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNKNOWN, UNLIMITED, Value, list_of, measured, number
 
@@ -74,10 +74,6 @@ def read_value(text: str, resolve: Resolve | None = None) -> Value | None:
         return None
 
 
-class _UnreadableError(ValueError):
-    """The text is no expression that this reader knows."""
-
-
 _BINARY = {
     **dict.fromkeys(("||", "??", "or", "?:"), 1), **dict.fromkeys(("&&", "and"), 2), **dict.fromkeys(COMPARISONS, 3),
     "|": 4, "<<": 5, ">>": 5, "+": 6, "-": 6, "*": 7, "/": 7, "**": 9,
@@ -85,51 +81,35 @@ _BINARY = {
 """Operator with two sides → how strongly it binds."""
 
 
-class _Reader:
+class _Reader(TokenCursor):
     """A precedence-climbing reader of expressions, whatever language they are of."""
 
     def __init__(self, text: str, resolve: Resolve | None) -> None:
-        self._tokens = tokens(text)
-        self._at = 0
+        super().__init__(text)
         self._resolve = resolve
         self._depth = 0
 
     def read(self) -> Value:
         value = self._ternary()
         if self._at < len(self._tokens):
-            raise _UnreadableError
+            raise UnreadableError
         return value
-
-    def _peek(self) -> str:
-        return self._tokens[self._at].text if self._at < len(self._tokens) else ""
-
-    def _next(self) -> Token:
-        if self._at >= len(self._tokens):
-            raise _UnreadableError
-        self._at += 1
-        return self._tokens[self._at - 1]
-
-    def _accept(self, text: str) -> bool:
-        if self._peek() == text:
-            self._at += 1
-            return True
-        return False
 
     def _ternary(self) -> Value:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            raise _UnreadableError
+            raise UnreadableError
         value = self._binary(1)
         if self._accept("?"):
             first = self._ternary()
             if not self._accept(":"):
-                raise _UnreadableError
+                raise UnreadableError
             value = either(first, self._ternary())
         elif self._peek() == "if":
             self._at += 1
             self._binary(1)
             if self._peek() != "else":
-                raise _UnreadableError
+                raise UnreadableError
             self._at += 1
             value = either(value, self._ternary())
         self._depth -= 1
@@ -169,7 +149,7 @@ class _Reader:
             return self._parenthesis()
         if token.text in "[{":
             return self._collection("]" if token.text == "[" else "}")
-        raise _UnreadableError
+        raise UnreadableError
 
     def _number(self, token: Token) -> Value:
         digits = token.text.replace("_", "")
@@ -252,14 +232,14 @@ class _Reader:
         if self._accept(")"):
             return first
         if not self._accept(","):
-            raise _UnreadableError
+            raise UnreadableError
         items = [first]
         while self._peek() != ")":
             items.append(self._ternary())
             if not self._accept(","):
                 break
         if not self._accept(")"):
-            raise _UnreadableError
+            raise UnreadableError
         return list_of(items)
 
     def _collection(self, end: str) -> Value:
@@ -272,7 +252,7 @@ class _Reader:
             if not (self._accept(",") or self._accept(";")):
                 break
         if not self._accept(end):
-            raise _UnreadableError
+            raise UnreadableError
         if end == "]" and not items and self._peek() and self._tokens[self._at].kind == "name":  # Go: []string{…}
             self._next()
             if self._accept("{"):
@@ -293,23 +273,15 @@ class _Reader:
             if not (self._accept(",") or self._accept(";")):
                 break
         if not self._accept(end):
-            raise _UnreadableError
+            raise UnreadableError
         return positional, named
-
-    def _skip(self, end: str) -> None:
-        """Go past the bracket that closes what is open."""
-        start = {"]": "[", "}": "{", ")": "("}[end]
-        depth = 1
-        while depth:
-            text = self._next().text
-            depth += (text == start) - (text == end)
 
 
 def _decimal(digits: str) -> Fraction:
     plain = digits.replace(",", "")
     exponent = re.search(r"[eE]([+-]?\d+)$", plain)
     if exponent and abs(int(exponent[1])) > 40:
-        raise _UnreadableError
+        raise UnreadableError
     return Fraction(plain)
 
 
@@ -324,10 +296,10 @@ def _with_suffix(value: Fraction, suffix: str) -> Value:
             continue
         found = ATTACHED.get(part) or ATTACHED.get(part.lower() if len(part) > 1 else part)
         if found is None or amount is None or (base and base != found[0]):
-            raise _UnreadableError
+            raise UnreadableError
         base = found[0]
         total += amount * found[1]
         amount = None
     if amount is not None or base is None:
-        raise _UnreadableError
+        raise UnreadableError
     return number(total, base)

@@ -43,3 +43,38 @@ def tokens(text: str) -> list[Token]:
         else:
             found.append(Token(kind, match[0]))
     return found
+
+
+class UnreadableError(ValueError):
+    """The text is no expression."""
+
+
+class TokenCursor:
+    """The tokens of an expression, and the place up to which they are read."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = tokens(text)
+        self._at = 0
+
+    def _peek(self) -> str:
+        return self._tokens[self._at].text if self._at < len(self._tokens) else ""
+
+    def _next(self) -> Token:
+        if self._at >= len(self._tokens):
+            raise UnreadableError
+        self._at += 1
+        return self._tokens[self._at - 1]
+
+    def _accept(self, text: str) -> bool:
+        if self._peek() == text:
+            self._at += 1
+            return True
+        return False
+
+    def _skip(self, end: str) -> None:
+        """Go past the bracket that closes what is open."""
+        start = {"]": "[", "}": "{", ")": "("}[end]
+        depth = 1
+        while depth:
+            text = self._next().text
+            depth += (text == start) - (text == end)

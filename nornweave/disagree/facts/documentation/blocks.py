@@ -59,11 +59,11 @@ _CODE_DIRECTIVES = frozenset(
 )
 
 
-class _Parser:
-    def __init__(self, text: str, raw: str, *, rst: bool, markdown_code: bool) -> None:
+class _Lines:
+    """The lines of a text: where each starts and ends, its words, and how far it is indented."""
+
+    def __init__(self, text: str, raw: str) -> None:
         self.text = text
-        self.rst = rst
-        self.markdown_code = markdown_code
         self.starts: list[int] = []
         self.bodies: list[str] = []
         self.columns: list[int] = []  # of the first word; an indent is counted before tags
@@ -79,6 +79,31 @@ class _Parser:
         self.ends = [*(start - 1 for start in self.starts[1:]), len(text)]
         indents = [indent for indent in self.indents[1:400] if indent >= 0] or [max(self.indents[0], 0)]
         self.base = min(indents)
+
+    def _is_underlined(self, at: int) -> bool:
+        if at + 1 >= len(self.bodies):
+            return False
+        under = self.bodies[at + 1]
+        if not under or not _UNDERLINE.match(under) or self.indents[at + 1] != self.indents[at]:
+            return False
+        return (
+            len(under) >= 0.7 * min(len(self.bodies[at]), 60)  # docutils only warns where it is too short
+            and not RULER.match(self.bodies[at])
+            and len(self.bodies[at]) < 120
+        )
+
+    def _last_of_run(self, at: int) -> int:
+        stop = min(len(self.bodies) - 1, at + MAX_TABLE_LINES)
+        while at < stop and self.bodies[at + 1]:
+            at += 1
+        return at
+
+
+class _Parser(_Lines):
+    def __init__(self, text: str, raw: str, *, rst: bool, markdown_code: bool) -> None:
+        super().__init__(text, raw)
+        self.rst = rst
+        self.markdown_code = markdown_code
         self.blocks: list[DocumentedBlock] = []
         self.styles: list[str] = []
         self.items: list[int] = []
@@ -158,18 +183,6 @@ class _Parser:
             self.styles.append(mark)
         return self.styles.index(mark) + 1
 
-    def _is_underlined(self, at: int) -> bool:
-        if at + 1 >= len(self.bodies):
-            return False
-        under = self.bodies[at + 1]
-        if not under or not _UNDERLINE.match(under) or self.indents[at + 1] != self.indents[at]:
-            return False
-        return (
-            len(under) >= 0.7 * min(len(self.bodies[at]), 60)  # docutils only warns where it is too short
-            and not RULER.match(self.bodies[at])
-            and len(self.bodies[at]) < 120
-        )
-
     def _fence(self, at: int, body: str) -> int:
         mark = body[:3]
         for last in range(at + 1, len(self.bodies)):
@@ -206,12 +219,6 @@ class _Parser:
         if last == ruler or (last + 1 < len(self.bodies) and self.bodies[last + 1]):
             last = self._last_of_run(max(last, ruler))
         return self._add("table", first, last, info="simple")
-
-    def _last_of_run(self, at: int) -> int:
-        stop = min(len(self.bodies) - 1, at + MAX_TABLE_LINES)
-        while at < stop and self.bodies[at + 1]:
-            at += 1
-        return at
 
     def _directive(self, at: int, match: re.Match[str]) -> int:
         name = match[1].lower()

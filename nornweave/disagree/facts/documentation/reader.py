@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form
@@ -29,6 +30,7 @@ _PARAMETER_HEADS = lazy_pattern(
 )
 _RETURN_HEADS = lazy_pattern(r"(?:Returns?|Yields?|Rückgabe):?$", re.IGNORECASE)
 _RAISE_HEADS = lazy_pattern(r"(?:Raises|Throws|Exceptions):?$", re.IGNORECASE)
+_PARAMETER_LINE = lazy_pattern(r"^[ \t]+(\*{0,2}[A-Za-z_]\w*)[ \t]*:[ \t]", re.MULTILINE)
 _SECTION_LINE = lazy_pattern(
     r"[ \t]*(Args|Arguments|Parameters|Attributes|Keyword Args|Returns?|Yields|Raises|Throws|Examples?"
     r"|Notes?)[ \t]*:[ \t]*(?=\n|$)",
@@ -232,12 +234,13 @@ class Reader:
             if self.mode == "returns" and start < end:
                 return
             if self.mode == "parameters" and start < end:
-                yield from self._plain_parameters(start, end, block.indent)
+                for entry, line in _plain_parameters(self.text, start, end, block.indent):
+                    yield from self._facts_of_entry(entry, line, self._subject(), "field")
                 return
         elif self.mode == "returns" and block.indent > 0:
             self.mode = ""
             return
-        rows = self._aligned(start, end)
+        rows = _aligned(self.page, start, end)
         if rows and (made := list(table_facts(self.page, rows, None, self._subject(), self.path))):
             yield from made
             return
@@ -250,23 +253,24 @@ class Reader:
             return
         yield from prose_facts(self.page, start, end, self._subject(), headings=self.path)
 
-    def _aligned(self, start: int, end: int) -> list[list[Cell]]:
-        written = self.text if self.page.comment else self.page.passage.text
-        if "  " not in written[start:end]:
-            return []
-        return aligned_rows(written, written.rfind("\n", 0, start) + 1, end)
 
-    def _plain_parameters(self, start: int, end: int, indent: int) -> Iterator[Fact]:
-        """Read ``limit: how many``, one parameter a line, below ``Args:``."""
-        outer = self._subject()
-        found = list(re.finditer(r"^[ \t]+(\*{0,2}[A-Za-z_]\w*)[ \t]*:[ \t]", self.text[start:end], re.MULTILINE))
-        for at, match in enumerate(found):
-            stop = start + (found[at + 1].start() if at + 1 < len(found) else end - start)
-            entry = DocumentedEntry(names=(match[1].lstrip("*"),), body=start + match.end())
-            block = DocumentedBlock(
-                kind="entry", start=start + match.start(), end=stop, indent=indent + 1, body=start + match.start(1)
-            )
-            yield from self._facts_of_entry(entry, block, outer, "field")
+def _aligned(page: Page, start: int, end: int) -> list[list[Cell]]:
+    written = page.text if page.comment else page.passage.text
+    if "  " not in written[start:end]:
+        return []
+    return aligned_rows(written, written.rfind("\n", 0, start) + 1, end)
+
+
+def _plain_parameters(
+    text: str, start: int, end: int, indent: int
+) -> Iterator[tuple[DocumentedEntry, DocumentedBlock]]:
+    """Yield the parameters below ``Args:`` that stand one a line: ``limit: how many``."""
+    found = list(_PARAMETER_LINE.finditer(text[start:end]))
+    for match, following in zip_longest(found, found[1:]):
+        stop = start + (following.start() if following else end - start)
+        at = start + match.start()
+        block = DocumentedBlock(kind="entry", start=at, end=stop, indent=indent + 1, body=start + match.start(1))
+        yield DocumentedEntry(names=(match[1].lstrip("*"),), body=start + match.end()), block
 
 
 def _mode_of(heading: str) -> str:
