@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from nornweave.core.types import ValueKind
 from nornweave.disagree.facts.comparison import FactComparison, compare
+from nornweave.disagree.facts.documentation.naming import is_type
 from nornweave.disagree.facts.expressions import read_value
-from nornweave.disagree.facts.type_names import is_type
 from nornweave.disagree.facts.values import Value, measured_in, show
 
 AGREE, DIFFER, UNDECIDED = FactComparison.AGREE, FactComparison.DIFFER, FactComparison.UNDECIDED

@@ -77,6 +77,18 @@ def are_siblings(code: LocatedFact, other: LocatedFact) -> bool:
     return len(mine) == len(theirs) == 1 and apart and bool(code.near & other.near)
 
 
+def _nearness(code: LocatedFact, other: LocatedFact, match: NameMatch, corpus: FactCorpus) -> float:
+    """Return how telling the words are that the owners of two facts share, in [0, 1]."""
+    if other.fact.attribute == "requires":  # the project itself has it
+        return 1.0
+    near = corpus.rarity((code.near & other.context) | (other.near & code.context))
+    if match is NameMatch.OWNED:
+        near = max(near, corpus.rarity(set(code.name_words) ^ set(other.name_words)))
+    if other.fact.attribute in WORD_ATTRIBUTES:
+        near = max(near, corpus.rarity(set(code.name_words) & set(other.name_words)))
+    return near
+
+
 def features(
     code: LocatedFact, other: LocatedFact, corpus: FactCorpus = NO_CORPUS, rivals: int = 1
 ) -> dict[str, float]:
@@ -92,15 +104,8 @@ def features(
     a, b = code.fact, other.fact
     match = match_names(code, other)
     shared = set(code.name_words) & set(other.name_words)
-    together = (code.near & other.context) | (other.near & code.context)
     is_apart = b.attribute not in WORD_ATTRIBUTES
-    near = corpus.rarity(together)
-    if match is NameMatch.OWNED:
-        near = max(near, corpus.rarity(set(code.name_words) ^ set(other.name_words)))
-    if b.attribute in WORD_ATTRIBUTES:
-        near = max(near, corpus.rarity(shared))
-    elif b.attribute == "requires":  # the project itself has it
-        near = 1.0
+    near = _nearness(code, other, match, corpus)
     # A webhook's ``timeout`` beside ``webhook_timeout`` is a name of two words.
     is_owned = match is NameMatch.OWNED
     words = max(len(code.name_words), len(other.name_words)) if is_owned else len(shared)

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Qualifier, Side, Span
-from nornweave.disagree.facts.names import read_name, words_of
+from nornweave.disagree.facts.names import Name, read_name, words_of
 from nornweave.disagree.facts.values import Value, measured_in
 
 MAX_STATEMENT = 240
@@ -66,8 +66,10 @@ class Passage:
         return " ".join(stretch.split())[:MAX_STATEMENT]
 
 
-def _count(value: Value) -> int:
-    return max(1, len(words_of(value.text)))
+def _is_name_itself(value: Value, written: Name) -> bool:
+    """Tell whether a value only gives the thing another name: ``{"APP_LOG_LEVEL": "log_level"}``."""
+    words = words_of(value.text)
+    return value.kind == "string" and words == tuple(written.name.split())[-max(1, len(words)) :]
 
 
 def fact_of(
@@ -102,12 +104,8 @@ def fact_of(
     written = read_name(name)
     if written is None or not value.is_literal or (value.kind in {"string", "list"} and SECRET.search(name)):
         return None
-    if (
-        value.kind == "string"
-        and side == "code"
-        and words_of(value.text) == tuple(written.name.split())[-_count(value) :]
-    ):
-        return None  # ``{"APP_LOG_LEVEL": "log_level"}`` gives the thing another name
+    if side == "code" and _is_name_itself(value, written):
+        return None
     if attribute == "value" and written.attribute:
         attribute = written.attribute
     if attribute in {"default", "value", "setting"}:

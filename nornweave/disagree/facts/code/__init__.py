@@ -11,8 +11,7 @@ from nornweave.disagree.facts.code.comments import Comment, read_comments
 from nornweave.disagree.facts.code.constants import Constants
 from nornweave.disagree.facts.code.definitions import read_assignment, read_declared
 from nornweave.disagree.facts.code.fragments import read_fragments
-from nornweave.disagree.facts.code.keys import name_groups
-from nornweave.disagree.facts.code.members import read_pair
+from nornweave.disagree.facts.code.members import name_groups, read_pair
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import base_of
 from nornweave.disagree.facts.code.sites import find_sites

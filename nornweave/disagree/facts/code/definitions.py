@@ -6,8 +6,7 @@ import re
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Form, Qualifier
-from nornweave.disagree.facts.code.keys import is_naming, read_key
-from nornweave.disagree.facts.code.members import default_by_place, wraps_another
+from nornweave.disagree.facts.code.members import default_by_place, is_naming, read_key, wraps_another
 from nornweave.disagree.facts.code.options import KEYS
 from nornweave.disagree.facts.code.reading import Reading
 from nornweave.disagree.facts.code.scopes import function_of, is_maker, says_default

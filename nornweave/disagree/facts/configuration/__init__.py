@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.brackets import BracketReader
-from nornweave.disagree.facts.configuration.entries import Entry
+from nornweave.disagree.facts.configuration.brackets import BracketReader, Entry
 from nornweave.disagree.facts.configuration.lines import BLOCKS, SECTIONS, YAML, dockerfile_entries, line_entries
 from nornweave.disagree.facts.configuration.manifests import (
     entry_requirements,

@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nornweave.core.text.patterns import lazy_pattern
-from nornweave.disagree.facts.configuration.brackets import BracketReader
-from nornweave.disagree.facts.configuration.entries import MAX_DEPTH, MAX_ITEMS, Entry
+from nornweave.disagree.facts.configuration.brackets import MAX_DEPTH, MAX_ITEMS, BracketReader, Entry
 
 MAX_LINE = 1000
 """Characters; longer lines hold data."""

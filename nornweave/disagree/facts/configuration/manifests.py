@@ -11,7 +11,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Fact
-from nornweave.disagree.facts.configuration.entries import Entry
+from nornweave.disagree.facts.configuration.brackets import Entry
 from nornweave.disagree.facts.passage import Passage, fact_of
 from nornweave.disagree.facts.values import Value
 from nornweave.disagree.facts.versions import PRODUCTS, Requirement, read_requirement

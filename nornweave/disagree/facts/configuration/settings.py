@@ -10,7 +10,7 @@ from pathlib import PurePosixPath
 
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute, Fact, Form, Side
-from nornweave.disagree.facts.configuration.entries import Entry
+from nornweave.disagree.facts.configuration.brackets import Entry
 from nornweave.disagree.facts.expressions import read_value
 from nornweave.disagree.facts.names import words_of
 from nornweave.disagree.facts.passage import SECRET, Passage, fact_of

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import Attribute
 from nornweave.disagree.facts.documentation.literals import choices_at, value_of_code, whole_value
-from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
-from nornweave.disagree.facts.type_names import is_type
+from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier, is_type
 from nornweave.disagree.facts.values import Value
 
 Stated = tuple[Attribute, Value]

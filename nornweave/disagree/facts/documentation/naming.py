@@ -1,4 +1,4 @@
-"""Find names in a text: code spans, identifiers, headings and noun phrases."""
+"""Find names in a text: code spans, identifiers, noun phrases, headings and types."""
 
 from __future__ import annotations
 
@@ -147,3 +147,82 @@ QUANTITIES = frozenset(
     """.split()  # noqa: SIM905
 )
 """Nouns that a number can be the value of; a phrase that ends with one names a thing that has a value."""
+
+
+_HEADING_WORDS = lazy_pattern(
+    r"\b(?:the|a|an|options?|settings?|parameters?|propert(?:y|ies)|flags?|fields?|arguments?|methods?"
+    r"|functions?|variables?|"
+    r"config(?:uration)?|block|key|command|header|attribute|hook|class|object|type|env(?:ironment)?|since|new|in)\b",
+    re.IGNORECASE,
+)
+_EMPTY_HEADINGS = frozenset(
+    """
+    configuration config readme options option settings setting parameters properties arguments usage reference
+    api overview introduction general advanced basic basics notes note example examples guide installation
+    install building getting started quickstart and the of for with a in other common additional default
+    defaults directives variables environment faq description details syntax synopsis http https json todo sql
+    html css rest cli gui ftp tls ssl sdk yaml xml url tcp udp dns jwt cors features changes upgrade upgrading
+    migration how to documentation manual command line user
+    """.split()  # noqa: SIM905
+)
+_SCREAMED = lazy_pattern(r"[A-Z][A-Z0-9]{2,}$")
+_NUMBERING = lazy_pattern(r"^\s*(?:\d+(?:\.\d+)*\.?|[ivx]+\.)\s+")
+
+
+@lru_cache(maxsize=1 << 12)
+def heading_name(heading: str) -> tuple[str, bool]:
+    """Return the name that a heading gives to what stands below it.
+
+    Returns:
+        The name as it is written, and whether it is an identifier; ordinary words are a weak name; empty if none.
+    """
+    text = _NUMBERING.sub("", heading).strip("#*: \t")
+    spans = list(CODE.finditer(text))
+    if spans:
+        rest = _HEADING_WORDS.sub("", CODE.sub("", text))
+        name = identifier_of(spans[0][2].split("=")[0].split(" ")[0].split("(")[0])
+        return (name, True) if name and len(re.findall(r"[A-Za-z]{2,}", rest)) <= 1 else ("", False)
+    bare = re.split(r"\s*[(=<\[{,]", text, maxsplit=1)[0].strip("*_ ")
+    if " " not in bare and (
+        is_like_identifier(bare) or (_SCREAMED.match(bare) and bare.lower() not in _EMPTY_HEADINGS)
+    ):
+        return bare, True
+    words = re.findall(r"[A-Za-z][\w'-]*", text)
+    if not 1 <= len(words) <= 5 or len(text) > 60 or all(word.lower() in _EMPTY_HEADINGS for word in words):
+        return "", False
+    return " ".join(words), False
+
+
+def heading_path(section: str | None, title: str | None) -> list[str]:
+    """Return the headings above a passage, outermost first; at most six."""
+    parts = [part for part in (section or "").split(" > ") if part]
+    for part in (title or "").split(" > "):
+        if part and (not parts or parts[-1] != part):
+            parts.append(part)
+    return parts[-6:]
+
+
+_TYPES = frozenset(
+    """
+    int integer long short byte uint uint8 uint16 uint32 uint64 int8 int16 int32 int64 i8 i16 i32 i64 u8 u16 u32
+    u64 usize isize size_t bigint natural ssize_t number float double decimal float32 float64 f32 f64 real
+    numeric string str text char varchar charsequence cstring ustring unicode bool boolean flag list array slice
+    sequence vector vec iterable tuple collection arraylist set frozenset hashset dict map object mapping hash
+    hashmap record dictionary function callable func callback fn lambda closure none null nil void undefined
+    unit duration timedelta timespan bytes buffer bytearray
+    """.split()  # noqa: SIM905
+)
+
+
+def is_type(text: str) -> bool:
+    """Tell whether a text is a type, or several, each of which is known: ``string | string[]``."""
+    bare = re.sub(r"\bof\b[^|,/]*|\b(?:Optional|Union|Nullable)\[", "|", text.strip("`*&? "))
+    bare = re.sub(r"\b(?:optional|nullable|a|an|or|and|the)\b", "|", bare)
+    is_known = False
+    for part in re.split(r"[|,/]| or ", bare.replace("[]", " list ").replace("'", " ")):
+        head = re.sub(r"[\[<(].*", "", part).strip(" *&?.[]>)}{:").rpartition(".")[2]
+        words = head.lower().split()
+        if words and "list" not in words[1:] and words[0] not in _TYPES:
+            return False
+        is_known = is_known or bool(words)
+    return is_known

@@ -180,24 +180,9 @@ def _fallback(
     said: list[tuple[int, int]], lead: str, *, has_names: bool,
 ) -> Subject | None:  # fmt: skip
     text, at = page.text, statement.start
-    if statement.attribute in {"default", "maximum", "minimum"} and statement.is_bound:
-        noun = noun_before(text, max(sentence[0], at - len(lead)), at)
-        if noun and noun[0].islower() and noun.split()[-1].lower() in QUANTITIES:
-            return Subject(name=noun, form="topic", owner=owner)
-    if (
-        statement.attribute == "default"
-        and not statement.is_bound
-        and (text[sentence[0] : at].rstrip("*_ `")[-1:] or " ") in "(,"
-    ):
-        noun = noun_before(
-            text, sentence[0], at - len(text[sentence[0] : at]) + len(text[sentence[0] : at].rstrip("*_ `(,"))
-        )
-        if noun and noun.split()[-1].lower() in QUANTITIES:
-            return Subject(name=noun, form="topic", owner=owner)
-    if statement.attribute == "status" and not has_names:  # ``the payment module answers 400``
-        noun = noun_before(text, sentence[0], at)
-        if noun and not is_empty_noun(noun):
-            return Subject(name=noun, form="topic", owner=owner)
+    noun = _noun_of(text, statement, sentence, lead, has_names=has_names)
+    if noun:
+        return Subject(name=noun, form="topic", owner=owner)
     strong_subject = subject is not None and not subject.is_weak
     if not strong_subject and statement.attribute != "status" and _PRONOUN.match(text[sentence[0] : at + 24]):
         names = {one.name for one in _before(page, said)}
@@ -209,10 +194,23 @@ def _fallback(
         return subject
     if page.talk and statement.attribute == "default" and not statement.is_bound:
         return replace(subject, owner=statement.scope) if statement.scope else subject
-    quantity = words_of(subject.name)[-1:]
-    is_quantity = bool(quantity) and quantity[0] in QUANTITIES
-    return (
-        subject
-        if is_quantity and statement.attribute == "default" and _PRONOUN.match(text[sentence[0] :][:80])
-        else None
-    )
+    is_quantity = not QUANTITIES.isdisjoint(words_of(subject.name)[-1:]) and statement.attribute == "default"
+    return subject if is_quantity and _PRONOUN.match(text[sentence[0] :][:80]) else None
+
+
+def _noun_of(text: str, statement: Statement, sentence: tuple[int, int], lead: str, *, has_names: bool) -> str:
+    """Return the noun phrase before a statement that says what it is about; empty if none does."""
+    begin, at = sentence[0], statement.start
+    if statement.attribute == "status":  # ``the payment module answers 400``
+        noun = "" if has_names else noun_before(text, begin, at)
+        return "" if is_empty_noun(noun) else noun
+    if statement.attribute != "default":
+        return ""
+    if statement.is_bound:
+        noun = noun_before(text, max(begin, at - len(lead)), at)
+        return noun if noun[:1].islower() and noun.split()[-1].lower() in QUANTITIES else ""
+    before = text[begin:at].rstrip("*_ `")
+    if before and before[-1] not in "(,":
+        return ""
+    noun = noun_before(text, begin, begin + len(before.rstrip("*_ `(,")))
+    return noun if noun and noun.split()[-1].lower() in QUANTITIES else ""

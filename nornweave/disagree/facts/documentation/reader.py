@@ -12,9 +12,8 @@ from nornweave.core.types import Attribute, Fact, Form
 from nornweave.disagree.facts.documentation.blocks import DocumentedBlock
 from nornweave.disagree.facts.documentation.entries import DocumentedEntry, annotation, read_entry
 from nornweave.disagree.facts.documentation.fields import read_field
-from nornweave.disagree.facts.documentation.headings import heading_name, heading_path
 from nornweave.disagree.facts.documentation.layout import Cell, aligned_rows, read_table
-from nornweave.disagree.facts.documentation.naming import identifier_of
+from nornweave.disagree.facts.documentation.naming import heading_name, heading_path, identifier_of
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
 from nornweave.disagree.facts.documentation.tables import table_facts

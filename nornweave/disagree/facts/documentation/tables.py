@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from nornweave.core.types import Attribute, Fact
 from nornweave.disagree.facts.documentation.layout import Cell, columns_of
 from nornweave.disagree.facts.documentation.literals import choices_at, whole_value
-from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier
+from nornweave.disagree.facts.documentation.naming import CODE, identifier_of, is_like_identifier, is_type
 from nornweave.disagree.facts.documentation.page import Page, Subject
 from nornweave.disagree.facts.documentation.prose import prose_facts
-from nornweave.disagree.facts.type_names import is_type
 from nornweave.disagree.facts.values import Value
 
 MAX_ROWS = 400
