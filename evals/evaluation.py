@@ -240,7 +240,7 @@ def _judged(
             Evaluated(
                 result=one,
                 generation=candidate.generation,
-                plan=agent.plan_name,
+                plan=agent.plan.name,
                 before={ResultScope.DOMAIN: before[one.name]} if one.name in before else {},
             )
             for one in results
@@ -336,7 +336,7 @@ def _recorded(history: EvaluationHistory, engine: Engine, result: SetResult, run
     verdict = Verdict.PUBLISHED if _answers_as_built(agent) else Verdict.OUTDATED
     before = {run.scope: found for run in result.scopes if (found := baseline(history, result, run.scope))}
     subject = HistorySubject(
-        run_id=run_id, generation=agent.generation.name or "", plan=agent.plan_name, verdict=verdict
+        run_id=run_id, generation=agent.generation.name or "", plan=agent.plan.name, verdict=verdict
     )
     history.record([kept(result, run, subject) for run in result.scopes])
     return Evaluated(result=result, generation=subject.generation, plan=subject.plan, before=before)

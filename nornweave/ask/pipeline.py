@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from concurrent.futures import Executor
 
 from nornweave.ask.answer.context_budget import fit, shown_conflicts
+from nornweave.ask.answer.synthesis.prompt import Evidence
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.fuse.pipeline import fuse
-from nornweave.ask.fuse.records import Answer, ConflictRecord, FusedItem, Recalled, Synthesis
+from nornweave.ask.fuse.records import Answer, Recalled, Synthesis
 from nornweave.ask.fuse.stopwatch import Stopwatch
 from nornweave.ask.route.router import choose_agents, combine_signals, domain_signals
 from nornweave.ask.search.fan_out import JoinedAgents, K, Recaller, recall_everywhere
@@ -72,11 +73,10 @@ def answer_from(
     origins: Origins = NO_ORIGINS,
     clock: Stopwatch | None = None,
 ) -> Answer:
-    """Make one answer out of what agents answered; nothing is searched.
+    """Make one answer to a question out of what agents answered; nothing is searched.
 
     Args:
-        question: that the agents answered.
-        recalled: their answers.
+        question, recalled: what the agents answered, and their answers.
         settings: of fusion.
         synthesizer: writes the answer where one is asked for.
         origins: who wrote lines that contradict each other.
@@ -100,7 +100,7 @@ def answer_from(
         fused=fused,
         items=items,
         conflicts=conflicts,
-        synthesis=_synthesise(question, items, conflicts, recalled.coverage_gaps, synthesizer),
+        synthesis=_synthesise(question, Evidence(question.text, items, conflicts, recalled.coverage_gaps), synthesizer),
         estimated_tokens=fitted.estimated_tokens,
         stage_latency_ms=clock.milliseconds,
         total_latency_ms=clock.total_ms,
@@ -136,19 +136,13 @@ def to_recalled(
     )
 
 
-def _synthesise(
-    question: Question,
-    items: Sequence[FusedItem],
-    conflicts: Sequence[ConflictRecord],
-    gaps: Sequence[CoverageGap],
-    synthesizer: Synthesizer | None,
-) -> Synthesis | None:
+def _synthesise(question: Question, evidence: Evidence, synthesizer: Synthesizer | None) -> Synthesis | None:
     """Let a model write an answer if the question asks for one; if there is none, say why."""
     if not question.synthesize:
         return None
     if synthesizer is None:
         return Synthesis(text=None, reason="no model is configured")
-    if not items:
+    if not evidence.items:
         return Synthesis(text=None, reason="nothing was found to write about")
     timeout_ms = question.deadline.left_ms if question.deadline else None
-    return synthesizer.synthesize(question.text, items, conflicts, gaps, timeout_ms=timeout_ms)
+    return synthesizer.synthesize(evidence, timeout_ms=timeout_ms)

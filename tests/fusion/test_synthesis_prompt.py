@@ -20,6 +20,7 @@ from nornweave.ask.answer.synthesis.prompt import (
     ITEM_CHARS,
     LINE_CHARS,
     ROLE,
+    Evidence,
     Prompt,
     build_prompt,
     one_line,
@@ -85,9 +86,8 @@ M1 = ranked("m-001", "charlie: I pushed a fix", citation("conversations", "#engi
 GAP = CoverageGap("conversations", "convo-memory", "timeout after 5000ms")
 
 
-def prompt_of(*items: FusedItem, query: str = "what does it return?", **more: object) -> Prompt:
-    given_: dict[str, object] = {"conflicts": (), "coverage_gaps": (), "top_k": 10, **more}
-    return build_prompt(query, items, **given_)  # type: ignore[arg-type]
+def prompt_of(*items: FusedItem, query: str = "what does it return?", top_k: int = 10, **more: object) -> Prompt:
+    return build_prompt(Evidence(query, items, **more), top_k=top_k)  # type: ignore[arg-type]
 
 
 def user(prompt: Prompt) -> str:

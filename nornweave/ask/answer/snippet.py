@@ -76,9 +76,9 @@ def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_co
         units.pop()  # whatever it is, it may end anywhere
     if not units:
         return _only_mark(max_characters)
-    wanted, others = _by_relevance(text, units, query_terms, max_characters, is_code=is_code)
-    kept = _fitting(text, units, wanted, others, max_characters)
-    return _assembled(text, [units[place] for place in kept]) if kept else _only_mark(max_characters)
+    relevant, rest = _by_relevance(text, units, query_terms, max_characters, is_code=is_code)
+    chosen = _fitting(text, units, relevant, rest, max_characters)
+    return _assembled(text, [units[place] for place in chosen]) if chosen else _only_mark(max_characters)
 
 
 def cut(text: str, max_characters: int, *, is_code: bool) -> str:
@@ -96,10 +96,10 @@ def cut(text: str, max_characters: int, *, is_code: bool) -> str:
     # What is longer than half the room is divided: better an end between words than nearly nothing.
     units = _units(text[: max_characters + WINDOW_CHARACTERS], room // 2, is_code=is_code)
     end = max((end for start, end in units[:-1] if len(text[:end].rstrip()) <= room), default=0)
-    kept = text[:end].rstrip()
-    if kept.endswith(MARK):  # of an earlier cut, in the same place
-        return kept
-    return _assembled(text, [(0, end)]) if kept else _only_mark(max_characters)
+    beginning = text[:end].rstrip()
+    if beginning.endswith(MARK):  # of an earlier cut, in the same place
+        return beginning
+    return _assembled(text, [(0, end)]) if beginning else _only_mark(max_characters)
 
 
 def fair_share(sizes: Sequence[int], total: int) -> int:
@@ -135,11 +135,11 @@ def _line_ends(text: str) -> list[int]:
 
 
 def _sentence_ends(text: str) -> list[int]:
-    found = {match.end() for match in _LINE_END.finditer(text) if _line_ends_unit(text, match)}
+    ends = {match.end() for match in _LINE_END.finditer(text) if _line_ends_unit(text, match)}
     for match in _SENTENCE_END.finditer(text):
         if not _NO_END.search(text, max(0, match.start() - 8), match.start()):
-            found.add(text.rfind("\n", match.start(), match.end()) + 1 or match.end())
-    return sorted(found)
+            ends.add(text.rfind("\n", match.start(), match.end()) + 1 or match.end())
+    return sorted(ends)
 
 
 def _line_ends_unit(text: str, line_end: re.Match[str]) -> bool:
@@ -160,8 +160,8 @@ def _divided(text: str, start: int, end: int, room: int) -> Iterator[Unit]:
         return
     unit = text[start:end]
     for ends in (_line_ends(unit), _sentence_ends(unit)):
-        if any(one < len(unit) for one in ends):
-            for low, high in pairwise([0, *(one for one in ends if one < len(unit)), len(unit)]):
+        if any(inner < len(unit) for inner in ends):
+            for low, high in pairwise([0, *(inner for inner in ends if inner < len(unit)), len(unit)]):
                 yield from _divided(text, start + low, start + high, room)
             return
     yield from _windows(text, start, end, max(1, min(WINDOW_CHARACTERS, room)))
@@ -197,39 +197,39 @@ def _by_relevance(
     text: str, units: Sequence[Unit], query_terms: Sequence[str], room: int, *, is_code: bool
 ) -> tuple[list[int], list[int]]:
     """Return the places of the units to keep, the most important first, and of those that say nothing to the query."""
-    own = _relevance(text, units, frozenset(query_terms) - FUNCTION_TERMS)
-    around = [0.0, *own, 0.0]
-    worth = [one + NEIGHBOUR_SHARE * max(around[place], around[place + 2]) for place, one in enumerate(own)]
-    if is_code and any(own):
-        for opener, best in _best_in_block(text, units, own).items():
+    relevance = _relevance(text, units, frozenset(query_terms) - FUNCTION_TERMS)
+    around = [0.0, *relevance, 0.0]
+    worth = [own + NEIGHBOUR_SHARE * max(around[place], around[place + 2]) for place, own in enumerate(relevance)]
+    if is_code and any(relevance):
+        for opener, best in _best_in_block(text, units, relevance).items():
             worth[opener] += BLOCK_SHARE * best
     opening = _opening(text, units, int(room * OPENING_SHARE[is_code]), is_code=is_code)
     order = sorted(range(len(units)), key=lambda place: (place not in opening, -worth[place], place))
-    wanted = [place for place in order if place in opening or worth[place] > 0]
-    return wanted, order[len(wanted) :]
+    relevant = [place for place in order if place in opening or worth[place] > 0]
+    return relevant, order[len(relevant) :]
 
 
-def _relevance(text: str, units: Sequence[Unit], wanted: frozenset[str]) -> list[float]:
-    if not wanted:
+def _relevance(text: str, units: Sequence[Unit], query_terms: frozenset[str]) -> list[float]:
+    if not query_terms:
         return [0.0] * len(units)
     # A word begins like its stem but for two letters at most ("retri" of "retry", "die" of "dying"): to analyze only
     # what has the letters before them is three times as fast.
-    heads = frozenset(term[: max(1, len(term) - 2)] for term in wanted)
-    found = [_terms_in(text[start:end], wanted, heads) for start, end in units]
-    spread = Counter(term for terms in found for term in terms)
+    heads = frozenset(term[: max(1, len(term) - 2)] for term in query_terms)
+    terms_of_units = [_terms_in(text[start:end], query_terms, heads) for start, end in units]
+    spread = Counter(term for terms in terms_of_units for term in terms)
     weight = {term: math.log(1 + len(units) / count) for term, count in spread.items()}
-    return [math.fsum(weight[term] for term in terms) if terms else 0.0 for terms in found]
+    return [math.fsum(weight[term] for term in terms) if terms else 0.0 for terms in terms_of_units]
 
 
-def _terms_in(unit: str, wanted: frozenset[str], heads: frozenset[str]) -> frozenset[str]:
+def _terms_in(unit: str, query_terms: frozenset[str], heads: frozenset[str]) -> frozenset[str]:
     lowered = unit.lower()
     for head in heads:
         if head in lowered:
-            return wanted.intersection(sequence(unit))
+            return query_terms.intersection(sequence(unit))
     return frozenset()
 
 
-def _best_in_block(text: str, units: Sequence[Unit], own: Sequence[float]) -> dict[int, float]:
+def _best_in_block(text: str, units: Sequence[Unit], relevance: Sequence[float]) -> dict[int, float]:
     """Return for every line that opens a block, by indentation, the best count of a line right inside it."""
     best: dict[int, float] = {}
     openers: list[tuple[int, int]] = []
@@ -238,9 +238,9 @@ def _best_in_block(text: str, units: Sequence[Unit], own: Sequence[float]) -> di
         indent = len(line) - len(line.lstrip())
         while openers and openers[-1][0] >= indent:
             openers.pop()
-        if openers and own[place] > 0:
+        if openers and relevance[place] > 0:
             opener = openers[-1][1]
-            best[opener] = max(best.get(opener, 0.0), own[place])
+            best[opener] = max(best.get(opener, 0.0), relevance[place])
         openers.append((indent, place))
     return best
 
@@ -268,28 +268,28 @@ def _signature(text: str, units: Sequence[Unit], room: int) -> Iterator[int]:
 
 
 def _fitting(
-    text: str, units: Sequence[Unit], wanted: Sequence[int], others: Sequence[int], max_characters: int
+    text: str, units: Sequence[Unit], relevant: Sequence[int], rest: Sequence[int], max_characters: int
 ) -> list[int]:
-    """Keep what is wanted in this order while it fits, counting the marks of the gaps; fill up with what touches it.
+    """Choose relevant units in this order while they fit, counting the marks of gaps; fill up with what touches them.
 
     Returns:
         Places in reading order.
     """
-    kept = [True, *[False] * len(units), units[-1][1] == len(text)]
+    is_chosen = [True, *[False] * len(units), units[-1][1] == len(text)]
     used = MARK_ROOM  # at first everything is one gap
-    for number, place in enumerate((*wanted, *others)):
-        gaps = (not kept[place]) + (not kept[place + 2]) - 1
+    for number, place in enumerate((*relevant, *rest)):
+        gaps = (not is_chosen[place]) + (not is_chosen[place + 2]) - 1
         size = units[place][1] - units[place][0] + gaps * MARK_ROOM
-        if used + size <= max_characters and (gaps <= 0 or number < len(wanted)):
+        if used + size <= max_characters and (gaps <= 0 or number < len(relevant)):
             used += size
-            kept[place + 1] = True
-    return [place for place in range(len(units)) if kept[place + 1]]
+            is_chosen[place + 1] = True
+    return [place for place in range(len(units)) if is_chosen[place + 1]]
 
 
-def _assembled(text: str, kept: Sequence[Unit]) -> str:
+def _assembled(text: str, units: Sequence[Unit]) -> str:
     """Join units; where something between two of them is missing, and before and after them, stands a mark."""
     runs: list[Unit] = []
-    for start, end in kept:
+    for start, end in units:
         if runs and runs[-1][1] == start:
             runs[-1] = (runs[-1][0], end)
         else:

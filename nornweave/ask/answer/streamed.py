@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
 
+from nornweave.ask.answer.synthesis.prompt import Evidence
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.fuse.records import Answer, Synthesis
@@ -36,14 +37,8 @@ class StreamedAnswer:
             How it went; cancelling it ends the model's call.
         """
         answer = self._answer
-        return self._synthesizer.start(
-            answer.question.text,
-            answer.items,
-            answer.conflicts,
-            answer.recalled.coverage_gaps,
-            timeout_ms=timeout_ms,
-            on_text=on_text,
-        )
+        evidence = Evidence(answer.question.text, answer.items, answer.conflicts, answer.recalled.coverage_gaps)
+        return self._synthesizer.start(evidence, timeout_ms=timeout_ms, on_text=on_text)
 
     def rendered(self) -> str:
         """Return the items as text, for who gets no other."""

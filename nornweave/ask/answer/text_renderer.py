@@ -109,7 +109,8 @@ def render_text(
     sections = _sections(items)
     cited = synthesis is not None and synthesis.text is not None
     pieces = {
-        source: [_piece(item, len(conflicts), with_key=cited) for item in found] for source, found in sections.items()
+        source: [_piece(item, len(conflicts), with_key=cited) for item in section]
+        for source, section in sections.items()
     }
     blocks = [
         _answer(synthesis),
@@ -123,10 +124,10 @@ def render_text(
 
 def _rendered_sections(pieces: dict[str, list[_Piece]], limit: int) -> Iterator[str]:
     if len(pieces) == 1:
-        yield from ("\n\n".join(map(str, one)) for one in pieces.values())
+        yield from ("\n\n".join(map(str, section)) for section in pieces.values())
         return
-    for source, found in pieces.items():
-        yield f"{_header(source)}\n{_body(found, limit)}"
+    for source, section in pieces.items():
+        yield f"{_header(source)}\n{_body(section, limit)}"
 
 
 def _header(source: str) -> str:
@@ -155,9 +156,9 @@ def _source(item: FusedItem) -> str:
     return UNNAMED
 
 
-def _is_same(one: FusedItem, other: FusedItem) -> bool:
+def _is_same(item: FusedItem, shown: FusedItem) -> bool:
     """Tell an item that two clauses found: the same chunk, or the same title line about the same part of a document."""
-    first, second = one.item, other.item
+    first, second = item.item, shown.item
     if first.chunk_id == second.chunk_id:
         return True
     return (
@@ -172,9 +173,9 @@ def _document(citation: Citation) -> tuple[str, str, str | None]:
     return citation.source_id, citation.source_path, citation.url and citation.url.partition("#")[0]
 
 
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    unknown = one[0] >= one[1] or other[0] >= other[1]
-    return unknown or (one[0] < other[1] and other[0] < one[1])
+def _overlap(first: tuple[int, int], second: tuple[int, int]) -> bool:
+    unknown = first[0] >= first[1] or second[0] >= second[1]
+    return unknown or (first[0] < second[1] and second[0] < first[1])
 
 
 def _title_line(content: str) -> str:
@@ -221,7 +222,7 @@ def _details(item: FusedItem, conflicts: int) -> Iterator[str]:
         yield f"{'loses ' if item.demoted else ''}conflict {item.conflict + 1}"
     if item.shortened:
         yield "shortened"
-    also = dict.fromkeys(_place(one) for one in item.corroborated_by)
+    also = dict.fromkeys(map(_place, item.corroborated_by))
     if also:
         yield f"also in {', '.join([*also][:ALSO_IN_SHOWN])}{' …' if len(also) > ALSO_IN_SHOWN else ''}"
 
@@ -239,7 +240,7 @@ def _body(pieces: Sequence[_Piece], limit: int) -> str:
     left = limit
     for place, piece in enumerate(pieces):
         rest = _also(pieces[place + 1 :], limit // 4)
-        share = max(fair_share([len(one) + 2 for one in pieces[place:]], left), TEXT_AT_LEAST)
+        share = max(fair_share([len(later) + 2 for later in pieces[place:]], left), TEXT_AT_LEAST)
         part = _part(piece, min(share, left - len(rest) - (2 if rest else 0)), limit)
         if part is None:
             shown.append(_also(pieces[place:], left))

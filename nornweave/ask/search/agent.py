@@ -40,7 +40,6 @@ log = logging.getLogger(__name__)
 # Encoders may hang (a remote one, a busy machine). Theirs are threads of their own, or late queries would hold all that
 # the other sources and domains run on.
 DENSE_THREADS = 8
-_UNPUBLISHED = "nothing is published yet; run `nornweave sync`"
 
 
 class Agent:
@@ -60,8 +59,7 @@ class Agent:
         """Store the parts; nothing is loaded before ``start``.
 
         Args:
-            domain: whose memory it is.
-            settings: of the domain.
+            domain, settings: whose memory it is.
             generation: where it reads.
             load_encoder: returns the domain's encoder; called once.
             reranker: the domain's cross-encoder, if any.
@@ -79,7 +77,7 @@ class Agent:
         self._dense_executor = ThreadPoolExecutor(DENSE_THREADS, thread_name_prefix=f"dense-{domain.value}")
         self._started = False
         self._closing = False
-        self._plan = PlanInForce(settings.plan)
+        self.plan = PlanInForce(settings.plan)
         self._masked_vectors: dict[str, Vectors] = {}
         self._counts = FilterCountsMemo()
 
@@ -89,44 +87,21 @@ class Agent:
         return self.settings.agent_id
 
     @property
-    def plan_name(self) -> str:
-        """Return what it answers with: ``configured``, or the name of a tuned plan."""
-        return self._plan.name
-
-    @property
     def state(self) -> AgentState:
         """Say where in its life it is: ``DEGRADED`` answers, though not as it should."""
         if self._closing:
             return AgentState.DRAINING if self.generation.is_used else AgentState.OFFLINE
         if not self._started:
             return AgentState.STARTING
-        return AgentState.DEGRADED if self.problems else AgentState.READY
-
-    @property
-    def problems(self) -> list[str]:
-        """Say what is not as it should be."""
-        following = self.following()
-        problems = (
-            self.generation_problem,
-            self.encoding.problem,
-            self.encoding.mismatch(self.generation.meta),
-            self._plan.problem,
-            *(following.problems if following else ()),
-        )
-        return [problem for problem in problems if problem]
-
-    @property
-    def generation_problem(self) -> str | None:
-        """Say why no generation answers, or not the newest."""
-        return self.generation.problem or (None if self.generation.name else _UNPUBLISHED)
+        return AgentState.DEGRADED if agent_report.problems(self) else AgentState.READY
 
     @property
     def ingestion_problem(self) -> str | None:
         """Say why it takes no documents: it is closing, or DEGRADED by more than that nothing is published yet."""
         if self._closing:
             return "it is shutting down"
-        problems = self.problems if self._started else []
-        return "; ".join(problem for problem in problems if problem != _UNPUBLISHED) or None
+        problems = agent_report.problems(self) if self._started else []
+        return "; ".join(problem for problem in problems if problem != agent_report.UNPUBLISHED) or None
 
     def start(self) -> None:
         """Load the encoder and the published generation; what cannot be loaded is a problem, not an error."""
@@ -192,11 +167,11 @@ class Agent:
 
     def follow(self, plan: PlanInForce) -> None:
         """Answer by this plan from now on."""
-        if plan != self._plan:
+        if plan != self.plan:
             log.info("%s answers by plan %s now", self.agent_id, plan.name)
             if plan.problem:
                 log.warning("%s: %s", self.agent_id, plan.problem)
-            self._plan, self.settings = plan, self.settings.model_copy(update={"plan": plan.plan})
+            self.plan, self.settings = plan, self.settings.model_copy(update={"plan": plan.plan})
 
     def with_plan(self, plan: PlanSettings) -> Agent:
         """Return an agent that answers by another plan, out of the same generation, with the same models and threads.

@@ -15,6 +15,26 @@ if TYPE_CHECKING:
     from nornweave.ask.search.agent import Agent
 
 
+UNPUBLISHED = "nothing is published yet; run `nornweave sync`"
+
+
+def problems(agent: Agent) -> list[str]:
+    """Say what of an agent is not as it should be."""
+    following = agent.following()
+    found = (
+        _generation_problem(agent),
+        agent.encoding.problem,
+        agent.encoding.mismatch(agent.generation.meta),
+        agent.plan.problem,
+        *(following.problems if following else ()),
+    )
+    return [problem for problem in found if problem]
+
+
+def _generation_problem(agent: Agent) -> str | None:
+    return agent.generation.problem or (None if agent.generation.name else UNPUBLISHED)
+
+
 def describe(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
     """Say what an agent knows, as far as a viewer may see it, and which filters it takes."""
     settings = agent.settings
@@ -28,7 +48,7 @@ def describe(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
         "reranking": {"model": settings.reranking.model, "state": str(agent.reranker.state)},
         "filters": described_filters(settings.filters, agent.filter_counts(viewer)),
         "plan": settings.plan.model_dump(mode="json"),
-        "plan_name": agent.plan_name,
+        "plan_name": agent.plan.name,
         **_index_facts(agent, viewer),
     }
 
@@ -50,7 +70,7 @@ def health(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
     """Say how an agent is; what all others have asked of it only to who operates the service."""
     encoder = agent.encoding
     checks: dict[str, JsonValue] = {
-        "generation": agent.generation_problem or "ok",
+        "generation": _generation_problem(agent) or "ok",
         "encoder": encoder.problem or ("ok" if encoder.is_loaded else "not loaded yet"),
         "reranker": str(agent.reranker.state),
     }
@@ -63,7 +83,7 @@ def health(agent: Agent, viewer: Viewer) -> dict[str, JsonValue]:
         **_freshness(agent),
         "checks": checks,
         "statistics": agent.statistics.as_json() if viewer.operates else {},
-        "notices": agent.problems,
+        "notices": problems(agent),
     }
 
 

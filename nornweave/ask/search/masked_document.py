@@ -19,8 +19,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nornweave.ask.search.masked_chunks import Remains, remains_of
-from nornweave.ask.search.quotations import Quoted
+from nornweave.ask.search.masked_chunks import Quoted, Remains, remains_of
 from nornweave.config import Bm25Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import EncoderError

@@ -86,13 +86,9 @@ def rerank(
         bonuses = all_bonuses(items, query, settings.heuristics, now)
         finals = [final_score(*pair, settings.weights) for pair in zip(relevances, bonuses, strict=True)]
     order = sorted(range(len(items)), key=lambda at: (-finals[at], items[at].chunk_id))
-    places = _places(befores, [finals[at] for at in order])
-    return tuple(
-        Ranked(
-            item=replace(items[at], score=place, rerank_score=models[at]), final_score=finals[at], bonuses=bonuses[at]
-        )
-        for at, place in zip(order, places, strict=True)
-    )
+    places = dict(zip(order, _places(befores, [finals[at] for at in order]), strict=True))
+    placed = {at: replace(items[at], score=places[at], rerank_score=models[at]) for at in order}
+    return tuple(Ranked(item=placed[at], final_score=finals[at], bonuses=bonuses[at]) for at in order)
 
 
 def final_score(relevance: float, bonuses: Bonuses, weights: RerankingWeights) -> float:

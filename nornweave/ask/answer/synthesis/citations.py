@@ -70,7 +70,7 @@ def check_citations(text: str, allowed: Collection[tuple[str, str]]) -> CheckedT
     Returns:
         The text with known citations in full and without the unknown ones.
     """
-    known = _Known(allowed)
+    known = _KnownCitations(allowed)
     checked = _check_once(legible(text), known)
     unknown = dict.fromkeys(checked.unknown)
     for _ in range(DEEPEST):  # what is taken out of a bracket can make another whole: ``[code:[code:x]y]``
@@ -122,22 +122,22 @@ class CheckedStream:
 def _settled(text: str) -> int:
     """Return how much of a text is not inside of a bracket that may still become a citation."""
     opened: list[int] = []
-    for found in _BRACKET.finditer(text):
-        if found[0] == "[":
-            opened.append(found.start())
+    for bracket in _BRACKET.finditer(text):
+        if bracket[0] == "[":
+            opened.append(bracket.start())
         elif opened:
             opened.pop()
     held = next((place for place in opened if len(text) - place <= LONGEST_BRACKET), len(text))
     return held - text[:held].endswith("\\")
 
 
-def _check_once(text: str, known: _Known) -> CheckedText:
+def _check_once(text: str, known: _KnownCitations) -> CheckedText:
     pieces: list[str] = []
     cited: dict[str, None] = {}
     unknown: dict[str, None] = {}
     end = 0
-    for found in _BRACKETS.finditer(text):
-        parts = [_Part(part, known) for part in _BETWEEN.split(found[1].removesuffix("\\"))]
+    for bracket in _BRACKETS.finditer(text):
+        parts = [_BracketPart(part, known) for part in _BETWEEN.split(bracket[1].removesuffix("\\"))]
         citations = [citation for part in parts for citation in part.citations]
         if not citations:
             continue
@@ -146,13 +146,13 @@ def _check_once(text: str, known: _Known) -> CheckedText:
                 unknown[written] = None
             else:
                 cited[name[1]] = None
-        kept = _kept(parts)
-        pieces += (text[end : found.start()], kept)
-        end = found.end() if kept else _close_gap(pieces, text, found.end())
+        remaining = _remaining(parts)
+        pieces += (text[end : bracket.start()], remaining)
+        end = bracket.end() if remaining else _close_gap(pieces, text, bracket.end())
     return CheckedText("".join((*pieces, text[end:])).strip(), tuple(cited), tuple(unknown))
 
 
-class _Known:
+class _KnownCitations:
     """The citations that may occur, by how models write them."""
 
     def __init__(self, allowed: Iterable[tuple[str, str]]) -> None:
@@ -181,10 +181,10 @@ class _Known:
         return meant[0] if len(meant) == 1 else None
 
 
-class _Part:
+class _BracketPart:
     """What stands between two commas of a bracket: words, with or without citations among them."""
 
-    def __init__(self, text: str, known: _Known) -> None:
+    def __init__(self, text: str, known: _KnownCitations) -> None:
         self.words = text.split()
         whole = known.read(text) if len(text.partition(":")[2].split()) == 1 else None
         pairs = [whole] if whole else [known.read(word) for word in self.words]
@@ -192,7 +192,7 @@ class _Part:
         self.prose = not self.citations
 
 
-def _kept(parts: Sequence[_Part]) -> str:
+def _remaining(parts: Sequence[_BracketPart]) -> str:
     """Return what stays of a bracket: known citations, each in its own, and the parts that are none."""
     names = dict.fromkeys(name for part in parts for _, name in part.citations if name is not None)
     prose = ", ".join(" ".join(part.words) for part in parts if part.prose and part.words)

@@ -7,6 +7,7 @@ on lines of their own; what stands outside of them (places, entities, reasons) i
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from nornweave.ask.answer.synthesis.citations import citation_key
@@ -42,30 +43,36 @@ CUT = " […]"
 MARK_CHARS = 12
 
 
-def build_prompt(
-    query: str,
-    items: Sequence[FusedItem],
-    conflicts: Sequence[ConflictRecord],
-    coverage_gaps: Sequence[CoverageGap],
-    *,
-    top_k: int,
-) -> Prompt:
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a model writes an answer from.
+
+    Attributes:
+        query: as it was asked.
+        items: in their final order.
+        conflicts: between them.
+        coverage_gaps: what the answer has to do without.
+    """
+
+    query: str
+    items: Sequence[FusedItem]
+    conflicts: Sequence[ConflictRecord] = ()
+    coverage_gaps: Sequence[CoverageGap] = ()
+
+
+def build_prompt(evidence: Evidence, *, top_k: int) -> Prompt:
     """Put the question and the best items into the prompt; the same input gives the same prompt.
 
-    Args:
-        query: as it was asked; blank space collapses.
-        items: in their final order; of each up to ``ITEM_CHARS`` characters are shown.
-        conflicts: noted at every shown item that disagrees with the one that holds, or else with the best.
-        coverage_gaps: what the answer has to do without.
-        top_k: how many items are shown.
+    Of ``top_k`` items up to ``ITEM_CHARS`` characters each are shown. Conflicts are noted at every shown item that
+    disagrees with the one that holds, or else with the best. Blank space in the question collapses.
     """
-    shown = items[:top_k]
+    shown = evidence.items[:top_k]
     keys = [_name(item) for item in shown]
-    notes = _conflict_notes(keys, conflicts)
+    notes = _conflict_notes(keys, evidence.conflicts)
     heads = [_head(place, item, notes.get(place, ())) for place, item in enumerate(shown, 1)]
     bodies = [_body(item.content) for item in shown]
-    asked = f'Original query: "{one_line(query, limit=None)}"'
-    gaps = _gap_line(coverage_gaps)
+    asked = f'Original query: "{one_line(evidence.query, limit=None)}"'
+    gaps = _gap_line(evidence.coverage_gaps)
     mark = _unused_mark(asked, *heads, *bodies, gaps)
     results = (f"{head}\n<<<{mark}\n{body}\n{mark}>>>" for head, body in zip(heads, bodies, strict=True))
     user = "\n\n".join(filter(None, (asked, "Results (ranked by relevance):", *results, gaps)))
