@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.connect.git.address import parse_address
+from nornweave.connect.git.address import file_url, parse_address, template_of
 from nornweave.connect.git.failures import reason_of
 from nornweave.connect.git.network import Network, ssh_command
-from nornweave.connect.git.remote_refs import RemoteRef, choose, unknown_ref
+from nornweave.connect.git.open_clone import RemoteRef, choose, unknown_ref
 from nornweave.connect.git.source import GitSource
-from nornweave.connect.git.web_links import file_url, template_of
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, SourceId
 from tests.git_repository import Repository

@@ -1,14 +1,19 @@
-"""Read the address of a repository on another machine, and refuse those that could start a program."""
+"""Addresses of repositories: those that are read, where a server leads to, and where people read files in a browser.
+
+An address that could start a program is refused.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
-from urllib.parse import urlsplit
+from urllib.parse import quote, urljoin, urlsplit
+
+import httpx
 
 from nornweave.config.addresses import is_loopback
-from nornweave.core.errors import ConfigError
+from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import digest
 
 Protocol: TypeAlias = Literal["https", "http", "ssh", "file"]
@@ -103,3 +108,109 @@ def _check(address: GitAddress) -> None:
         raise ConfigError(
             "url: http would be read unencrypted, and anybody on the way could change it; use https or ssh"
         )
+
+
+# Git is told not to follow redirects, since it would follow anywhere.
+TIMEOUT_S = 20.0
+_ASKED = "/info/refs?service=git-upload-pack"
+_REASON = "the server leads to another address that cannot be followed; correct 'url'"
+
+
+def redirected(address: GitAddress, login: tuple[str, str] | None, hosts: tuple[str, ...]) -> GitAddress:
+    """Return the address that a server names instead of the one that it was asked for.
+
+    Args:
+        address: that redirects.
+        login: user and password for its host.
+        hosts: others that it may lead to, ``HOST`` or ``HOST:PORT``.
+
+    Raises:
+        SourceUnavailableError: it leads nowhere, to a host that is not allowed, or away from https.
+    """
+    asked = address.url.rstrip("/") + _ASKED
+    try:
+        with httpx.stream("GET", asked, auth=login, timeout=TIMEOUT_S, follow_redirects=False) as answer:
+            target = urljoin(asked, answer.headers.get("location", ""))
+        named = parse_address(target.removesuffix(_ASKED)) if target.endswith(_ASKED) else None
+    except (httpx.HTTPError, httpx.InvalidURL, ConfigError, ValueError) as error:
+        raise SourceUnavailableError(f"{address.shown}: {_REASON} ({type(error).__name__})") from error
+    if named is None or named.protocol not in {"https", address.protocol}:
+        raise SourceUnavailableError(f"{address.shown}: {_REASON}")
+    if is_same_host(named, address):
+        return _with_user(named, address.user)
+    if not _is_among(named, hosts):
+        raise SourceUnavailableError(
+            f"{address.shown}: it leads to the host {named.host!r}, which is not allowed; correct 'url', or name that "
+            "host in 'hosts'"
+        )
+    return _with_user(named, "")
+
+
+def is_same_host(one: GitAddress, other: GitAddress) -> bool:
+    """Tell whether two addresses are of one server, so that a password for one may be sent to the other."""
+    return (one.host, one.port) == (other.host, other.port)
+
+
+def _is_among(address: GitAddress, hosts: tuple[str, ...]) -> bool:
+    name = f"{address.host}:{address.port}" if address.port else address.host
+    return name in {host.lower() for host in hosts}
+
+
+def _with_user(address: GitAddress, user: str) -> GitAddress:
+    """Return an address with this user, whomever the server named."""
+    parts = urlsplit(address.url)
+    place = parts.netloc.rpartition("@")[2]
+    return parse_address(parts._replace(netloc=f"{user}@{place}" if user else place).geturl())
+
+
+# Where people read files in a browser. Known are the public hosts, and hosts that are named after what they run.
+# Addresses name the whole commit, so that they show what was read for as long as the commit is there.
+COMMIT, PATH = "{commit}", "{path}"
+_GITHUB, _GITLAB, _GITEA, _BITBUCKET = "blob", "-/blob", "src/commit", "src"
+_FILE_FORMS = {
+    "github.com": _GITHUB,
+    "gitlab.com": _GITLAB,
+    "bitbucket.org": _BITBUCKET,
+    "codeberg.org": _GITEA,
+    "gitea.com": _GITEA,
+}
+_FILE_FORMS_OF_NAMES = {"github": _GITHUB, "gitlab": _GITLAB, "gitea": _GITEA, "forgejo": _GITEA}
+# Two names, and on GitLab more: a group may have groups.
+_REPOSITORY = re.compile(r"[\w.~-]+(?:/[\w.~-]+)+", re.ASCII)
+
+
+def check_template(web_url: str) -> None:
+    """Check the address of a file that the configuration gives.
+
+    Raises:
+        ConfigError: it is no address, or lacks the place of the commit or the path.
+    """
+    parts = urlsplit(web_url)
+    is_address = parts.scheme in {"http", "https"} and parts.hostname and web_url.isprintable() and " " not in web_url
+    if not is_address or COMMIT not in web_url or PATH not in web_url:
+        raise ConfigError(
+            f"web_url: {web_url!r}; expected such as 'https://git.example.org/team/api/-/blob/{COMMIT}/{PATH}'"
+        )
+
+
+def template_of(origin: str) -> str | None:
+    """Return where the files of the repository at ``origin`` are shown; ``None`` where that is not known."""
+    try:
+        address = parse_address(origin.strip())
+    except ConfigError:
+        return None
+    form = _FILE_FORMS.get(address.host) or _FILE_FORMS_OF_NAMES.get(address.host.partition(".")[0])
+    name = address.path.strip("/").removesuffix(".git")
+    if form is None or "." not in address.host or not _REPOSITORY.fullmatch(name):
+        return None
+    return f"https://{address.host}{_port(address)}/{name}/{form}/{COMMIT}/{PATH}"
+
+
+def file_url(template: str, commit: str, path: str) -> str:
+    """Return the address of a file of a commit."""
+    return template.replace(COMMIT, commit).replace(PATH, quote(path, safe="/", errors="surrogateescape"))
+
+
+def _port(address: GitAddress) -> str:
+    """Return the port where it is the browser's; that of ssh says nothing."""
+    return f":{address.port}" if address.port and address.protocol == "https" else ""

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from nornweave.connect.git.clone import Clone
 from nornweave.connect.git.network import DamagedCloneError
-from nornweave.connect.git.open_clone import OpenClone, find_ref
+from nornweave.connect.git.open_clone import OpenClone, find_ref, is_name
 from nornweave.connect.git.program import check_version
-from nornweave.connect.git.remote_refs import is_name
 from nornweave.connect.git.source import GitSource, UnreadableRepositoryError
 from nornweave.connect.git.watched import TooLargeError
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
