@@ -13,8 +13,9 @@ from typing import Any
 from feed_source import DAY, FeedSource, TolerantSource
 from interruptions import FAULTS
 
-from lab.apis import confluence, github, jira, slack, stackexchange
+from lab.apis import confluence, feed, github, jira, slack, stackexchange
 from lab.apis.confluence import ConfluenceServer
+from lab.apis.feed import FeedServer
 from lab.apis.github import GithubServer
 from lab.apis.jira import JiraServer
 from lab.apis.server import HANG_UP, Api, Reply
@@ -22,6 +23,7 @@ from lab.apis.slack import SlackServer
 from lab.apis.stackexchange import StackExchangeServer
 from nornweave.connect.confluence.document import confluence_document
 from nornweave.connect.confluence.feed import ConfluenceFeed
+from nornweave.connect.feed.feed import SyndicationFeed, feed_document
 from nornweave.connect.github.export import github_document
 from nornweave.connect.github.feed import GithubFeed
 from nornweave.connect.jira.document import jira_document
@@ -32,7 +34,7 @@ from nornweave.connect.slack.export import slack_document
 from nornweave.connect.slack.feed import SlackFeed
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.connect.stackexchange.feed import StackExchangeFeed
-from nornweave.core.types import Document, Domain
+from nornweave.core.types import Document, Domain, digest
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=3.0)
 PAGE_SIZES = (1, 2, 3, 100)
@@ -367,6 +369,28 @@ def change_jira(server: JiraServer, choose: random.Random, *, kinds: int) -> Non
         server.forget_tokens()
 
 
+# RSS and Atom
+
+
+def feed_source(server: FeedServer, folder: Path, *, limits: Limits = QUICK) -> FeedSource:
+    opened = SyndicationFeed(server.url + feed.PATH, Domain.RESEARCH, limits=limits)
+    return FeedSource(opened, folder, partial(feed_document, domain=Domain.RESEARCH), lambda found: found.text)
+
+
+def feed_said(server: FeedServer) -> dict[str, str]:
+    return {
+        f"entries/{digest(str(number))[:16]}": f"<h1>{entry.title}</h1>\n{entry.html}"
+        for number, entry in server.entries.items()
+    }
+
+
+def change_feed(server: FeedServer, choose: random.Random) -> None:
+    if server.entries and choose.random() < 0.5:
+        server.edit(choose.choice(list(server.entries)), f"<p>E{server.hours}</p>")
+    else:
+        server.write(f"T{server.hours}", f"<p>{server.hours}</p>")
+
+
 ATLASSIAN = {"url": "https://team.atlassian.net", "user": jira.USER, "token": jira.TOKEN}
 CASES: Mapping[str, FeedCase] = {
     "github": FeedCase(
@@ -393,6 +417,20 @@ CASES: Mapping[str, FeedCase] = {
         large=lambda: (github.large(300, page_size=10), 300),
         share=0.05,
         settles=True,
+    ),
+    "feed": FeedCase(
+        start=lambda choose: FeedServer(is_atom=choose.random() < 0.5),
+        fill=lambda server: server.write("T", "<p>B</p>"),
+        source=feed_source,
+        expected=feed_said,
+        change=change_feed,
+        change_seen_at_once=change_feed,
+        examples=(10, 10),
+        changes_meanwhile=True,
+        feed=lambda **options: SyndicationFeed(options["url"], Domain.RESEARCH),
+        wrong=(*OTHERS[1:], {"url": "ftp://x"}, {"url": "https://user:pw@x"}),
+        large=lambda: (feed.large(300), 300),
+        share=1.0,
     ),
     "slack": FeedCase(
         start=slack_server,
