@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,13 +16,12 @@ from pathlib import Path
 
 from nornweave.connect.git.address import GitAddress, is_same_host, redirected
 from nornweave.connect.git.failures import is_damaged, is_redirect, reason_of
-from nornweave.connect.git.program import git_environment
+from nornweave.connect.git.program import git_environment, user_settings
 from nornweave.connect.git.watched import Bounds, GitEnded, run_watched
 from nornweave.core.errors import SourceUnavailableError
 
 REMOTE = "origin"
 LIST_S = 120.0
-_CONFIG_S = 20.0
 FETCH_S = 1_800.0
 """The longest that one fetch may take; what came before it ended is kept where git can."""
 STALL_S = 60
@@ -265,35 +263,3 @@ def ssh_command(settings: Mapping[str, str]) -> str:
 def _usual_user(host: str) -> str:
     """Return whom a token belongs to where the address does not say: most servers only look at the token."""
     return "x-token-auth" if host == "bitbucket.org" else "x-access-token"
-
-
-# What is taken over from the git configuration of the user and the machine: how to reach a server. It may also name
-# hooks, filters, templates, programs that watch files and other addresses ("url.….insteadOf"): none of them has a part
-# in reading a repository, and some would lead elsewhere than "url" says.
-# Proxies, certificates and logins, also those of one host ("http.https://example.org/.proxy").
-_TAKEN = re.compile(r"(http|credential)\..+|core\.sshcommand|ssh\.variant", re.DOTALL)
-# What this program decides itself.
-_NOT_TAKEN = re.compile(r"http\.(.+\.)?(followredirects|lowspeedlimit|lowspeedtime)", re.DOTALL)
-
-
-def user_settings() -> tuple[tuple[str, str], ...]:
-    """Return keys and values, in git's order, the machine's before the user's; nothing where git fails."""
-    # No repository is looked for: what a folder says about itself does not count here.
-    environment = {key: value for key, value in os.environ.items() if key not in {"GIT_DIR", "GIT_WORK_TREE"}}
-    environment |= {"GIT_DIR": os.devnull, "LC_ALL": "C"}
-    command = ["git", "config", "--null", "--includes", "--list"]
-    try:
-        done = subprocess.run(
-            command, cwd="/", env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CONFIG_S,
-            check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ()
-    return tuple(_taken(done.stdout))
-
-
-def _taken(listing: bytes) -> Iterator[tuple[str, str]]:
-    for entry in listing.split(b"\0"):
-        key, is_set, value = os.fsdecode(entry).partition("\n")
-        if _TAKEN.fullmatch(key) and not _NOT_TAKEN.fullmatch(key):
-            yield key, value if is_set else "true"
