@@ -15,11 +15,12 @@ from bs4 import BeautifulSoup
 from bs4.exceptions import ParserRejectedMarkup
 from bs4.filter import SoupStrainer
 
-from nornweave.core.access.rules import KEY
+from nornweave.core.access.rules import KEY, every_of
 from nornweave.core.text.dates import utc
 from nornweave.core.text.field_names import field_key
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.core.types import NO_METADATA, JsonValue, Metadata, freeze
+from nornweave.read.access_statements import access_statements
 from nornweave.read.plain_yaml import load_plain_yaml
 from nornweave.read.stated_fields import plain_fields
 
@@ -33,6 +34,7 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 )
 """Format by file name suffix, lower case with the dot; files without one (README, LICENSE) are plain text."""
 
+ACCESS_NOTICE = "access_notice"
 # Everything that describes a document stands at its head.
 _HEAD = 65_536
 _VALUE_BOUND = 500
@@ -49,8 +51,6 @@ _RST_DATE = re.compile(r"\$\w+:([^$]*)\$")
 _ATX = re.compile(r" {0,3}#{1,6}[ \t]+([^\n]{1,1000})")
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
-# In a header that cannot be read, or does not end.
-_SAYS_ACCESS = re.compile(r"^[ \t]*[\"']?access[\"']?[ \t]*[:=]", re.I | re.M)
 _LEADING_HTML = re.compile(r"<h1\b[^<>]*>(.{1,1000}?)</h1\s*>", re.I | re.S)
 
 
@@ -61,8 +61,8 @@ class MarkupFacts:
     Attributes:
         updated_at: UTC; a date without a zone is taken as UTC.
         metadata: ``authors``, ``tags``, ``publication_date`` (ISO), ``doi``, ``venue``, ``citation_count``,
-            ``source_type``, ``access``; only those that the text names. ``front_matter`` has every field, as it is
-            written.
+            ``source_type``, ``access``, ``access_notice`` (what of it is not understood); only those that the text
+            names. ``front_matter`` has every field, as it is written.
     """
 
     title: str | None = None
@@ -75,11 +75,13 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
     """Read the metadata at the head of a text; a broken header counts as text.
 
     Args:
-        format: ``markdown``, ``rst``, ``html``; any other is plain text, which says nothing.
+        format: ``markdown``, ``rst``, ``html``; any other is plain text, which says nothing but who may see it.
     """
     readers = {"markdown": _markdown_fields, "rst": _rst_fields, "html": _html_fields}
+    stated = access_statements(text, format)
+    access = {KEY: every_of(stated.values), ACCESS_NOTICE: stated.notice}
     if format not in readers:
-        return MarkupFacts()
+        return MarkupFacts(metadata=freeze(access))
     fields = readers[format](text)
     published = _first_date(fields, _PUBLISHED)
     return MarkupFacts(
@@ -97,7 +99,7 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
                 ),
                 "citation_count": _count(fields.get("citation_count")),
                 "source_type": _first_text(fields, ("source_type",)),
-                KEY: _groups(fields.get(KEY)),
+                **access,
                 "front_matter": plain_fields(fields) or None,
             }
         ),
@@ -106,21 +108,15 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
 
 def _markdown_fields(text: str) -> dict[str, object]:
     head, end = front_matter(text)
-    if not end and text.startswith(("---", "+++")):
-        return _unreadable(text[:_HEAD].partition("\n\n")[0])
-    loaded: object = None
+    if not end:
+        return {}
     try:
-        loaded = tomllib.loads(head) if text.startswith("+++") else load_plain_yaml(head)
+        loaded: object = tomllib.loads(head) if text.startswith("+++") else load_plain_yaml(head)
     except (yaml.YAMLError, tomllib.TOMLDecodeError, ValueError, RecursionError):
-        return _unreadable(head)
+        return {}
     if not isinstance(loaded, dict):
-        return _unreadable(head)
+        return {}
     return {field_key(str(key)): value for key, value in loaded.items()}
-
-
-def _unreadable(head: str) -> dict[str, object]:
-    """Return the fields of a broken header: if it says who may see the document, nobody knows who that is."""
-    return {KEY: ()} if _SAYS_ACCESS.search(head) else {}
 
 
 def _rst_fields(text: str) -> dict[str, object]:
@@ -169,13 +165,6 @@ def _html_pairs(head: str) -> Iterator[tuple[str, str]]:
         elif tag.name == "meta":
             name = str(tag.get("name") or tag.get("property") or "")
             yield field_key(name.removeprefix("article:")), str(tag.get("content") or "")
-
-
-def _groups(value: object) -> JsonValue:
-    """Return who may see a document, as it says it itself: a group, or a list; what is neither stays so."""
-    if isinstance(value, list | tuple):
-        return tuple(each if isinstance(each, str) else "" for each in value)
-    return value if isinstance(value, str | None) else ()
 
 
 def _first_text(fields: Mapping[str, object], keys: tuple[str, ...]) -> str | None:

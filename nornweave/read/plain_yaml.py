@@ -6,7 +6,8 @@ when values are nested tens of thousands deep, and reading a number takes time q
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import Any, cast
 
 import yaml
 
@@ -24,13 +25,32 @@ def load_plain_yaml(text: str) -> object:
     Raises:
         yaml.YAMLError: it is broken, uses an alias, is nested deeper than ``MAX_DEPTH`` or has too long a number; a
             ``MarkedYAMLError`` says where.
-        ValueError: a value is none of its kind, such as the date 2024-13-01.
     """
-    _check(text)
-    return yaml.load(text, Loader=yaml.CSafeLoader)
+    check_yaml(text)
+    return yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader
 
 
-def _check(text: str) -> None:
+class _Loader(yaml.CSafeLoader):
+    """Keeps as text what looks like a date or a number and is none, such as 2024-13-01."""
+
+
+def _or_text(construct: Callable[[Any, yaml.ScalarNode], object]) -> Callable[[Any, yaml.ScalarNode], object]:
+    def constructed(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> object:
+        try:
+            return construct(loader, node)
+        except (ValueError, OverflowError):
+            return node.value
+
+    return constructed
+
+
+for _kind in ("timestamp", "int", "float"):
+    _construct = getattr(yaml.CSafeLoader, f"construct_yaml_{_kind}")
+    _Loader.add_constructor(f"tag:yaml.org,2002:{_kind}", _or_text(_construct))
+
+
+def check_yaml(text: str) -> None:
+    """Raise what ``load_plain_yaml`` raises; nothing is constructed."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         if isinstance(event, yaml.AliasEvent):

@@ -17,6 +17,8 @@ from nornweave.core.types import JsonValue
 KEY = "access"
 """The key of metadata that holds a statement."""
 MAX_GROUPS = 1_000
+_EVERY = "every_of"
+"""The key of a document's several statements; what a person writes as a mapping never gets this far."""
 
 Statement: TypeAlias = frozenset[str]
 """Groups of which a viewer needs one; an empty one is met by nobody."""
@@ -44,6 +46,11 @@ def read_statement(value: JsonValue) -> Statement | None:
     return frozenset(names) if all(names) else NOBODY
 
 
+def every_of(values: Sequence[JsonValue]) -> JsonValue:
+    """Return several statements as one value of metadata, which ``read_rule`` takes apart; ``None`` for none."""
+    return (values[0] if len(values) == 1 else {_EVERY: tuple(values)}) if values else None
+
+
 def group_name(text: str) -> str:
     """Return a group's name as it is compared: composed (NFC), without blanks around it, in its own case."""
     return unicodedata.normalize("NFC", text).strip()
@@ -51,8 +58,14 @@ def group_name(text: str) -> str:
 
 def read_rule(*values: JsonValue) -> Rule:
     """Return the rule of several statements; equal ones count once."""
-    statements = [statement for value in values if (statement := read_statement(value)) is not None]
+    single = [each for value in values for each in _single(value)]
+    statements = [statement for value in single if (statement := read_statement(value)) is not None]
     return tuple(dict.fromkeys(statements))
+
+
+def _single(value: JsonValue) -> Sequence[JsonValue]:
+    several = value.get(_EVERY) if isinstance(value, Mapping) else None
+    return several if isinstance(several, list | tuple) and len(several) > 1 else (value,)
 
 
 def is_met(rule: Iterable[Statement], groups: frozenset[str]) -> bool:

@@ -13,7 +13,7 @@ FRONT_MATTER_BOUND = 65_536
 LINE_BOUND = 1_000
 
 _OPENING = re.compile(r"\A(?P<fence>---|\+\+\+)[ \t]*\r?\n")
-_FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n){0,50}[\"']?[A-Za-z_][\w .-]{0,80}[\"']?[ \t]*[:=]")
+_FIRST_KEY = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n){0,50}(?:[\"']?[A-Za-z_][\w .-]{0,80}[\"']?[ \t]*[:=]|\{)")
 _SPACES = re.compile(r"\s+")
 _ANCHOR = re.compile(r"\s*\{[#.:][^{}]{0,200}\}\s*$")
 _UNSEEN = frozenset({"inline_html"})

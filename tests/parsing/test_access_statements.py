@@ -1,0 +1,178 @@
+"""Who may see a text, as it says itself: whatever it is spelt like and wherever it stands, outsiders see nothing."""
+
+from __future__ import annotations
+
+import pytest
+from growth import assert_subquadratic
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nornweave.core.access.rules import is_met, read_rule
+from nornweave.read.access_statements import access_statements
+from nornweave.read.front_matter import ACCESS_NOTICE, describe
+
+OUTSIDER = frozenset({"public", "staff", "everybody"})
+BOARD = frozenset({"board"})
+
+KEYS = [
+    "access", "Access", "ACCESS", "'access'", '"access"', "access ", "? access\n", "!!str access", "\u00a0access",
+    "acc\u200bess", " access", "\u2060access",
+]  # fmt: skip
+COLONS = [": ", ":", " : ", ":\u00a0", "\uff1a ", ":\t", ":\n  "]
+VALUES = [
+    "board",
+    "[board]",
+    "['board']",
+    '"board"',
+    "\n  - board",
+    "!!str board",
+    "board  # who",
+    "[board",
+    "&x board",
+]
+BEFORE = [
+    "",
+    "title: x\n",
+    "# a comment\n",
+    "\n",
+    "date: 2026-13-40\n",
+    "x: [broken\n",
+    "a: b: c\n",
+    f"x: {'y' * 70_000}\n",
+]
+AFTER = ["", "title: x\n", "access: public\n", "\n", "---nearly\n"]
+ENDS = ["---\n", "...\n", "---", ""]
+STARTS = ["", "\ufeff", "\n\n", "\r", " \n", "\u00a0\n"]
+
+HEADERS = st.tuples(*map(st.sampled_from, (STARTS, BEFORE, KEYS, COLONS, VALUES, AFTER, ENDS)))
+
+
+def is_shown(text: str, markup: str, groups: frozenset[str] = OUTSIDER) -> bool:
+    return is_met(read_rule(describe(text, markup).metadata.get("access")), groups)
+
+
+@settings(max_examples=1_000)
+@given(HEADERS, st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from(["markdown", "rst", "html", "text"]))
+def test_no_spelling_of_front_matter_shows_a_document_to_outsiders(
+    parts: tuple[str, ...], end: str, markup: str
+) -> None:
+    start, before, key, colon, value, after, closing = parts
+    header = f"---\n{before}{key}{colon}{value}\n{after}{closing}"
+    text = (start + header + "\n# Plan\n\nThe deal is in May.\n").replace("\n", end)
+    assert not is_shown(text, markup), text[:300]
+
+
+FILLINGS = st.sampled_from(
+    [
+        "",
+        "<title>x</title>",
+        "<!-- " + "x" * 70_000 + " -->",
+        "<script>'</head><body>'</script>",
+        "</head><body><p>x",
+        "<!--",
+    ]
+)
+METAS = st.sampled_from(
+    [
+        '<meta name="access" content="board">',
+        "<META NAME=access CONTENT=board>",
+        "<meta content='board' name='Access'/>",
+        '<meta\nname = "access"\ncontent = "board" >',
+        '<meta name="&#97;ccess" content="board">',
+        '<meta name="access">',
+        '<meta property="access" content="board">',
+        '<meta name="access" content="board',
+        "<meta name=access content=''>",
+    ]
+)
+
+
+@settings(max_examples=500)
+@given(FILLINGS, METAS, FILLINGS)
+def test_no_place_of_a_meta_tag_shows_a_page_to_outsiders(before: str, meta: str, after: str) -> None:
+    assert not is_shown(f"<!doctype html><html><head>{before}{meta}{after}<p>The deal is in May.", "html")
+
+
+@pytest.mark.parametrize(
+    "field", [":access: board", ":Access:\n   board", ":access:\n\n", ":access:\n  - board\n  - cto"]
+)
+@pytest.mark.parametrize("above", ["", "Title\n=====\n\n", ":author: ann\n", "x\n" * 300])
+def test_a_field_of_rst_counts_wherever_it_stands(field: str, above: str) -> None:
+    text = f"{above}{field}\n\nText.\n"
+    assert is_shown(text, "rst") is (field == ":access:\n\n"), "a field without a value states nothing"
+    assert is_shown(text, "rst", BOARD)
+
+
+@pytest.mark.parametrize(
+    ("text", "markup", "notice"),
+    [
+        ("---\n{access: board\n---\n", "markdown", "broken"),
+        ("---\ntitle: x\naccess: board\n\nText", "markdown", "does not close"),
+        ("---\nseo:\n  access: board\n---\n", "markdown", "inside another"),
+        ("---\n<<: {access: board}\n---\n", "markdown", "inside another"),
+        ("---\na: &x board\naccess: *x\n---\n", "markdown", "broken"),
+        ("---\ndescription: |\n  access: is a word here\n---\n", "markdown", "a line of the header"),
+        ("---\ntitle: x\n access:board\n---\n", "markdown", "a line of the header"),
+        ("+++\n[page]\naccess = 'board'\n+++\n", "markdown", "table"),
+        ('{"access": "board"', "text", "braces"),
+        ('<meta name="access" content="board', "html", "does not close"),
+    ],
+)
+def test_what_is_not_understood_is_hidden_from_all_and_says_why(text: str, markup: str, notice: str) -> None:
+    metadata = describe(text, markup).metadata
+    assert not is_shown(text, markup, BOARD)
+    assert notice in str(metadata[ACCESS_NOTICE])
+
+
+@pytest.mark.parametrize(
+    ("text", "markup", "values"),
+    [
+        ("---\naccess: board\naccess: staff\n---\n", "markdown", ("board", "staff")),
+        ("---\naccess: board\nAccess: board\n---\n", "markdown", ("board",)),
+        ('{"access": ["board"], "title": "x"}\n\n# T', "markdown", (("board",),)),
+        ("---\naccess: board\n---\n<meta name=access content=cto>", "html", ("board", "cto")),
+        ("---\n{access: board}\n---\n# T", "markdown", ("board",)),
+    ],
+)
+def test_all_statements_have_to_be_met(text: str, markup: str, values: tuple[object, ...]) -> None:
+    assert access_statements(text, markup).values == values
+    everybody = frozenset({"board", "staff", "cto"})
+    assert is_shown(text, markup, everybody)
+    assert is_shown(text, markup, BOARD) is (len(values) == 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Title\n\naccess: staff\n",
+        "---\n\nA rule, then text.\naccess: none of this is a header\n",
+        "---\ntitle: 'Access: how to get it'\n---\n",
+        "---\naccess_level: 3\naccess-control: x\n---\n",
+        "```\n---\naccess: board\n---\n```\n",
+        "---\ntitle: a: b: c\n---\n",
+        "---\naccess:\n---\n",
+    ],
+)
+def test_other_uses_of_the_word_hide_nothing(text: str) -> None:
+    assert is_shown(text, "markdown") and ACCESS_NOTICE not in describe(text, "markdown").metadata
+
+
+def test_a_header_in_braces_is_no_title() -> None:
+    assert describe("---\n{access: board, title: Plan}\n---\n# The plan\n", "markdown").title == "Plan"
+
+
+def test_a_date_that_is_none_costs_only_itself() -> None:
+    facts = describe("---\ndate: 2026-13-40\ntitle: Plan\ntags: [a]\naccess: board\n---\n", "markdown")
+    assert (facts.title, facts.updated_at, facts.metadata["tags"], facts.metadata["access"]) == (
+        "Plan", None, ("a",), "board",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("markup", ["markdown", "rst", "html"])
+@pytest.mark.parametrize(
+    "piece",
+    ["<meta ", "<meta name='", "access ", ":access:\n", "? ", "- ", "{", "\n", " ", "---\n", "a: b\n", "access: "],
+)
+@pytest.mark.parametrize("start", ["", "---\n", "---\na: b\n", "+++\n"])
+def test_reading_is_linear(start: str, piece: str, markup: str) -> None:
+    assert_subquadratic(lambda text: access_statements(text, markup), lambda size: start + piece * size, 32_000)
