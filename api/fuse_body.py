@@ -19,7 +19,7 @@ from api.query_body import (
     SynthesizeField,
     TokensField,
 )
-from nornweave.ask.agents.answers import MAX_ITEMS, Foreign, ResponseBody
+from nornweave.ask.agents.exchange import MAX_ITEMS, Foreign, ResponseBody
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import CoverageGap

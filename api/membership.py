@@ -10,7 +10,7 @@ import httpx
 
 from api.auth import service_token
 from nornweave.ask.agents.membership import Membership, Offer, heartbeat_interval, registry_address
-from nornweave.ask.agents.records import RemoteState
+from nornweave.ask.agents.registry import RemoteState
 from nornweave.config import Settings
 from nornweave.config.addresses import checked_server
 from nornweave.core.errors import ConfigError

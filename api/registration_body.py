@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from api.schemas import AgentDocument
 from nornweave.ask.agents.directory import ListedAgent
-from nornweave.ask.agents.records import Capabilities, RemoteState
+from nornweave.ask.agents.registry import Capabilities, RemoteState
 from nornweave.config.addresses import checked_server
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.text.dates import utc_text

@@ -16,7 +16,7 @@ from typing_extensions import TypedDict
 
 from api.arrival import Arrival
 from api.query_body import MAX_TIMEOUT_MS, MAX_TOP_K
-from nornweave.ask.agents.records import RemoteState
+from nornweave.ask.agents.registry import RemoteState
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState, Switch
 from nornweave.core.text.checked_values import Moment, PlainJson, QuestionText

@@ -12,7 +12,7 @@ from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody
 from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.agents.directory import RemoteAgents
-from nornweave.ask.agents.records import RemoteState
+from nornweave.ask.agents.registry import RemoteState
 from nornweave.config.addresses import checked_server
 from nornweave.core.errors import ConflictingAgentError
 

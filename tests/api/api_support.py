@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from memory_agent import MemoryAgent
-from memory_engine import MemoryEngine
 from pydantic import TypeAdapter
+from waiting import until_async
 
 from api.app import create_app
 from nornweave.config import Settings
@@ -19,8 +18,6 @@ from nornweave.connect.connectors import load_settings
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
 from nornweave.ingest.wiring import domain_parts
-
-__all__ = ["MemoryAgent", "MemoryEngine"]
 
 CLIENT = "http://nornweave"
 
@@ -40,6 +37,7 @@ HASHED = "{embedding: {model: 'hash:64', dimensions: 64}, reranking: {model: nul
 CORPUS = {
     "code/ledger.py": 'def post_entry(entry):\n    """Post an entry to the ledger."""\n    return entry\n',
     "code/refund.py": "def refund(payment):\n    return payment.amount\n",
+    "code/größe #1/0.py": "SIZE = 1\n",
     "docs/guide.md": "# Guide\n\nPayments settle in two days.\n",
     "docs/faq.md": "# FAQ\n\nRefunds take a week.\n",
 }
@@ -48,7 +46,7 @@ CORPUS = {
 def write_corpus(folder: Path) -> Settings:
     """Write documents of two domains and a configuration whose encoder needs no model."""
     for path, text in CORPUS.items():
-        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     lines = [
         "data_dir: var",
@@ -73,6 +71,8 @@ async def client_of(settings: Settings, engine: Any, **options: Any) -> AsyncIte
     """Run the app, lifespan included, and talk to it in process."""
     app = create_app(settings, engine, **{"environment": {}, **options})
     async with app.router.lifespan_context(app):
+        agents = app.state.serving.engine.agents.values()
+        await until_async(lambda: all(agent._started for agent in agents))
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url=CLIENT) as client:
             client.app = app  # type: ignore[attr-defined]

@@ -10,17 +10,14 @@ from typing import Any
 
 import httpx
 import pytest
-from api_support import MemoryAgent, MemoryEngine, client_of, publish, write_corpus, write_settings
+from api_support import CLIENT, publish, write_corpus
 from openai_server import ModelServer
 from processes import started  # noqa: F401 - a fixture
+from scripted_engine import ScriptedAgent, ScriptedEngine, copied
 
+from api.app import create_app
 from nornweave.config import Settings
 from nornweave.core.types import Domain
-
-
-@pytest.fixture
-def settings(tmp_path: Path) -> Settings:
-    return write_settings(tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -32,18 +29,26 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 
 @pytest.fixture
-def code() -> MemoryAgent:
-    return MemoryAgent(Domain.CODE)
+def settings(published: Settings, tmp_path: Path) -> Settings:
+    """A copy of the corpus, for one test."""
+    return copied(published, tmp_path)
 
 
 @pytest.fixture
-def documentation() -> MemoryAgent:
-    return MemoryAgent(Domain.DOCUMENTATION)
+def engine(settings: Settings) -> Iterator[ScriptedEngine]:
+    """The real engine over the corpus, loaded."""
+    with ScriptedEngine(settings, watch=False) as engine:
+        yield engine
 
 
 @pytest.fixture
-def engine(code: MemoryAgent, documentation: MemoryAgent) -> MemoryEngine:
-    return MemoryEngine(code, documentation)
+def code(engine: ScriptedEngine) -> ScriptedAgent:
+    return engine.agent(Domain.CODE)
+
+
+@pytest.fixture
+def documentation(engine: ScriptedEngine) -> ScriptedAgent:
+    return engine.agent(Domain.DOCUMENTATION)
 
 
 @pytest.fixture
@@ -56,8 +61,8 @@ def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModelServer]:
 
 
 @pytest.fixture
-def ask(settings: Settings, engine: MemoryEngine) -> Callable[..., httpx.Response]:
-    """Send one request to a fresh app: ``ask("POST", "/agents/code/recall", json=...)``.
+def ask(settings: Settings, engine: ScriptedEngine) -> Callable[..., httpx.Response]:
+    """Send one request to a fresh app over the engine: ``ask("POST", "/agents/code/recall", json=...)``.
 
     ``json_of`` is sent as Python writes JSON, which is more than JSON: NaN, and halves of characters.
     """
@@ -66,9 +71,11 @@ def ask(settings: Settings, engine: MemoryEngine) -> Callable[..., httpx.Respons
         if "json_of" in request:
             body = json.dumps(request.pop("json_of")).encode()
             request |= {"content": body, "headers": {"content-type": "application/json"}}
+        asgi = create_app(settings, engine, **{"environment": {}, **(app or {})})
 
         async def main() -> httpx.Response:
-            async with client_of(settings, engine, **(app or {})) as client:
+            transport = httpx.ASGITransport(asgi)
+            async with httpx.AsyncClient(transport=transport, base_url=CLIENT) as client, asgi.state.tools.run():
                 return await client.request(method, path, **request)
 
         return asyncio.run(main())

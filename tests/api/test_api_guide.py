@@ -12,7 +12,7 @@ from api_support import Ask, is_problem
 from api.ingest_body import MAX_DOCUMENTS
 from api.limits import MAX_LARGE_BODY_BYTES, MAX_WAITING
 from api.state import QUESTIONS
-from nornweave.ask.agents.answers import MAX_CONTENT_CHARACTERS, MAX_ITEMS
+from nornweave.ask.agents.exchange import MAX_CONTENT_CHARACTERS, MAX_ITEMS
 from nornweave.ask.feedback.book import MOST_WAITING, REMEMBERED_ANSWERS, REMEMBERED_DAYS
 from nornweave.core.text.checked_values import MAX_DEPTH
 

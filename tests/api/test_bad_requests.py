@@ -10,11 +10,13 @@ from typing import Any
 
 import httpx
 import pytest
-from api_support import Ask, MemoryAgent, MemoryEngine, client_of, is_problem, write_settings
+from api_support import Ask, client_of, is_problem
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scripted_engine import ScriptedAgent, ScriptedEngine, copied
 
 from api.limits import MAX_BODY_BYTES
+from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 RECALL = "/agents/code/recall"
@@ -58,7 +60,7 @@ def post(ask: Ask, body: bytes, content_type: str = "application/json", **option
 
 @pytest.mark.parametrize(("body", "field", "said"), WRONG, ids=[f"{field}-{said}" for _, field, said in WRONG])
 def test_a_wrong_field_is_named_with_what_was_found(
-    ask: Ask, code: MemoryAgent, body: dict[str, Any], field: str, said: str
+    ask: Ask, code: ScriptedAgent, body: dict[str, Any], field: str, said: str
 ) -> None:
     problem = is_problem(post(ask, json.dumps(body).encode()), 422)
     assert [one["field"] for one in problem["errors"]] == [field]
@@ -91,7 +93,7 @@ def test_thousands_of_wrong_fields_make_a_short_answer(ask: Ask) -> None:
         rb'{"query_text": "x", "expand": "\ud800"}',
     ],
 )
-def test_half_characters_are_refused(ask: Ask, code: MemoryAgent, body: bytes) -> None:
+def test_half_characters_are_refused(ask: Ask, code: ScriptedAgent, body: bytes) -> None:
     is_problem(post(ask, body), 422)
     assert code.asked == []
 
@@ -129,7 +131,7 @@ def test_half_characters_are_refused(ask: Ask, code: MemoryAgent, body: bytes) -
         "deeper",
     ],
 )
-def test_a_body_that_is_no_request(ask: Ask, code: MemoryAgent, body: bytes, status: int) -> None:
+def test_a_body_that_is_no_request(ask: Ask, code: ScriptedAgent, body: bytes, status: int) -> None:
     is_problem(post(ask, body), status)
     assert code.asked == []
 
@@ -175,9 +177,12 @@ def test_unknown_paths_and_wrong_methods(ask: Ask) -> None:
     assert answer.headers["allow"] == "POST"
 
 
-def test_a_defect_shows_an_id_and_the_log_the_rest(ask: Ask, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_shows_an_id_and_the_log_the_rest(
+    ask: Ask, code: ScriptedAgent, caplog: pytest.LogCaptureFixture
+) -> None:
+    code.failure = KeyError("secret detail of the implementation")
     with caplog.at_level(logging.ERROR):
-        answer = ask("POST", RECALL, json={"query_text": "defect"})
+        answer = ask("POST", RECALL, json={"query_text": "x"})
     problem = is_problem(answer, 500)
     assert "secret" not in answer.text
     occurrence = problem["instance"].removeprefix("urn:uuid:")
@@ -197,10 +202,12 @@ BODIES = st.dictionaries(FIELDS, VALUES, max_size=6) | VALUES
 
 
 @pytest.fixture(scope="module")
-def post_any(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bytes], httpx.Response]]:
+def post_any(
+    published: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[[bytes], httpx.Response]]:
     """Send many bodies to one app."""
-    settings = write_settings(tmp_path_factory.mktemp("any"))
-    opened = client_of(settings, MemoryEngine(MemoryAgent(Domain.CODE)))
+    settings = copied(published, tmp_path_factory.mktemp("any"))
+    opened = client_of(settings, ScriptedEngine(settings, [Domain.CODE]))
     with asyncio.Runner() as runner:
         client = runner.run(opened.__aenter__())
         yield lambda body: runner.run(client.post(RECALL, content=body, headers=JSON))

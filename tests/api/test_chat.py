@@ -9,29 +9,38 @@ import openai
 import pytest
 from api_support import Ask, is_problem
 from live_server import live
-from memory_engine import MemoryEngine
 from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
+from scripted_engine import ScriptedEngine
 
 from api.app import create_app
 from api.chat_body import ChatBody
 from api.chat_documents import sources_list
 from nornweave.config import Settings
-from nornweave.config.fusion import FusionSettings
+from nornweave.core.types import Domain
 
 TOKEN = "a-token-of-32-characters-or-more-x"
-ASKED: Any = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "how do we pay"}]
+ASKED: Any = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "how does a refund return the payment"},
+]
 
 pytestmark = LITELLM_WARNINGS
 
 
 @pytest.fixture
-def client(settings: Settings, engine: MemoryEngine, model: ModelServer) -> Iterator[openai.OpenAI]:
-    engine.settings = FusionSettings(synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=60_000)
+def client(settings: Settings, engine: ScriptedEngine, model: ModelServer) -> Iterator[openai.OpenAI]:
+    engine.write_with(synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=60_000)
     with (
         live(create_app(settings, engine, environment={"NORNWEAVE_SERVICE_TOKEN": TOKEN})) as url,
         openai.OpenAI(api_key=TOKEN, base_url=f"{url}/v1", max_retries=0, timeout=60) as client,
     ):
         yield client
+
+
+@pytest.fixture
+def first(engine: ScriptedEngine) -> str:
+    """The id of a chunk that every question shows."""
+    return engine.chunk_of(Domain.CODE, "ledger", "refund.py")
 
 
 def test_the_models_are_all_domains_and_each_alone(client: openai.OpenAI) -> None:
@@ -42,31 +51,35 @@ def test_the_models_are_all_domains_and_each_alone(client: openai.OpenAI) -> Non
     ]
 
 
-def test_a_whole_answer_has_a_text_its_citations_and_links(client: openai.OpenAI, model: ModelServer) -> None:
-    model.behaviours["first"] = Behaviour(text="By card [code:chunk-0], not by magic [code:none].")
+def test_a_whole_answer_has_a_text_its_citations_and_links(
+    client: openai.OpenAI, model: ModelServer, first: str
+) -> None:
+    model.behaviours["first"] = Behaviour(text=f"By card [code:{first}], not by magic [code:none].")
     answer = client.chat.completions.create(model="nornweave", messages=ASKED, temperature=0.1, max_tokens=50)
     content = answer.choices[0].message.content or ""
-    assert content.startswith("By card [code:chunk-0], not by magic.\n\nSources:\n- [code:chunk-0] [pay \\(src/größe")
+    assert content.startswith(f"By card [code:{first}], not by magic.\n\nSources:\n- [code:{first}] [refund")
     [citation] = answer.model_extra["citations"]  # type: ignore[index]
-    assert citation["url"] == f"{str(client.base_url).removesuffix('v1/')}passages/chunk-0"
+    assert citation["url"] == f"{str(client.base_url).removesuffix('v1/')}passages/{first}"
     assert f"({citation['url']})" in content
     assert answer.choices[0].finish_reason == "stop" and answer.usage and answer.usage.completion_tokens > 0
 
 
 def test_pieces_come_as_they_are_written_and_the_last_one_has_the_citations(
-    client: openai.OpenAI, model: ModelServer
+    client: openai.OpenAI, model: ModelServer, first: str
 ) -> None:
-    model.behaviours["first"] = Behaviour(text="By card or by transfer, says the code [code:chunk-0].")
+    model.behaviours["first"] = Behaviour(text=f"By card or by transfer, says the code [code:{first}].")
     chunks = list(client.chat.completions.create(model="nornweave", messages=ASKED, stream=True))
     text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
-    assert text.startswith("By card or by transfer, says the code [code:chunk-0].\n\nSources:\n")
+    assert text.startswith(f"By card or by transfer, says the code [code:{first}].\n\nSources:\n")
     assert len(chunks) > 5 and len({chunk.id for chunk in chunks}) == 1
     assert chunks[-1].choices[0].finish_reason == "stop"
-    assert [one["id"] for one in chunks[-1].model_extra["citations"]] == ["chunk-0"]  # type: ignore[index]
+    assert [one["id"] for one in chunks[-1].model_extra["citations"]] == [first]  # type: ignore[index]
 
 
 @pytest.mark.parametrize("streams", [False, True])
-def test_without_a_model_the_items_are_the_answer(client: openai.OpenAI, model: ModelServer, streams: bool) -> None:
+def test_without_a_model_the_items_are_the_answer(
+    client: openai.OpenAI, model: ModelServer, first: str, streams: bool
+) -> None:
     model.behaviours["first"] = Behaviour(kind="fails")
     answer: Any = client.chat.completions.create(model="nornweave:code", messages=ASKED, stream=streams)
     text = (
@@ -74,7 +87,7 @@ def test_without_a_model_the_items_are_the_answer(client: openai.OpenAI, model: 
         if streams
         else answer.choices[0].message.content
     )
-    assert "def pay(): ..." in text and "/passages/chunk-0)" in text and "/passages/chunk-1)" in text
+    assert "def refund(payment):" in text and f"/passages/{first})" in text
 
 
 def test_wrong_requests_are_problems_that_the_client_understands(client: openai.OpenAI) -> None:
@@ -114,7 +127,7 @@ PARTS = [{"type": "text", "text": "which currency"}, {"type": "text", "text": "i
     ],
 )
 def test_the_last_message_of_the_user_is_the_question(
-    ask: Ask, engine: MemoryEngine, said: list[Any], asked: str
+    ask: Ask, engine: ScriptedEngine, said: list[Any], asked: str
 ) -> None:
     answered = {"role": "assistant", "content": "Five."}
     messages = [message for text in said for message in ({"role": "user", "content": text}, answered)]

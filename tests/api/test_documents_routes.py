@@ -13,12 +13,12 @@ import httpx
 import openpyxl
 import pymupdf
 import pytest
-from api_support import Ask, MemoryAgent, client_of, conforms, is_problem, write_corpus
+from api_support import Ask, client_of, conforms, is_problem, write_corpus
 from live_server import live
+from scripted_engine import ScriptedAgent
 
 from api.app import create_app
 from api.multipart_body import MAX_FILES
-from nornweave.ask.search.records import AgentState
 from nornweave.ask.views import DocumentsDocument
 from nornweave.config import Settings
 from nornweave.core.types import Domain
@@ -285,8 +285,10 @@ def test_the_same_key_gets_the_same_receipts(tmp_path: Path) -> None:
     drive(settings, after_a_restart)
 
 
-def test_a_degraded_domain_takes_no_documents_and_says_when_to_come_back(ask: Ask, documentation: MemoryAgent) -> None:
-    documentation.state = AgentState.DEGRADED
+def test_a_degraded_domain_takes_no_documents_and_says_when_to_come_back(
+    ask: Ask, documentation: ScriptedAgent
+) -> None:
+    documentation.lose_encoder()
     for request in ({"json": document("a.md")}, {"files": {"file": ("a.md", b"x")}}):
         answer = ask("POST", INGEST, **request)
         problem = is_problem(answer, 503)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
+from api_support import Ask, conforms, is_problem
 
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
 from nornweave.config import Settings
-from nornweave.core.types import Domain
 from nornweave.improve.history_file import HistoryFile
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Verdict
 
@@ -49,20 +47,11 @@ def evaluation(generation: str, set_name: str = "golden") -> tuple[Evaluation, l
 
 
 @pytest.fixture
-def get(tmp_path: Path, settings: Settings) -> Any:
-    HistoryFile(tmp_path / "history").record(
+def get(settings: Settings, ask: Ask) -> Callable[[str], httpx.Response]:
+    HistoryFile(settings.data_dir / "evaluations").record(
         [evaluation("gen-000001"), evaluation("gen-000002"), evaluation("gen-000002", "other")]
     )
-    engine = MemoryEngine(MemoryAgent(Domain.CODE), history=tmp_path / "history")
-
-    def ask(url: str) -> httpx.Response:
-        async def run() -> httpx.Response:
-            async with client_of(settings, engine) as client:
-                return await client.get(url)
-
-        return asyncio.run(run())
-
-    return ask
+    return lambda url: ask("GET", url)
 
 
 def test_what_was_measured_comes_newest_first(get: Any) -> None:
@@ -103,19 +92,13 @@ def test_two_generations_are_compared_query_by_query(get: Any) -> None:
     assert measure["p_value"] == 1.0
 
 
-def test_the_page_shows_series_the_last_refusal_and_a_comparison(tmp_path: Path, settings: Settings) -> None:
+def test_the_page_shows_series_the_last_refusal_and_a_comparison(settings: Settings, ask: Ask) -> None:
     refused = replace(evaluation("gen-000002", "other")[0], verdict=Verdict.REFUSED, generation="gen-000003")
     values = [replace(value, value=0.0) for value in evaluation("gen-000002", "other")[1]]
-    history = HistoryFile(tmp_path / "history")
+    history = HistoryFile(settings.data_dir / "evaluations")
     history.record([evaluation("gen-000001", "other"), evaluation("gen-000001"), evaluation("gen-000002")])
     history.record([(replace(refused, evaluation_id="refused", at=datetime(2026, 1, 3, tzinfo=UTC)), values)])
-    engine = MemoryEngine(MemoryAgent(Domain.CODE), history=tmp_path / "history")
-
-    async def run() -> str:
-        async with client_of(settings, engine) as client:
-            return (await client.get("/quality?domain=code&before=gen-000001&after=gen-000002")).text
-
-    page = asyncio.run(run())
+    page = ask("GET", "/quality?domain=code&before=gen-000001&after=gen-000002").text
     assert 'aria-label="MRR: 2 measurements, the last 0.583 (95 % interval 0.000 to 1.000) on 2026-01-02"' in page
     assert "The last candidate that was refused" in page
     assert "code gen-000003, 2026-01-03" in page

@@ -10,15 +10,15 @@ import httpx
 import pytest
 from api_support import Ask, is_problem
 from live_server import live
-from memory_engine import MemoryEngine
 from openai_server import LITELLM_WARNINGS, Behaviour, ModelServer
+from scripted_engine import ScriptedEngine
 from waiting import until
 
 from api.app import create_app
 from api.event_streams import StreamSlots
 from api.negotiation import prefers_events
 from nornweave.config import Settings
-from nornweave.config.fusion import FusionSettings
+from nornweave.core.errors import StoreError
 
 WITHIN_S = 60.0
 ACCEPT = {"accept": "text/event-stream"}
@@ -28,10 +28,8 @@ pytestmark = LITELLM_WARNINGS
 
 
 @pytest.fixture
-def url(settings: Settings, engine: MemoryEngine, model: ModelServer) -> Iterator[str]:
-    engine.settings = FusionSettings(
-        synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=int(WITHIN_S * 1000)
-    )
+def url(settings: Settings, engine: ScriptedEngine, model: ModelServer) -> Iterator[str]:
+    engine.write_with(synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=int(WITHIN_S * 1000))
     with live(create_app(settings, engine, environment={})) as url:
         yield url
 
@@ -127,18 +125,20 @@ def test_events_are_sent_to_who_prefers_them(accept: str, wanted: bool) -> None:
     assert prefers_events(accept) is wanted
 
 
-def test_errors_before_the_first_event_are_problems(ask: Ask) -> None:
+def test_errors_before_the_first_event_are_problems(ask: Ask, engine: ScriptedEngine) -> None:
     is_problem(ask("POST", "/query", json={"query": ""}, headers=ACCEPT), 422)
-    is_problem(ask("POST", "/query", json={"query": "closed"}, headers=ACCEPT), 503)
+    engine.failure = StoreError("is shutting down; ask again later")
+    is_problem(ask("POST", "/query", json={"query": "pay"}, headers=ACCEPT), 503)
+    engine.failure = None
     problem = is_problem(ask("POST", "/query", json={"query": "pay", "format": "text"}, headers=ACCEPT), 422)
     assert problem["errors"][0]["field"] == "format"
 
 
 def test_one_address_opens_so_many_streams_and_gets_each_slot_back(
-    settings: Settings, engine: MemoryEngine, model: ModelServer
+    settings: Settings, engine: ScriptedEngine, model: ModelServer
 ) -> None:
     model.behaviours["first"] = Behaviour(kind="hangs")
-    engine.settings = FusionSettings(synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=60_000)
+    engine.write_with(synthesis_model="openai/first", synthesis_fallback="", synthesis_timeout_ms=60_000)
     app = create_app(settings, engine, environment={})
     most = app.state.serving.streams._of_one
     slots = app.state.serving.streams
@@ -151,7 +151,8 @@ def test_one_address_opens_so_many_streams_and_gets_each_slot_back(
             refused = client.post(f"{url}/query", json=ASKED, headers=ACCEPT)
             assert "event streams" in is_problem(refused, 429)["detail"] and refused.headers["retry-after"]
         until(lambda: slots._open.total() == most - 1, lambda: "a stream that ended kept its slot")
-        is_problem(client.post(f"{url}/query", json={"query": "closed"}, headers=ACCEPT), 503)
+        engine.failure = StoreError("is shutting down; ask again later")
+        is_problem(client.post(f"{url}/query", json=ASKED, headers=ACCEPT), 503)
         assert slots._open.total() == most - 1, "a question that failed kept its slot"
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from api_support import Ask, MemoryAgent, MemoryEngine, client_of, conforms, is_problem
+from api_support import Ask, client_of, conforms, is_problem
+from scripted_engine import ScriptedEngine
 
 from nornweave.ask.feedback.book import FeedbackBook, FeedbackDocument
-from nornweave.ask.feedback.database import FeedbackFile
 from nornweave.config import Settings
-from nornweave.core.types import Domain
 
 FEEDBACK = "/feedback"
+Drive = Callable[[Callable[[httpx.AsyncClient], Awaitable[None]]], None]
 LEAST: dict[str, Any] = {"query_id": "q-1", "chunk_id": "c-1", "useful": True}
 
 
@@ -25,7 +24,8 @@ def said(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("useful", [True, False])
-def test_what_is_said_is_stored_and_returned(ask: Ask, engine: MemoryEngine, useful: bool) -> None:
+def test_what_is_said_is_stored_and_returned(ask: Ask, engine: ScriptedEngine, useful: bool) -> None:
+    engine.remember("q-1", "c-1")
     answer = ask("POST", FEEDBACK, json=said(useful=useful))
     assert answer.status_code == 200, "nothing is left to be done"
     conforms(FeedbackDocument, answer.json())
@@ -61,8 +61,9 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("body", "field", "found"), WRONG, ids=[f"{field}-{found}" for _, field, found in WRONG])
 def test_a_wrong_field_is_named_and_nothing_is_stored(
-    ask: Ask, engine: MemoryEngine, body: dict[str, Any], field: str, found: str
+    ask: Ask, engine: ScriptedEngine, body: dict[str, Any], field: str, found: str
 ) -> None:
+    engine.remember("q-1", "c-1", "c-2")
     problem = is_problem(ask("POST", FEEDBACK, json_of=body), 422)
     assert [one["field"] for one in problem["errors"]] == [field]
     assert found in problem["errors"][0]["detail"]
@@ -79,30 +80,24 @@ def test_an_answer_that_is_not_remembered(ask: Ask) -> None:
     assert all(part in detail for part in ("'gone'", "/query", "/fuse", "30 days", "feedback.keep_queries"))
 
 
-def test_what_cannot_be_stored_now_can_be_sent_again(ask: Ask) -> None:
-    answer = ask("POST", FEEDBACK, json=said(query_id="locked"))
-    assert "try again" in is_problem(answer, 503)["detail"]
-    assert int(answer.headers["retry-after"]) > 0
-
-
-def test_it_takes_the_token(ask: Ask, engine: MemoryEngine) -> None:
+def test_it_takes_the_token(ask: Ask, engine: ScriptedEngine) -> None:
+    engine.remember("q-1", "c-1")
     is_problem(ask("POST", FEEDBACK, json=LEAST, app={"environment": {"NORNWEAVE_SERVICE_TOKEN": "s3cret"}}), 401)
     assert engine.judged == []
 
 
 @pytest.fixture
-def book(tmp_path: Path) -> FeedbackBook:
-    return FeedbackBook(FeedbackFile(tmp_path / "var" / "feedback"))
+def book(engine: ScriptedEngine) -> FeedbackBook:
+    return engine.path.feedback
 
 
 @pytest.fixture
-def drive(settings: Settings, book: FeedbackBook) -> Callable[[Callable[[httpx.AsyncClient], Awaitable[None]]], None]:
-    """Run the app over agents in memory and a book on the disk."""
+def drive(settings: Settings, engine: ScriptedEngine) -> Drive:
+    """Run the app over the engine and its book."""
 
     def run(test: Callable[[httpx.AsyncClient], Awaitable[None]]) -> None:
         async def main() -> None:
-            agents = MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION, prefix="docs-")
-            async with client_of(settings, MemoryEngine(*agents, book=book)) as client:
+            async with client_of(settings, engine) as client:
                 await test(client)
 
         asyncio.run(main())
@@ -110,12 +105,9 @@ def drive(settings: Settings, book: FeedbackBook) -> Callable[[Callable[[httpx.A
     return run
 
 
-Drive = Callable[[Callable[[httpx.AsyncClient], Awaitable[None]]], None]
-
-
 def test_an_answer_can_be_judged_as_soon_as_it_is_read(drive: Drive, book: FeedbackBook) -> None:
     async def test(client: httpx.AsyncClient) -> None:
-        asked = {"query": "how do we pay?", "filters": {"code": {"language": "python"}}}
+        asked = {"query": "refund a payment", "filters": {"code": {"language": "python"}}}
         answer = (await client.post("/query", json=asked)).json()
         chunks = [item["chunk_id"] for item in answer["items"]]
         body = {"query_id": answer["query_id"], "chunk_id": chunks[-1], "useful": True}
@@ -125,7 +117,7 @@ def test_an_answer_can_be_judged_as_soon_as_it_is_read(drive: Drive, book: Feedb
         second = (await client.post(FEEDBACK, json={**body, "useful": False})).json()
         assert (second["useful"], second["previous"]) == (False, True)
         (judged,) = book.judged()
-        assert (judged.text, dict(judged.filters["code"])) == ("how do we pay?", {"language": "python"})
+        assert (judged.text, dict(judged.filters["code"])) == ("refund a payment", {"language": "python"})
         assert [item.chunk_id for item in judged.items] == chunks
         assert dict(judged.votes) == {chunks[-1]: False}
         citation = answer["items"][0]["citation"]
@@ -139,8 +131,8 @@ def test_an_answer_can_be_judged_as_soon_as_it_is_read(drive: Drive, book: Feedb
 def test_only_what_the_answer_showed_can_be_judged(drive: Drive, book: FeedbackBook) -> None:
     async def test(client: httpx.AsyncClient) -> None:
         answer = (await client.post("/query", json={"query": "pay", "top_k": 1})).json()
-        body = {"query_id": answer["query_id"], "chunk_id": "chunk-1", "useful": True}
-        assert "'chunk-1' is not among the 1 items" in is_problem(await client.post(FEEDBACK, json=body), 422)["detail"]
+        body = {"query_id": answer["query_id"], "chunk_id": "c-1", "useful": True}
+        assert "'c-1' is not among the 1 items" in is_problem(await client.post(FEEDBACK, json=body), 422)["detail"]
         assert book.judged() == ()
 
     drive(test)
@@ -178,7 +170,7 @@ def test_a_disk_that_cannot_be_written_costs_the_query_nothing(drive: Drive, boo
 
 def test_a_query_that_fails_is_not_remembered(drive: Drive, book: FeedbackBook) -> None:
     async def test(client: httpx.AsyncClient) -> None:
-        is_problem(await client.post("/query", json={"query": "wrong text"}), 422)
+        is_problem(await client.post("/query", json={"query": "pay", "filters": {"code": {"colour": "red"}}}), 422)
         assert not book._database._file.exists()
 
     drive(test)

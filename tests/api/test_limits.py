@@ -8,7 +8,8 @@ import time
 
 import anyio
 import pytest
-from api_support import MemoryAgent, MemoryEngine, client_of, is_problem
+from api_support import client_of, is_problem
+from scripted_engine import ScriptedAgent, ScriptedEngine
 from waiting import HANGS_S, SOON_S, WITHIN_S, until_async
 
 from api.errors import ProblemError
@@ -47,7 +48,9 @@ def test_by_default_as_many_run_as_there_are_cpus() -> None:
     assert asyncio.run(main()) == cpu_count()
 
 
-def test_too_many_that_wait_are_told_to_come_back(settings: Settings, engine: MemoryEngine, code: MemoryAgent) -> None:
+def test_too_many_that_wait_are_told_to_come_back(
+    settings: Settings, engine: ScriptedEngine, code: ScriptedAgent
+) -> None:
     code.released, code.seconds = threading.Event(), HANGS_S
     beyond = 10
 
@@ -72,7 +75,7 @@ def test_too_many_that_wait_are_told_to_come_back(settings: Settings, engine: Me
 
 
 def test_waiting_for_a_turn_counts_towards_the_deadline(
-    settings: Settings, engine: MemoryEngine, code: MemoryAgent
+    settings: Settings, engine: ScriptedEngine, code: ScriptedAgent
 ) -> None:
     code.released, code.seconds = threading.Event(), HANGS_S
     slots = cpu_count()
@@ -144,7 +147,7 @@ def test_only_documents_and_answers_may_be_large() -> None:
     assert body_limit("/query") == MAX_BODY_BYTES
 
 
-def test_whatever_runs_is_counted(settings: Settings, engine: MemoryEngine) -> None:
+def test_whatever_runs_is_counted(settings: Settings, engine: ScriptedEngine) -> None:
     async def main() -> list[int]:
         async with client_of(settings, engine) as client:
             serving = client.app.state.serving  # type: ignore[attr-defined]

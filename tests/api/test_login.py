@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 import httpx
 import pytest
-from api_support import Ask, MemoryEngine, client_of, is_problem
+from api_support import Ask, client_of, is_problem
+from scripted_engine import ScriptedEngine
 
 from api.sessions import COOKIE, LASTS_S, csrf_token, is_csrf_token, is_valid, new_session
 from nornweave.config import Settings
@@ -21,7 +22,7 @@ FORM = {"content-type": "application/x-www-form-urlencoded"}
 JUDGED = {"query_id": "q1", "chunk_id": "chunk-0", "useful": True}
 
 
-def drive(settings: Settings, engine: MemoryEngine, test: Callable[[httpx.AsyncClient], Awaitable[None]]) -> None:
+def drive(settings: Settings, engine: ScriptedEngine, test: Callable[[httpx.AsyncClient], Awaitable[None]]) -> None:
     async def main() -> None:
         async with client_of(settings, engine, **LOCKED) as client:
             await test(client)
@@ -72,7 +73,7 @@ def test_everything_else_is_a_401_also_to_browsers(ask: Ask, path: str) -> None:
     is_problem(ask("GET", path, app=LOCKED, headers=BROWSER), 401)
 
 
-def test_the_token_opens_a_session(settings: Settings, engine: MemoryEngine) -> None:
+def test_the_token_opens_a_session(settings: Settings, engine: ScriptedEngine) -> None:
     async def test(client: httpx.AsyncClient) -> None:
         answer = await log_in(client)
         assert (answer.status_code, answer.headers["location"]) == (303, "/?q=pay")
@@ -91,7 +92,7 @@ def test_the_token_opens_a_session(settings: Settings, engine: MemoryEngine) -> 
 
 @pytest.mark.parametrize("token", ["", "wrong", "S3CRET", "s3cret\0"])
 def test_another_token_opens_none(
-    settings: Settings, engine: MemoryEngine, token: str, monkeypatch: pytest.MonkeyPatch
+    settings: Settings, engine: ScriptedEngine, token: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("api.routes.login.PAUSE_S", 0.0)
 
@@ -105,16 +106,17 @@ def test_another_token_opens_none(
 
 
 @pytest.mark.parametrize("target", ["//evil", "https://evil", "/\\evil", "javascript:x"])
-def test_a_login_leads_nowhere_else(settings: Settings, engine: MemoryEngine, target: str) -> None:
+def test_a_login_leads_nowhere_else(settings: Settings, engine: ScriptedEngine, target: str) -> None:
     async def test(client: httpx.AsyncClient) -> None:
         assert (await log_in(client, target=target)).headers["location"] == "/"
 
     drive(settings, engine, test)
 
 
-def test_a_script_sends_the_token_of_its_page(settings: Settings, engine: MemoryEngine) -> None:
+def test_a_script_sends_the_token_of_its_page(settings: Settings, engine: ScriptedEngine) -> None:
     async def test(client: httpx.AsyncClient) -> None:
         await log_in(client)
+        engine.remember("q1", "chunk-0")
         is_problem(await client.post("/feedback", json=JUDGED), 403)
         is_problem(await client.post("/query", json={"query": "pay"}, headers={"x-csrf-token": "guessed"}), 403)
         page = await client.get("/", headers=BROWSER)
@@ -126,10 +128,11 @@ def test_a_script_sends_the_token_of_its_page(settings: Settings, engine: Memory
     drive(settings, engine, test)
 
 
-def test_a_form_sends_the_token_of_its_page(settings: Settings, engine: MemoryEngine) -> None:
+def test_a_form_sends_the_token_of_its_page(settings: Settings, engine: ScriptedEngine) -> None:
     async def test(client: httpx.AsyncClient) -> None:
         await log_in(client)
         session = client.cookies[COOKIE]
+        engine.remember("q1", "chunk-0")
         fields = {"query_id": "q1", "chunk_id": "chunk-0", "useful": "true"}
         # `same-origin`: with a session what a browser says of itself is not enough.
         headers = {**FORM, "sec-fetch-site": "same-origin"}
@@ -143,7 +146,7 @@ def test_a_form_sends_the_token_of_its_page(settings: Settings, engine: MemoryEn
     drive(settings, engine, test)
 
 
-def test_logging_out_takes_the_session(settings: Settings, engine: MemoryEngine) -> None:
+def test_logging_out_takes_the_session(settings: Settings, engine: ScriptedEngine) -> None:
     async def test(client: httpx.AsyncClient) -> None:
         await log_in(client)
         assert (await client.post("/logout", headers=FORM)).status_code == 403, "not by another site"
@@ -162,15 +165,16 @@ def test_logging_out_takes_the_session(settings: Settings, engine: MemoryEngine)
     drive(settings, engine, test)
 
 
-def test_the_header_needs_no_session_and_no_form(ask: Ask, engine: MemoryEngine) -> None:
+def test_the_header_needs_no_session_and_no_form(ask: Ask, engine: ScriptedEngine) -> None:
     header = {"authorization": f"Bearer {TOKEN}"}
     assert ask("GET", "/", app=LOCKED, headers={**BROWSER, **header}).status_code == 200
+    engine.remember("q1", "chunk-0")
     assert ask("POST", "/feedback", app=LOCKED, json=JUDGED, headers=header).status_code == 200
     fields = urlencode({"query_id": "q1", "chunk_id": "chunk-0", "useful": "true"})
     assert ask("POST", "/feedback/form", app=LOCKED, content=fields, headers={**FORM, **header}).status_code == 303
 
 
-def test_a_form_without_a_session_is_refused(ask: Ask, engine: MemoryEngine) -> None:
+def test_a_form_without_a_session_is_refused(ask: Ask, engine: ScriptedEngine) -> None:
     fields = urlencode({"query_id": "q1", "chunk_id": "chunk-0", "useful": "true"})
     assert ask("POST", "/feedback/form", app=LOCKED, content=fields, headers=FORM).status_code == 401
     assert engine.judged == []

@@ -10,12 +10,13 @@ from typing import Any
 import httpx
 import httpx2
 import pytest
-from api_support import CLIENT, Ask, MemoryAgent, MemoryEngine, is_problem
+from api_support import CLIENT, Ask, is_problem
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from mcp_client import REVISIONS, WITHIN_S, drive, problem, result, until_loaded
 from processes import Started
+from scripted_engine import ScriptedEngine
 
 from api.app import create_app
 from api.limits import MAX_BODY_BYTES, Admission
@@ -36,7 +37,7 @@ if __name__ == "__main__":
 """
 
 
-def test_the_token_is_the_one_of_the_api(settings: Settings, engine: MemoryEngine) -> None:
+def test_the_token_is_the_one_of_the_api(settings: Settings, engine: ScriptedEngine) -> None:
     guarded = {"NORNWEAVE_SERVICE_TOKEN": "s3cret"}
 
     async def test(client: Client) -> None:
@@ -86,9 +87,9 @@ def test_what_is_no_message_is_refused(ask: Ask) -> None:
 def test_a_trace_is_the_callers(settings: Settings) -> None:
     trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
     for mode in REVISIONS:
-        engine = MemoryEngine(MemoryAgent(Domain.CODE))
+        engine = ScriptedEngine(settings, [Domain.CODE])
 
-        async def test(client: Client, engine: MemoryEngine = engine) -> None:
+        async def test(client: Client, engine: ScriptedEngine = engine) -> None:
             await result(client, "search", query="pay")
             assert engine.questions[0].trace_id == trace_id
             assert engine.questions[0].query_id
@@ -99,9 +100,10 @@ def test_a_trace_is_the_callers(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("mode", REVISIONS)
-def test_a_client_that_hangs_up_frees_its_place(settings: Settings, mode: str) -> None:
-    agent = MemoryAgent(Domain.CODE, seconds=WITHIN_S, released=threading.Event())
-    app = create_app(settings, MemoryEngine(agent), environment={})
+def test_a_client_that_hangs_up_frees_its_place(settings: Settings, engine: ScriptedEngine, mode: str) -> None:
+    agent = engine.agent(Domain.CODE)
+    agent.seconds, agent.released = WITHIN_S, threading.Event()
+    app = create_app(settings, engine, environment={})
     gate: Admission = app.state.serving.questions
     modern = {**CALL["params"], "_meta": ENVELOPE}  # type: ignore[dict-item]
     message = CALL if mode == "legacy" else {**CALL, "params": modern}

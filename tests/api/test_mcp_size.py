@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import base64
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from api_support import MemoryAgent, MemoryEngine, publish, write_corpus
+from api_support import publish, write_corpus
 from mcp import Client
 from mcp_client import drive, result, until_loaded
-from memory_engine import ledger_entry
+from scripted_engine import ScriptedEngine, ledger_entry, write_ledger
 from tokenizers_of_models import most_tokens
 
 from api.mcp.results import written
-from nornweave.ask.views import LedgerDocument, LedgerEntryDocument
 from nornweave.config import Settings
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Domain
+from nornweave.disagree.ledger.entries import LedgerEntry
 
 LIMIT_TOKENS = 10_000
 RANDOM = random.Random(7)
@@ -103,11 +104,9 @@ def test_a_long_document_is_read_in_parts_to_its_end(large: Settings, name: str)
     drive(large, test)
 
 
-def test_conflicts_stay_below_the_limit(settings: Settings) -> None:
-    engine = MemoryEngine(MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION))
+def test_conflicts_stay_below_the_limit(settings: Settings, engine: ScriptedEngine) -> None:
     entries = [wordy(number) for number in range(40)]
-    ledger: LedgerDocument = {"made_at": None, "generations": {}, "open": entries, "settled": [], "notices": []}
-    engine.conflicts = lambda _: ledger  # type: ignore[method-assign]
+    write_ledger(settings, *entries)
 
     async def test(client: Client) -> None:
         page = await result(client, "conflicts")
@@ -123,10 +122,10 @@ def test_conflicts_stay_below_the_limit(settings: Settings) -> None:
     drive(settings, test, engine)
 
 
-def wordy(number: int) -> LedgerEntryDocument:
+def wordy(number: int) -> LedgerEntry:
     """An entry whose every text is as long as a document can make it, of the characters that cost most."""
     long = DOCUMENTS["cuneiform"][:4000]
     entry = ledger_entry(f"{number} {long}", Domain.CODE, Domain.DOCUMENTATION)
-    side = entry["sides"][0]
-    sides = [{**side, "statement": long, "value": long, "author": long, "source_path": long} for _ in range(2)]
-    return {**entry, "entry_id": str(number), "sides": sides, "also": sides * 5, "reason": long}  # type: ignore[typeddict-item]
+    side = entry.sides[0]
+    side = replace(side, fact=replace(side.fact, statement=long, value=long), author=long, path=long)
+    return replace(entry, entry_id=str(number), sides=(side, side), also=(side, side) * 5, reason=long)

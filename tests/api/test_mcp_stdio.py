@@ -29,13 +29,14 @@ COMMAND = ["-m", "nornweave.cli", "--config"]
 PROGRAM = """
 import os, subprocess, sys, threading, time
 from pathlib import Path
-from api_support import MemoryAgent, MemoryEngine
+from scripted_engine import ScriptedAgent, ScriptedEngine
 import api.state
 from api.mcp.stdio import serve_stdio
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
+settings = load_settings(Path(sys.argv[1]))
 {make}
-serve_stdio(load_settings(Path(sys.argv[1])), make=make)
+serve_stdio(settings, make=make)
 """
 NOISY = """
 import logging, warnings
@@ -46,28 +47,30 @@ def make():
     os.write(1, b"noise of C\\n")
     subprocess.run(["echo", "noise of a child"])
     print("noise that nobody flushed")
-    return MemoryEngine(MemoryAgent(Domain.CODE))
+    return ScriptedEngine(settings, [Domain.CODE])
 """
 SLOW = """
 def make():
     while not Path(sys.argv[2]).exists():
         time.sleep(0.02)
-    return MemoryEngine(MemoryAgent(Domain.CODE))
+    return ScriptedEngine(settings, [Domain.CODE])
 """
 BROKEN = """
 def make():
     raise OSError("the disk is on fire")
 """
 HANGING = """
-class Hanging(MemoryAgent):
+class Hanging(ScriptedAgent):
     def recall(self, question):
         if question.text == "hang":
             Path(sys.argv[2]).touch()
             time.sleep(600)
         return super().recall(question)
+class HangingEngine(ScriptedEngine):
+    agent_type = Hanging
 def make():
     api.state.QUESTIONS = 1
-    return MemoryEngine(Hanging(Domain.CODE))
+    return HangingEngine(settings, [Domain.CODE])
 """
 
 

@@ -10,20 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from api_support import MemoryAgent, MemoryEngine, publish, write_corpus
+from api_support import publish, write_corpus
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_client import REVISIONS, drive, problem, result, until_loaded
-from memory_engine import ledger_entry
+from scripted_engine import ScriptedEngine, ledger_entry, write_ledger
 
 from api.mcp.arguments import ANSWER_ITEMS, LEAST_RESULT_TOKENS, MAX_RESULT_TOKENS, USUAL_RESULT_TOKENS
 from api.mcp.results import MAX_RESULT_CHARACTERS
 from api.mcp.tools import TOOLS
 from api.state import QUESTIONS, Serving
 from nornweave.ask.search.records import AgentState
-from nornweave.ask.views import LedgerDocument
 from nornweave.config import Settings
-from nornweave.core.errors import ConfigError
+from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.types import Domain
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mcp" / "tools.json"
@@ -267,55 +266,62 @@ def test_before_the_first_sync_the_tools_say_what_to_do(tmp_path: Path) -> None:
 
 
 def test_a_call_while_it_loads_waits_and_then_says_so(settings: Settings) -> None:
-    agent = MemoryAgent(Domain.CODE, state=AgentState.STARTING)
     short = settings.model_copy(update={"fusion": settings.fusion.model_copy(update={"fusion_timeout_seconds": 0.2})})
 
     async def test(client: Client) -> None:
         assert [tool.name for tool in (await client.list_tools()).tools] == NAMES
-        for tool, arguments in (("search", {"query": "x"}), ("answer", {"query": "x"}), ("fetch", {"id": "chunk-0"})):
+        for tool, arguments in (("search", {"query": "x"}), ("answer", {"query": "x"}), ("fetch", {"id": "x"})):
             assert await problem(client, tool, **arguments) == "code-memory is STARTING. Call again in 2 s."
         assert (await result(client, "status"))["domains"][0]["state"] == "STARTING"
         agent.state = AgentState.READY
-        while not (await result(client, "search", query="x"))["results"]:  # it has 0.2 s, the machine may be busy
+        while not (await result(client, "search", query="refund"))["results"]:  # it has 0.2 s, the machine may be busy
             await asyncio.sleep(0.05)
 
-    drive(short, test, MemoryEngine(agent))
+    engine = ScriptedEngine(short, [Domain.CODE])
+    agent = engine.agent(Domain.CODE)
+    agent.state = AgentState.STARTING
+    drive(short, test, engine)
 
 
 def test_what_may_be_in_a_domain_that_still_loads_is_not_called_gone(settings: Settings) -> None:
-    ready, starting = MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION, state=AgentState.STARTING)
     short = settings.model_copy(update={"fusion": settings.fusion.model_copy(update={"fusion_timeout_seconds": 0.2})})
 
     async def test(client: Client) -> None:
-        assert (await result(client, "fetch", id="chunk-0"))["text"]
-        assert "documentation-memory is still loading" in await problem(client, "fetch", id="nothing")
+        assert (await result(client, "fetch", id="document:code/ledger/refund.py"))["text"]
+        assert "docs-memory is still loading" in await problem(client, "fetch", id="nothing")
         starting.state = AgentState.READY
         assert "nothing with the id" in await problem(client, "fetch", id="nothing")
 
-    drive(short, test, MemoryEngine(ready, starting))
+    engine = ScriptedEngine(short)
+    starting = engine.agent(Domain.DOCUMENTATION)
+    starting.state = AgentState.STARTING
+    drive(short, test, engine)
 
 
 def test_what_nobody_thought_of_is_an_incident_and_no_secret(
-    settings: Settings, engine: MemoryEngine, caplog: pytest.LogCaptureFixture
+    settings: Settings, engine: ScriptedEngine, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def test(client: Client) -> None:
-        said = await problem(client, "search", query="defect")
+        engine.failure = KeyError("secret detail of the implementation")
+        said = await problem(client, "search", query="x")
         assert "secret" not in said
         incident = said.partition(" under ")[2].partition(".")[0]
         assert incident in caplog.text
-        assert "is shutting down; ask again later" in await problem(client, "answer", query="closed")
-        assert "gen-000001: cannot be read" in await problem(client, "fetch", id="unreadable")
+        engine.failure = StoreError("is shutting down; ask again later")
+        assert "is shutting down; ask again later" in await problem(client, "answer", query="x")
+        engine.agent(Domain.CODE).close()
+        assert "is shutting down" in await problem(client, "fetch", id="document:code/ledger/refund.py")
 
     drive(settings, test, engine)
 
 
-def test_too_many_at_once_are_told_to_come_back(settings: Settings, engine: MemoryEngine) -> None:
+def test_too_many_at_once_are_told_to_come_back(settings: Settings, engine: ScriptedEngine) -> None:
     async def test(client: Client) -> None:
         serving: Serving = client.app.state.serving  # type: ignore[attr-defined]
         serving.questions.admitted = 10_000
         assert "requests wait already. Call again in 1 s." in await problem(client, "search", query="x")
         serving.questions.admitted = 0
-        assert (await result(client, "search", query="x"))["results"]
+        assert (await result(client, "search", query="refund"))["results"]
 
     drive(settings, test, engine)
 
@@ -374,28 +380,23 @@ def test_pages_are_linked_below_the_configured_address(published: Settings) -> N
             drive(published, test, environment={"NORNWEAVE_URL": wrong})
 
 
-def test_the_pages_of_the_ledger_hold_every_entry_once(settings: Settings) -> None:
-    engine = MemoryEngine(MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION))
+def test_the_pages_of_the_ledger_hold_every_entry_once(settings: Settings, engine: ScriptedEngine) -> None:
     entries = [ledger_entry(f"limit {number}", Domain.CODE, Domain.DOCUMENTATION) for number in range(120)]
-    ledger: LedgerDocument = {
-        "made_at": "2026-01-21T00:00:00Z",
-        "generations": {},
-        "open": [*entries, ledger_entry("of others", Domain.CODE, Domain.RESEARCH)],
-        "settled": [],
-        "notices": ["code: read from gen-1, published is gen-2"],
-    }
-    engine.conflicts = lambda _: ledger  # type: ignore[method-assign]
+    write_ledger(settings, *entries, ledger_entry("of others", Domain.CODE, Domain.RESEARCH), made_of={})
 
     async def test(client: Client) -> None:
         page: Mapping[str, Any] = await result(client, "conflicts")
         assert page["total"] == 120
-        assert page["notes"] == ledger["notices"]
+        assert [note.partition(",")[0] for note in page["notes"]] == [
+            "code: read from nothing",
+            "documentation: read from nothing",
+        ]
         read = [one["entry_id"] for one in page["conflicts"]]
         while page["next"]:
             assert page["more"] == 120 - len(read)
             page = await result(client, "conflicts", after=page["next"])
             read += [one["entry_id"] for one in page["conflicts"]]
-        assert read == [entry["entry_id"] for entry in entries]
+        assert sorted(read) == sorted(entry.entry_id for entry in entries)
         said = await problem(client, "conflicts", domain="code", after="3-00000000-00000000")
         assert "belongs to another call" in said
 

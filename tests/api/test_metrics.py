@@ -14,9 +14,9 @@ import psutil
 import pytest
 import yaml
 from api_support import client_of
-from memory_engine import MemoryEngine
 from processes import Started
 from prometheus_client.parser import text_string_to_metric_families
+from scripted_engine import ScriptedEngine
 from waiting import until
 
 from api.metrics import reason_kind
@@ -96,7 +96,7 @@ def test_what_cannot_be_read_is_counted_and_costs_the_rest_nothing(published: Se
         history.unlink()
 
 
-def test_metrics_need_the_token_where_there_is_one(settings: Settings, engine: MemoryEngine) -> None:
+def test_metrics_need_the_token_where_there_is_one(settings: Settings, engine: ScriptedEngine) -> None:
     async def main() -> None:
         token = "a-token-of-32-characters-or-more-x"
         async with client_of(settings, engine, environment={"NORNWEAVE_SERVICE_TOKEN": token}) as client:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from api_support import CLIENT, Ask, is_problem, routes_of, write_settings
-from memory_engine import MemoryEngine
+from api_support import CLIENT, Ask, is_problem, routes_of
+from scripted_engine import ScriptedEngine
 from starlette.datastructures import Headers
 
 from api.app import create_app
 from api.origins import READING, TOOLS, foreign_page
+from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 FOREIGN = [
@@ -36,8 +35,10 @@ MULTIPART = "multipart/form-data; boundary=x"
 FILE = '--x\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\nplanted\r\n--x--\r\n'
 
 
-def test_no_route_takes_anything_from_a_page_of_another_site(ask: Ask, tmp_path: Path) -> None:
-    app = create_app(write_settings(tmp_path), MemoryEngine(), agent=Domain.CODE, environment={})
+def test_no_route_takes_anything_from_a_page_of_another_site(
+    ask: Ask, settings: Settings, engine: ScriptedEngine
+) -> None:
+    app = create_app(settings, engine, agent=Domain.CODE, environment={})
     routes = {route for route in routes_of(app.router.routes) if route.split()[0] not in READING}
     assert {"POST /query", "POST /agents/{domain}/ingest", f"POST {TOOLS}"} <= routes
     for method, path in map(str.split, sorted(routes)):

@@ -13,14 +13,14 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from api_support import MemoryAgent, client_of, conforms, is_problem, publish, write_corpus
+from api_support import client_of, conforms, is_problem, publish, write_corpus
 from pydantic import TypeAdapter
 from questions import question_of
+from scripted_engine import ScriptedEngine
 from shown_answers import document as answered
 from shown_answers import remembered
 from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
-from nornweave.ask.engine import Engine
 from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackBook
 from nornweave.ask.feedback.database import FeedbackFile
 from nornweave.ask.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
@@ -60,7 +60,7 @@ def test_what_was_synced_is_found_at_once(published: Settings) -> None:
         assert (first["citation"]["source_id"], first["citation"]["source_path"]) == ("ledger", "ledger.py")
         assert first["citation"]["line_range"] == [1, 3]
         assert (document["agent_id"], document["generation"]) == ("code-memory", "gen-000001")
-        assert document["total_searched"] == 2
+        assert document["total_searched"] == 3
         assert first["explanation"]["contributions"]
 
     drive(published, test)
@@ -317,10 +317,10 @@ def test_the_ledger_is_an_answer_before_and_after_the_first_publication(tmp_path
 
 
 def test_a_domain_that_hangs_is_a_gap_and_the_answer_is_there(published: Settings) -> None:
-    engine = Engine(published)
+    engine = ScriptedEngine(published)
     released = threading.Event()
-    hanging = MemoryAgent(Domain.DOCUMENTATION, seconds=HANGS_S, released=released)
-    engine.agents = {**engine.agents, Domain.DOCUMENTATION: hanging}  # type: ignore[dict-item]
+    hanging = engine.agent(Domain.DOCUMENTATION)
+    hanging.seconds, hanging.released = HANGS_S, released
 
     async def main() -> dict[str, Any]:
         async with client_of(published, engine) as client:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import schemathesis
-from api_support import write_settings
 from hypothesis import HealthCheck, given, settings
-from memory_agent import MemoryAgent
-from memory_engine import MemoryEngine
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.python.asgi import ASGIClient, get_client
@@ -22,8 +18,10 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from scripted_engine import ScriptedEngine, copied
 
 from api.app import create_app
+from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 EXAMPLES = 60
@@ -40,11 +38,10 @@ CHECKS: list[Any] = [
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BaseSchema, ASGIClient]]:
+def served(published: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BaseSchema, ASGIClient]]:
     """The description of an app, and a client that runs it."""
-    folder: Path = tmp_path_factory.mktemp("fuzzed")
-    engine = MemoryEngine(MemoryAgent(Domain.CODE), MemoryAgent(Domain.DOCUMENTATION, prefix="docs-"))
-    app = create_app(write_settings(folder), engine, environment={}, agent=Domain.CODE)
+    settings = copied(published, tmp_path_factory.mktemp("fuzzed"))
+    app = create_app(settings, ScriptedEngine(settings), environment={}, agent=Domain.CODE)
     with get_client(app) as client:
         yield schemathesis.openapi.from_asgi("/openapi.json", app), client
 

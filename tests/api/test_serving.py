@@ -50,12 +50,16 @@ for number in (signal.SIGINT, signal.SIGTERM):
 SLOW = """
 import sys
 from pathlib import Path
-from api_support import MemoryAgent, MemoryEngine
+from scripted_engine import ScriptedAgent, ScriptedEngine
 import api.app
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 seconds = float(sys.argv[2])
-api.app._engine = lambda settings, agent: MemoryEngine(MemoryAgent(Domain.CODE, seconds=seconds))
+def slow(settings, agent):
+    engine = ScriptedEngine(settings, [Domain.CODE])
+    engine.agent(Domain.CODE).seconds = seconds
+    return engine
+api.app._engine = slow
 import api.process, api.serving
 api.process.DRAIN_WITHIN_S = int(sys.argv[3])
 sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
@@ -63,29 +67,31 @@ sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 LOADING = """
 import sys, time
 from pathlib import Path
-from api_support import MemoryAgent, MemoryEngine
+from scripted_engine import ScriptedAgent, ScriptedEngine
 import api.app
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
-class Loading(MemoryEngine):
+class Loading(ScriptedEngine):
     def close(self):
         time.sleep(600)
-api.app._engine = lambda settings, agent: Loading(MemoryAgent(Domain.CODE))
+api.app._engine = lambda settings, agent: Loading(settings, [Domain.CODE])
 import api.serving
 sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """
 LOGGING = """
 import logging, sys
 from pathlib import Path
-from api_support import MemoryAgent, MemoryEngine
+from scripted_engine import ScriptedAgent, ScriptedEngine
 import api.app
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
-class Logging(MemoryAgent):
+class Logging(ScriptedAgent):
     def recall(self, question):
         logging.getLogger("agent").warning("asked for %s", question.text)
         return super().recall(question)
-api.app._engine = lambda settings, agent: MemoryEngine(Logging(Domain.CODE))
+class LoggingEngine(ScriptedEngine):
+    agent_type = Logging
+api.app._engine = lambda settings, agent: LoggingEngine(settings, [Domain.CODE])
 import api.serving
 sys.exit(api.serving.serve(load_settings(Path(sys.argv[1]), {}), port=0))
 """

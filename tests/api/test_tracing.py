@@ -10,7 +10,7 @@ import sys
 
 import pytest
 from api_support import Ask
-from memory_engine import MemoryEngine
+from scripted_engine import ScriptedEngine
 
 from api.tracing import callers_trace_id, current_trace_id
 
@@ -42,7 +42,7 @@ def test_two_of_them_name_none() -> None:
     assert callers_trace_id({"headers": []}) is None
 
 
-def test_the_answer_has_the_callers_trace_id(ask: Ask, engine: MemoryEngine) -> None:
+def test_the_answer_has_the_callers_trace_id(ask: Ask, engine: ScriptedEngine) -> None:
     answer = ask("POST", "/query", json={"query": "pay"}, headers={"traceparent": FULL}).json()
     assert answer["trace_id"] == TRACE
     assert engine.questions[0].trace_id == TRACE

@@ -10,8 +10,7 @@ import pytest
 from remote_hub import ForeignServer, Hub
 from waiting import until
 
-from nornweave.ask.agents.records import RemoteState
-from nornweave.ask.agents.registry import FILE, MOST_REGISTRATIONS, REMEMBERED_S, Registry
+from nornweave.ask.agents.registry import FILE, MOST_REGISTRATIONS, REMEMBERED_S, Registry, RemoteState
 from nornweave.config.addresses import checked_pattern, checked_server, is_allowed
 from nornweave.core.errors import ConfigError, ConflictingAgentError, StoreError
 from nornweave.core.types import Domain

@@ -7,8 +7,7 @@ from collections import Counter
 
 import pytest
 
-from nornweave.ask.agents.breaker import FAILURES
-from nornweave.ask.agents.replicas import ENOUGH, Latencies, Replica, choose
+from nornweave.ask.agents.replicas import ENOUGH, FAILURES, Latencies, Replica, choose
 
 
 class Clock:

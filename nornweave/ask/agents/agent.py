@@ -8,10 +8,9 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nornweave.ask.agents.breaker import BreakerState
 from nornweave.ask.agents.exchange import GROUPS_HEADER, groups_text, read_answer, recall_body, recall_headers
-from nornweave.ask.agents.records import ASKED_STATES, Capabilities, Registration
-from nornweave.ask.agents.replicas import FAIR_S, Latencies, Replica, choose
+from nornweave.ask.agents.registry import ASKED_STATES, Capabilities, Registration
+from nornweave.ask.agents.replicas import FAIR_S, BreakerState, Latencies, Replica, choose
 from nornweave.ask.agents.transport import RefusedError, Transport
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.question import Question

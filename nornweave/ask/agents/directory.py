@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from nornweave.ask.agents.agent import AgentAddress, RemoteAgent
-from nornweave.ask.agents.breaker import BreakerState
-from nornweave.ask.agents.records import Registration
-from nornweave.ask.agents.registry import Registry
+from nornweave.ask.agents.registry import Registration, Registry
+from nornweave.ask.agents.replicas import BreakerState
 from nornweave.ask.agents.transport import Transport
 from nornweave.config import Settings
 from nornweave.config.addresses import is_allowed

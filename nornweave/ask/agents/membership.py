@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from nornweave.ask.agents.records import RemoteState
+from nornweave.ask.agents.registry import RemoteState
 from nornweave.config.addresses import checked_server
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import JsonValue
