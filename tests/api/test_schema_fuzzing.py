@@ -21,6 +21,7 @@ from schemathesis.specs.openapi.checks import (
 from scripted_engine import ScriptedEngine, copied
 
 from api.app import create_app
+from nornweave.ask.engine import Engine
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 
@@ -37,13 +38,26 @@ CHECKS: list[Any] = [
 ]
 
 
+class RunningEngine(ScriptedEngine):
+    """Runs for as long as the fixture, however often the app starts and ends: schemathesis does so for each request."""
+
+    def start(self, **_: bool) -> None:
+        """Has started."""
+
+    def close(self) -> None:
+        """Is closed by the fixture."""
+
+
 @pytest.fixture(scope="module")
 def served(published: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[BaseSchema, ASGIClient]]:
     """The description of an app, and a client that runs it."""
     settings = copied(published, tmp_path_factory.mktemp("fuzzed"))
-    app = create_app(settings, ScriptedEngine(settings), environment={}, agent=Domain.CODE)
+    engine = RunningEngine(settings)
+    Engine.start(engine, watch=False)
+    app = create_app(settings, engine, environment={}, agent=Domain.CODE)
     with get_client(app) as client:
         yield schemathesis.openapi.from_asgi("/openapi.json", app), client
+    Engine.close(engine)
 
 
 @pytest.mark.slow
