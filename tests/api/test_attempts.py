@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from api_support import client_of, is_problem
-from memory_engine import MemoryEngine
+from scripted_engine import ScriptedEngine
 
 from api.access.attempts import MAX_ADDRESSES, MAX_FAILURES, WINDOW_S, Attempts
 from nornweave.config import Settings
@@ -40,11 +40,11 @@ def test_a_bounded_number_of_addresses_is_remembered() -> None:
     assert len(attempts._failures) == MAX_ADDRESSES
 
 
-def test_guessing_is_refused_and_who_has_the_token_goes_on(settings: Settings, engine: MemoryEngine) -> None:
+def test_guessing_is_refused_and_who_has_the_token_goes_on(settings: Settings, engine: ScriptedEngine) -> None:
     asyncio.run(guess(settings, engine))
 
 
-async def guess(settings: Settings, engine: MemoryEngine) -> None:
+async def guess(settings: Settings, engine: ScriptedEngine) -> None:
     async with client_of(settings, engine, environment={"NORNWEAVE_SERVICE_TOKEN": TOKEN}) as client:
         right = {"authorization": f"Bearer {TOKEN}"}
         assert (await client.get("/agents", headers=right)).status_code == 200

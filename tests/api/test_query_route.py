@@ -86,12 +86,6 @@ def test_the_answer_has_the_shape_of_the_contract(ask: Ask) -> None:
     assert "merged" not in ask("POST", "/query", json={"query": "pay"}).json()
 
 
-def test_text_is_plain_utf_8(ask: Ask) -> None:
-    answer = ask("POST", "/query", json={"query": "pay", "format": "text"})
-    assert (answer.status_code, answer.headers["content-type"]) == (200, "text/plain; charset=utf-8")
-    assert "Payments settle in two days." in answer.content.decode()
-
-
 def test_null_is_the_default_where_it_is_allowed(ask: Ask, engine: ScriptedEngine) -> None:
     nothing = dict.fromkeys(("domains", "conflict_strategy", "timeout_ms", "max_tokens", "min_score", "diversity"))
     assert ask("POST", "/query", json={"query": "pay", **nothing}).status_code == 200

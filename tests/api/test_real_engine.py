@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -16,16 +13,13 @@ import pytest
 from api_support import client_of, conforms, is_problem, publish, write_corpus
 from pydantic import TypeAdapter
 from questions import question_of
-from scripted_engine import ScriptedEngine
 from shown_answers import document as answered
 from shown_answers import remembered
-from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
 from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackBook
 from nornweave.ask.feedback.database import FeedbackFile
 from nornweave.ask.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
 from nornweave.config import FeedbackSettings, Settings
-from nornweave.core.types import Domain
 
 READY_WITHIN_S = 120
 
@@ -314,25 +308,3 @@ def test_the_ledger_is_an_answer_before_and_after_the_first_publication(tmp_path
 
     drive(write_corpus(tmp_path), test)
     drive(published, test)
-
-
-def test_a_domain_that_hangs_is_a_gap_and_the_answer_is_there(published: Settings) -> None:
-    engine = ScriptedEngine(published)
-    released = threading.Event()
-    hanging = engine.agent(Domain.DOCUMENTATION)
-    hanging.seconds, hanging.released = HANGS_S, released
-
-    async def main() -> dict[str, Any]:
-        async with client_of(published, engine) as client:
-            await until_ready(client)
-            started = time.monotonic()
-            try:
-                answer = await client.post("/query", json={"query": "refund payments", "timeout_ms": GENEROUS_MS})
-            finally:
-                released.set()
-            assert time.monotonic() - started < SOON_S
-            return dict(answer.json())
-
-    document = asyncio.run(main())
-    assert {item["citation"]["domain_id"] for item in document["items"]} == {"code"}
-    assert [gap["domain_id"] for gap in document["coverage_gaps"]] == ["documentation"]
