@@ -37,16 +37,16 @@ if __name__ == "__main__":
 """
 
 
-def test_the_token_is_the_one_of_the_api(settings: Settings, engine: ScriptedEngine) -> None:
+def test_the_token_is_the_one_of_the_api(settings: Settings) -> None:
     guarded = {"NORNWEAVE_SERVICE_TOKEN": "s3cret"}
 
     async def test(client: Client) -> None:
         assert (await result(client, "search", query="pay"))["results"]
 
-    drive(settings, test, engine, environment=guarded, headers={"authorization": "Bearer s3cret"})
+    drive(settings, test, ScriptedEngine(settings), environment=guarded, headers={"authorization": "Bearer s3cret"})
     for wrong in ({}, {"authorization": "Bearer other"}):
         with pytest.raises((BaseExceptionGroup, MCPError)):
-            drive(settings, test, engine, environment=guarded, headers=wrong)
+            drive(settings, test, ScriptedEngine(settings), environment=guarded, headers=wrong)
 
 
 def test_without_the_token_nothing_is_read(ask: Ask) -> None:
