@@ -11,9 +11,8 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain, present
 from nornweave.index.port import Publication
 from nornweave.ingest.alarms import Alarm, AlarmBook, AlarmKind
-from nornweave.ingest.kafka import KafkaTopic
 from nornweave.ingest.outbox import Outbox, publication_event
-from nornweave.ingest.webhook import Webhook
+from nornweave.ingest.receivers import KafkaTopic, Webhook
 
 log = logging.getLogger(__name__)
 

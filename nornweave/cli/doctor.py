@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import typer
 from rich.text import Text
 
-from nornweave.cli.checks.findings import CheckFinding
+from nornweave.cli.checks import CheckFinding
 from nornweave.cli.options import JsonOption, output, settings_of
 from nornweave.config import Settings
 from nornweave.core.errors import ConfigError

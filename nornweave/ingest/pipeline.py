@@ -10,20 +10,20 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
 
-from nornweave.connect.protocol import Source, Watched
-from nornweave.core.errors import ConfirmationError, NornWeaveError, SourceUnavailableError
-from nornweave.core.types import Listing, Skip, digest
+from nornweave.core.errors import ConfirmationError, NornWeaveError
+from nornweave.core.types import Listing, digest
 from nornweave.index.port import Batch, Candidate, Publication, Writer
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Changes, Unavailable, diff, held_state
 from nornweave.ingest.invariants import reconcile
+from nornweave.ingest.listing import list_sources, skipped_by
 from nornweave.ingest.process_documents import DocumentOutcome, Intake
 from nornweave.ingest.records import (
     Build,
@@ -137,21 +137,17 @@ class DomainSync:
         """List the sources and compare them with the manifest."""
         if self._changes is None:
             with self._timed("list"):
-                self._listings = {source.id: self._list(source) for source in self._parts.sources}
-                self._changes = self._compare()
+                self._listings = list_sources(self._parts.sources, self._options, self._progress)
+                pipelines, manifest = self._parts.pipelines(), self._writer.manifest()
+                compare = partial(diff, self._listings, manifest, pipelines, full=self._options.full)
+                self._changes = _confirmed(compare, self._confirm)
             self._outcomes["unchanged"] += self._changes.unchanged
         return self._changes
 
     def store_changes(self) -> None:
         """Read, chunk and store what changed; remove what is gone."""
         changes = self.list_changes()
-        intake = Intake(
-            sources={source.id: source for source in self._parts.sources},
-            pipelines=self._parts.pipelines(),
-            chunker=self._parts.chunker,
-            encoder=self._parts.encoder,
-            full=self._options.full,
-        )
+        intake = _intake(self._parts, full=self._options.full)
         processed = 0
 
         def count(outcome: DocumentOutcome) -> None:
@@ -169,29 +165,18 @@ class DomainSync:
 
     def embed(self) -> int:
         """Embed every text that has no vector; return how many."""
-        encoder, done = self._parts.encoder, 0
-        self._writer.adopt(set(self._parts.pipelines().values()), partial(digest, encoder.version))
+        self._writer.adopt(set(self._parts.pipelines().values()), partial(digest, self._parts.encoder.version))
         total = self._writer.pending_count()
-        if not total:
-            return 0
-
-        def show(count: int) -> None:
-            self._progress("embed", done + count, total)
-
-        with self._timed("embed"):
-            for window in self._writer.pending_texts(self._parts.embedding_window):
-                with self._timed("encoder"):
-                    vectors = encoder.encode([pending.text for pending in window], progress=show)
-                self._writer.add_vectors([pending.embedding_key for pending in window], vectors)
-                done += len(window)
-                self._progress("embed", done, total)
+        if total:
+            with self._timed("embed"):
+                _embed_pending(self._writer, self._parts, partial(self._timed, "encoder"), self._progress)
         self._embedded += total
         return total
 
     def build(self) -> Build:
         """Build a generation if there is anything to publish, and compare what was listed, stored and indexed."""
         if self._build is None:
-            if self._is_due():
+            if _is_due(self._writer, self._parts, full=self._options.full):
                 with self._timed("build"):
                     self._progress("build", 0, 1)
                     self._candidate = self._writer.build(self._options.run_id, self._parts.provenance())
@@ -263,58 +248,12 @@ class DomainSync:
             reused=max(0, counts.chunks - self._embedded),
             seconds=round(time.perf_counter() - self._started, 3),
             published=self._publication is not None,
-            skipped=self._skips(),
+            skipped=skipped_by(self._listings.values(), self._writer.skips()),
             held=changes.held,
             unavailable=changes.unavailable,
             step_seconds={step: round(seconds, 3) for step, seconds in self._seconds.items()},
             run_id=self._options.run_id,
         )
-
-    def _list(self, source: Source) -> Listing | Unavailable:
-        if self._options.sources and source.id not in self._options.sources:
-            return Unavailable(None)
-        if isinstance(source, Watched):
-            source.watched_by(partial(self._show_reading, source.id))
-        try:
-            listing = source.list()
-        except SourceUnavailableError as error:
-            logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
-            return Unavailable(str(error))
-        if listing.skipped and not listing.entries:
-            left_out = f"{listing.skipped[0].path} ({listing.skipped[0].reason})"
-            logger.warning("source %s: everything is left out, such as %s", source.id, left_out)
-        return listing
-
-    def _show_reading(self, source_id: str, documents: int, size: int, expected: int | None) -> None:
-        self._progress(f"read {source_id}", size // 1024, 0)
-        self._progress(f"list {source_id}", documents, expected or 0)
-
-    def _compare(self) -> Changes:
-        """Compare the listings with the manifest; what the brake holds goes only if a person has confirmed it."""
-        compare = partial(
-            diff, self._listings, self._writer.manifest(), self._parts.pipelines(), full=self._options.full
-        )
-        changes = compare()
-        if not changes.held:
-            return changes
-        try:
-            is_confirmed = self._confirm(ConfirmationSubject.REMOVALS, held_state(changes.held))
-        except ConfirmationError as error:
-            held = tuple(replace(held, reason=f"{held.reason}; {error}") for held in changes.held)
-            return replace(changes, held=held)
-        return compare(confirm_deletes=True) if is_confirmed else changes
-
-    def _is_due(self) -> bool:
-        """Return whether a generation built now would differ from the published one."""
-        if self._writer.current() is None and not self._writer.counts().documents:
-            return False  # nothing was ever ingested: there is nothing to answer from
-        return self._options.full or self._writer.unpublished(self._parts.provenance())
-
-    def _skips(self) -> tuple[Skip, ...]:
-        listings = [listing for listing in self._listings.values() if isinstance(listing, Listing)]
-        listed = [skip for listing in listings for skip in listing.skipped]
-        read = [Skip(failure.path, failure.reason) for failure in self._writer.skips()]
-        return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
 
     def _progress(self, step: str, done: int, total: int) -> None:
         self._show(f"{self._parts.domain.value} {step}", done, total)
@@ -326,3 +265,49 @@ class DomainSync:
             yield
         finally:
             self._seconds[step] += time.perf_counter() - started
+
+
+def _is_due(writer: Writer, parts: DomainParts, *, full: bool) -> bool:
+    """Return whether a generation built now would differ from the published one."""
+    if writer.current() is None and not writer.counts().documents:
+        return False  # nothing was ever ingested: there is nothing to answer from
+    return full or writer.unpublished(parts.provenance())
+
+
+def _confirmed(compare: Callable[..., Changes], confirm: Confirm) -> Changes:
+    """Compare listings with the manifest; what the brake holds goes only if a person has confirmed it."""
+    changes = compare()
+    if not changes.held:
+        return changes
+    try:
+        is_confirmed = confirm(ConfirmationSubject.REMOVALS, held_state(changes.held))
+    except ConfirmationError as error:
+        held = tuple(replace(held, reason=f"{held.reason}; {error}") for held in changes.held)
+        return replace(changes, held=held)
+    return compare(confirm_deletes=True) if is_confirmed else changes
+
+
+def _intake(parts: DomainParts, *, full: bool) -> Intake:
+    return Intake(
+        sources={source.id: source for source in parts.sources},
+        pipelines=parts.pipelines(),
+        chunker=parts.chunker,
+        encoder=parts.encoder,
+        full=full,
+    )
+
+
+def _embed_pending(
+    writer: Writer, parts: DomainParts, timed: Callable[[], AbstractContextManager[None]], progress: Progress
+) -> None:
+    done, total = 0, writer.pending_count()
+
+    def show(count: int) -> None:
+        progress("embed", done + count, total)
+
+    for window in writer.pending_texts(parts.embedding_window):
+        with timed():
+            vectors = parts.encoder.encode([pending.text for pending in window], progress=show)
+        writer.add_vectors([pending.embedding_key for pending in window], vectors)
+        done += len(window)
+        progress("embed", done, total)

@@ -26,14 +26,14 @@ from nornweave.core.errors import (
 )
 from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.limits import cpu_count
-from nornweave.core.types import ContentHash, Document, canonical_json, digest, document_id
+from nornweave.core.types import Chunk, ContentHash, Document, Fact, Span, canonical_json, digest, document_id
 from nornweave.index.port import Batch, IndexedChunk, NotStored, Stored, StoredDocument
 from nornweave.ingest.diff import Look
 from nornweave.ingest.index_chunks import index_document
-from nornweave.ingest.transfer import indexed_chunk_from
 from nornweave.models.encoders import Encoder
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.time_limits import seconds_for
+from nornweave.read.transfer import Fields, metadata_from
 
 logger = logging.getLogger(__name__)
 
@@ -198,7 +198,7 @@ def index_apart(document: Document, chunker: Chunker, encoder: Encoder) -> tuple
     starts = array("q", encoder.tokenizer.token_starts(document.text))
     values = {"document": document, "chunker": chunker, "encoder_version": encoder.version}
     sent = run_apart(index_document, values, starts.tobytes(), cpu_s=seconds_for(len(document.text)))
-    return tuple(map(indexed_chunk_from, cast(Sequence[Any], sent)))
+    return tuple(map(_indexed_chunk_from, cast(Sequence[Any], sent)))
 
 
 def _has_failed(stored: Stored, content_hash: ContentHash, pipeline: str) -> bool:
@@ -213,3 +213,28 @@ def _join(batches: Sequence[Batch]) -> Batch:
         removed=tuple(document_id for batch in batches for document_id in batch.removed),
         touched=tuple(touched for batch in batches for touched in batch.touched),
     )
+
+
+def _indexed_chunk_from(sent: Fields) -> IndexedChunk:
+    """Read a chunk with what the index needs."""
+    first, last = sent["lines"]
+    return IndexedChunk(
+        **{
+            **sent,
+            "chunk": _chunk_from(sent["chunk"]),
+            "terms": {term: tuple(counts) for term, counts in sent["terms"].items()},
+            "lines": (first, last),
+            "pairs": tuple(sent["pairs"]),
+            "keys": tuple(sent["keys"]),
+            "facts": tuple(map(_fact_from, sent["facts"])),
+        }
+    )
+
+
+def _chunk_from(sent: Fields) -> Chunk:
+    own = {"message_ids": tuple(sent["message_ids"]), "metadata": metadata_from(sent["metadata"])}
+    return Chunk(**{**sent, "span": Span(**sent["span"]), **own})
+
+
+def _fact_from(sent: Fields) -> Fact:
+    return Fact(**{**sent, "span": Span(**sent["span"]), "qualifiers": tuple(sent["qualifiers"])})

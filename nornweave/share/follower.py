@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 import time
@@ -17,12 +16,10 @@ from nornweave.core.errors import MissingObjectError, NornWeaveError, Publicatio
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import Domain
 from nornweave.index.object_store import ObjectStore, StoredDocument
-from nornweave.index.publish import GenerationFiles, number_of
-from nornweave.index.status_file import NAME as STATUS
-from nornweave.index.wiring import domain_folder, file_store_of
-from nornweave.share.download import download
-from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, pointer_key, read_json
-from nornweave.share.progress import Progress, Stopped
+from nornweave.index.publish import GenerationFiles
+from nornweave.index.wiring import file_store_of
+from nornweave.share.bring import Stopped, bring
+from nornweave.share.manifest import Pointer, pointer_key, read_json
 from nornweave.share.records import DomainStanding, Standing, read_standing, standing_file, write_standing
 from nornweave.share.workspace_document import (
     KEY,
@@ -209,7 +206,7 @@ class Follower:
         pointer: Pointer | None = None
 
         def note(problem: str | None) -> None:
-            standing = self._standing_of(files, pointer, known, problem)
+            standing = _standing_of(files, pointer, known, problem)
             self._note(replace(self._standing, domains={**self._standing.domains, domain.value: standing}))
 
         try:
@@ -218,7 +215,7 @@ class Follower:
                 where = f"{self._store.url}/{pointer_key(domain)}"
                 pointer = read_json(Pointer, stored.content, where)
                 note(known.problem)
-                self._bring(domain, files, pointer, note)
+                bring(self._store, self.settings, pointer, note, self._stopping)
                 self._read[pointer_key(domain)] = stored
             problem = None
         except Stopped:
@@ -232,67 +229,6 @@ class Follower:
         note(problem)
         return problem
 
-    def _standing_of(
-        self, files: GenerationFiles, pointer: Pointer | None, before: DomainStanding, problem: str | None
-    ) -> DomainStanding:
-        published = f"gen-{pointer.number:06d}" if pointer else before.published
-        published_at = pointer.published_at if pointer else before.published_at
-        current = files.current()
-        is_behind = published is not None and published != current
-        behind_since = (before.behind_since or time.time()) if is_behind else None
-        return DomainStanding(
-            published=published,
-            published_at=published_at,
-            generation=current,
-            behind_since=behind_since,
-            problem=problem,
-        )
-
-    def _bring(
-        self, domain: Domain, files: GenerationFiles, pointer: Pointer, note: Callable[[str | None], None]
-    ) -> None:
-        current = files.current()
-        if current and number_of(current) == pointer.number:
-            return
-        if current and number_of(current) > pointer.number:
-            raise PublicationError(
-                f"{self._store.url}: names gen-{pointer.number:06d} of {domain.value}, older than {current}, which "
-                "answers: a stale answer of the store, or another store under the same address"
-            )
-        manifest = self._manifest(pointer)
-        if manifest.generation not in files.all():
-            size = sum(file.size for file in manifest.files)
-            progress = Progress(size, lambda how: note(f"{manifest.generation} {how}"), self._stopping)
-            download(self._store, manifest, files.folder, progress.arrived)
-        files.point_at(manifest.generation)
-        log.info("%s: %s was brought", domain.value, manifest.generation)
-        self._count(domain, manifest)
-        files.prune(self.settings.domains[domain].storage.keep_generations)
-
-    def _manifest(self, pointer: Pointer) -> PublishedManifest:
-        """Return the manifest that a pointer names.
-
-        Raises:
-            PublicationError: it is not the one that the pointer means.
-        """
-        stored = self._store.read(pointer.manifest)
-        assert stored is not None
-        where = f"{self._store.url}/{pointer.manifest}"
-        if digest_of(stored.content) != pointer.sha256:
-            raise PublicationError(f"{where}: is damaged: its SHA-256 is not the one that the pointer names")
-        manifest = read_json(PublishedManifest, stored.content, where)
-        if (manifest.domain, manifest.number) != (pointer.domain, pointer.number):
-            raise PublicationError(
-                f"{where}: is of {manifest.domain.value} {manifest.generation}, not what it should be"
-            )
-        return manifest
-
-    def _count(self, domain: Domain, manifest: PublishedManifest) -> None:
-        """Note for the status how much there is; why documents failed is known where they were read."""
-        counts = {name: manifest.statistics.get(name, 0) for name in ("documents", "chunks")}
-        status = {"checked_at": manifest.published_at, "latest": {"generation": manifest.generation, **counts}}
-        write_whole(domain_folder(self.settings, domain) / STATUS, json.dumps(status))
-
     def _note(self, standing: Standing) -> None:
         is_same = replace(standing, checked_at=self._standing.checked_at) == self._standing
         self._standing = standing
@@ -300,6 +236,21 @@ class Follower:
             return
         write_standing(standing_file(self.settings.data_dir), standing)
         self._written_at = time.monotonic()
+
+
+def _standing_of(
+    files: GenerationFiles, pointer: Pointer | None, before: DomainStanding, problem: str | None
+) -> DomainStanding:
+    published = f"gen-{pointer.number:06d}" if pointer else before.published
+    current = files.current()
+    is_behind = published is not None and published != current
+    return DomainStanding(
+        published=published,
+        published_at=pointer.published_at if pointer else before.published_at,
+        generation=current,
+        behind_since=(before.behind_since or time.time()) if is_behind else None,
+        problem=problem,
+    )
 
 
 def follow_in_background(follower: Follower) -> Callable[[], None]:

@@ -25,9 +25,8 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.port import Publication
-from nornweave.ingest.kafka import TOPIC, KafkaTopic
 from nornweave.ingest.outbox import MAX_WAITING, Outbox, publication_event
-from nornweave.ingest.webhook import Webhook, signature_headers
+from nornweave.ingest.receivers import TOPIC, KafkaTopic, Webhook, signature_headers
 
 EVENT = publication_event(
     Domain.CODE,

@@ -33,7 +33,7 @@ from nornweave.index.serving import ServedGeneration
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.memo import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
-from nornweave.share.following import Following
+from nornweave.share.standing import Following
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from nornweave.cli.checks.findings import CheckFinding
+from nornweave.cli.checks import CheckFinding
 
 # A sync builds each generation beside the one that answers, and stops below this.
 LEAST_FREE_BYTES = 500 * 1024 * 1024

@@ -7,7 +7,7 @@ from contextlib import closing, nullcontext
 from typing import Any
 
 from nornweave.ask.views.status import status_document
-from nornweave.cli.checks.findings import CheckFinding
+from nornweave.cli.checks import CheckFinding
 from nornweave.config import Settings, SourceSettings
 from nornweave.connect.connectors import open_source
 from nornweave.connect.protocol import Checked

@@ -1,0 +1,49 @@
+"""List the sources of a domain: one that cannot be listed leaves its documents as they are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from nornweave.connect.protocol import Source, Watched
+from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.types import Failure, Listing, Skip
+from nornweave.ingest.diff import Unavailable
+from nornweave.ingest.records import Progress, SyncOptions
+
+logger = logging.getLogger(__name__)
+
+
+def list_sources(
+    sources: Sequence[Source], options: SyncOptions, progress: Progress
+) -> dict[str, Listing | Unavailable]:
+    """Return the listing of each source, by id; of those that the options leave out, that there is none."""
+    left_out = {source.id for source in sources if options.sources and source.id not in options.sources}
+    return {source.id: Unavailable(None) if source.id in left_out else _listing(source, progress) for source in sources}
+
+
+def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failure]) -> tuple[Skip, ...]:
+    """Return what the sources left out and what was skipped when it was read, by path."""
+    listed = [skip for listing in listings if isinstance(listing, Listing) for skip in listing.skipped]
+    read = [Skip(failure.path, failure.reason) for failure in unread]
+    return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
+
+
+def _listing(source: Source, progress: Progress) -> Listing | Unavailable:
+    if isinstance(source, Watched):
+        source.watched_by(partial(_show_reading, progress, source.id))
+    try:
+        listing = source.list()
+    except SourceUnavailableError as error:
+        logger.info("source %s cannot be listed, its documents stay as they are: %s", source.id, error)
+        return Unavailable(str(error))
+    if listing.skipped and not listing.entries:
+        left_out = f"{listing.skipped[0].path} ({listing.skipped[0].reason})"
+        logger.warning("source %s: everything is left out, such as %s", source.id, left_out)
+    return listing
+
+
+def _show_reading(progress: Progress, source_id: str, documents: int, size: int, expected: int | None) -> None:
+    progress(f"read {source_id}", size // 1024, 0)
+    progress(f"list {source_id}", documents, expected or 0)

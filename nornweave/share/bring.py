@@ -1,0 +1,126 @@
+"""Bring the generation that a pointer names, and point readers at it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from nornweave.config import Settings
+from nornweave.core.errors import PublicationError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.index.object_store import ObjectStore
+from nornweave.index.publish import number_of
+from nornweave.index.status_file import NAME as STATUS
+from nornweave.index.wiring import domain_folder, file_store_of
+from nornweave.share.download import download
+from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, read_json
+
+log = logging.getLogger(__name__)
+
+# A download that takes longer is worth a notice, which says so often how far it is.
+LONG_S, TELL_EVERY_S = 10.0, 2.0
+
+
+class Stopped(PublicationError):  # noqa: N818 - not a failure
+    """The replica is shutting down; a download goes on where it was with the next start."""
+
+
+class Progress:
+    """Counts the bytes of one download; used by several threads."""
+
+    def __init__(self, total: int, tell: Callable[[str], None], stopping: threading.Event) -> None:
+        """Begin with none.
+
+        Args:
+            total: bytes that are to come.
+            tell: told in words how far it is, once that takes long.
+            stopping: ends the download.
+        """
+        self._total = total
+        self._tell = tell
+        self._stopping = stopping
+        self._lock = threading.Lock()
+        self._arrived = 0
+        self._started = time.monotonic()
+        self._tell_at = self._started + LONG_S
+
+    def arrived(self, count: int) -> None:
+        """Note that bytes came.
+
+        Raises:
+            Stopped: the replica is shutting down.
+        """
+        if self._stopping.is_set():
+            raise Stopped("is shutting down")
+        with self._lock:
+            self._arrived += count
+            now = time.monotonic()
+            if now < self._tell_at:
+                return
+            self._tell_at = now + TELL_EVERY_S
+            done, whole = self._arrived / 1e6, self._total / 1e6
+            self._tell(f"is being downloaded for {now - self._started:.0f} s: {done:.1f} of {whole:.1f} MB")
+
+
+def bring(
+    store: ObjectStore,
+    settings: Settings,
+    pointer: Pointer,
+    tell: Callable[[str | None], None],
+    stopping: threading.Event,
+) -> None:
+    """Make a domain answer from the generation that its pointer names.
+
+    Args:
+        store: of the publisher.
+        settings: of the replica.
+        pointer: of the domain.
+        tell: told in words how far a long download is.
+        stopping: ends the download.
+
+    Raises:
+        MissingObjectError: the store has one of the objects no more.
+        PublicationError: the store cannot be reached, or what it has is damaged, older or of another domain.
+        Stopped: the replica is shutting down.
+    """
+    domain, files = pointer.domain, file_store_of(settings, pointer.domain).files
+    current = files.current()
+    if current and number_of(current) == pointer.number:
+        return
+    if current and number_of(current) > pointer.number:
+        raise PublicationError(
+            f"{store.url}: names gen-{pointer.number:06d} of {domain.value}, older than {current}, which "
+            "answers: a stale answer of the store, or another store under the same address"
+        )
+    manifest = _manifest(store, pointer)
+    if manifest.generation not in files.all():
+        size = sum(file.size for file in manifest.files)
+        progress = Progress(size, lambda how: tell(f"{manifest.generation} {how}"), stopping)
+        download(store, manifest, files.folder, progress.arrived)
+    files.point_at(manifest.generation)
+    log.info("%s: %s was brought", domain.value, manifest.generation)
+    # For the status; why documents failed is known where they were read.
+    counts = {name: manifest.statistics.get(name, 0) for name in ("documents", "chunks")}
+    status = {"checked_at": manifest.published_at, "latest": {"generation": manifest.generation, **counts}}
+    write_whole(domain_folder(settings, domain) / STATUS, json.dumps(status))
+    files.prune(settings.domains[domain].storage.keep_generations)
+
+
+def _manifest(store: ObjectStore, pointer: Pointer) -> PublishedManifest:
+    """Return the manifest that a pointer names.
+
+    Raises:
+        PublicationError: it is not the one that the pointer means.
+    """
+    stored = store.read(pointer.manifest)
+    assert stored is not None
+    where = f"{store.url}/{pointer.manifest}"
+    if digest_of(stored.content) != pointer.sha256:
+        raise PublicationError(f"{where}: is damaged: its SHA-256 is not the one that the pointer names")
+    manifest = read_json(PublishedManifest, stored.content, where)
+    if (manifest.domain, manifest.number) != (pointer.domain, pointer.number):
+        raise PublicationError(f"{where}: is of {manifest.domain.value} {manifest.generation}, not what it should be")
+    return manifest
