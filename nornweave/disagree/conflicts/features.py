@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
+from nornweave.core.types import Fact
 from nornweave.disagree.conflicts.comparable import WORD_ATTRIBUTES, NameMatch, match_names, value_of
 from nornweave.disagree.conflicts.records import LocatedFact
 from nornweave.disagree.facts.comparison import compared_kinds
@@ -101,6 +102,22 @@ def features(
     Returns:
         Feature → number, mostly 0 or 1; always the same features.
     """
+    return (
+        _of_names(code, other, corpus)
+        | _of_statements(code.fact, other.fact)
+        | {
+            "rivals": math.log(max(1, rivals)),
+            "beside_each_other": float(
+                code.place == other.place and abs(code.fact.line - other.fact.line) <= BESIDE_LINES
+            ),
+            # The more documents meet, the more facts meet by chance.
+            "documents": min(1.0, math.log1p(corpus.documents) / math.log1p(MANY_DOCUMENTS)),
+        }
+    )
+
+
+def _of_names(code: LocatedFact, other: LocatedFact, corpus: FactCorpus) -> dict[str, float]:
+    """Describe how two facts are about one thing: their names, owners and places."""
     a, b = code.fact, other.fact
     match = match_names(code, other)
     shared = set(code.name_words) & set(other.name_words)
@@ -111,7 +128,6 @@ def features(
     words = max(len(code.name_words), len(other.name_words)) if is_owned else len(shared)
     generic = not is_owned and (is_generic(a.name) or is_generic(b.name))
     namesakes = math.log(max(1, corpus.definitions[" ".join(code.name_words)]))
-    kinds = compared_kinds(value_of(a), value_of(b))
     return {
         "name_completed_by_owner": float(is_owned),
         "longer_name": float(match is NameMatch.LONGER),
@@ -129,7 +145,13 @@ def features(
         # What one belongs to exists on the other side as well, and is something else there.
         "another_owner_in_code": is_apart * corpus.rarity((other.near - code.context) & corpus.in_code),
         "another_owner_in_words": is_apart * corpus.rarity((code.near - other.context) & corpus.in_words),
-        "rivals": math.log(max(1, rivals)),
+    }
+
+
+def _of_statements(a: Fact, b: Fact) -> dict[str, float]:
+    """Describe what two facts state, and how."""
+    kinds = compared_kinds(value_of(a), value_of(b))
+    return {
         "status_or_support": float(b.attribute == "status"),
         "requirement": float(b.attribute == "requires"),
         "structured": float(b.form in STRUCTURED),
@@ -141,8 +163,5 @@ def features(
         "other_says_none": float(b.kind == "none"),
         "other_kind": float(len(kinds) > 1 and "none" not in kinds),
         "string": float(kinds == {"string"}),
-        "beside_each_other": float(code.place == other.place and abs(a.line - b.line) <= BESIDE_LINES),
         "people": float(b.side in {"conversation", "research"}),
-        # The more documents meet, the more facts meet by chance.
-        "documents": min(1.0, math.log1p(corpus.documents) / math.log1p(MANY_DOCUMENTS)),
     }

@@ -73,21 +73,10 @@ def _is_name_itself(value: Value, written: Name) -> bool:
 
 
 def fact_of(
-    passage: Passage,
-    *,
-    name: str,
-    value: Value,
-    attribute: Attribute,
-    side: Side,
-    form: Form,
-    start: int,
-    end: int,
-    owner: str = "",
-    unit: str | None = None,
-    qualifiers: tuple[Qualifier, ...] = (),
-    negated: bool = False,
+    passage: Passage, *, name: str, value: Value, attribute: Attribute, side: Side, form: Form, start: int, end: int,
+    owner: str = "", unit: str | None = None, qualifiers: tuple[Qualifier, ...] = (), negated: bool = False,
     statement: str | None = None,
-) -> Fact | None:
+) -> Fact | None:  # fmt: skip
     """Make a fact of what an extractor read.
 
     Args:
