@@ -16,7 +16,8 @@ from nornweave.config import PlanSettings, Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
 from nornweave.index.checksums import checksum_file
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
 from nornweave.index.serving import ServedGeneration
 from nornweave.index.wiring import encoder_of, store_of
 from nornweave.ingest.pipeline import run
@@ -167,12 +168,12 @@ def change_generation(settings: Settings, domain: Domain, statement: str) -> Non
     checksum_file(file).unlink()
 
 
-def opened(settings: Settings, domain: Domain) -> Generation:
+def opened(settings: Settings, domain: Domain) -> Index:
     """Open the published generation."""
-    return Generation(current_file(settings, domain))
+    return open_generation(current_file(settings, domain))
 
 
-def paths_of(generation: Generation, numbers: Any) -> list[str]:
+def paths_of(generation: Index, numbers: Any) -> list[str]:
     """Return the paths of chunks, in the order of their numbers given."""
     chunks = generation.chunks(numbers)
     return [chunks[int(number)].path for number in numbers]

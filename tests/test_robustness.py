@@ -18,7 +18,7 @@ from support import MemorySource, found_by_words, memory_parts, published_texts,
 
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.text import analyzer
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
 
 # Enough that a sync of them takes longer than the longest delay before it is killed.
 DOCUMENTS = 150
@@ -110,7 +110,7 @@ def _read_until(folder: str, stop: multiprocessing.Event, failures: multiprocess
     reads = 0
     while not stop.is_set():
         try:
-            with Generation(parts.store.files.path(parts.store.current())) as generation:
+            with open_generation(parts.store.files.path(parts.store.current())) as generation:
                 if len(generation.chunks(generation.holding(analyzer.query_terms("version")))) != 1:
                     failures.put("a published document was not found")
             reads += 1

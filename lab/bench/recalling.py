@@ -17,7 +17,8 @@ from rich.table import Table
 from lab.bench.corpora import site_packages
 from nornweave.connect.connectors import load_settings
 from nornweave.core.types import Domain
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Vectors
 from nornweave.index.ranked_chunks import best
 from nornweave.index.wiring import file_store_of
@@ -62,7 +63,7 @@ def print_hnsw(work: Path) -> None:
     """Print how much of the exact answer one byte a component and the ``vss`` index find, how fast, and its build."""
     config = _workspace(work)
     indexed, build_s = _indexed(config, work / "hnsw")
-    with Generation(_published(config)) as matrix, Generation(_published(indexed)) as index:
+    with open_generation(_published(config)) as matrix, open_generation(_published(indexed)) as index:
         chosen = np.sort(np.random.default_rng(7).choice(matrix.chunk_count, _QUERIES, replace=False)).astype(np.int32)
         # Near real vectors, though not on them: a query is no chunk.
         vectors = matrix.vectors(chosen) + matrix.vectors(np.roll(chosen, 1)) / 2
@@ -81,7 +82,7 @@ def print_hnsw(work: Path) -> None:
     Console().print(f"a generation with the vss index, built from what is chunked and encoded: {build_s:.0f} s")
 
 
-def _search(generation: Generation, vector: Vectors, mask: Mask | None, allowed: Numbers) -> tuple[float, float]:
+def _search(generation: Index, vector: Vectors, mask: Mask | None, allowed: Numbers) -> tuple[float, float]:
     """Return the share of the ten nearest that is found, and in how many milliseconds."""
     exact = best(generation.similarities(vector, allowed), 10, allowed).numbers
     started = time.perf_counter()

@@ -7,7 +7,7 @@ import threading
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import add, mul
 from typing import Any, Generic, Protocol, TypeVar
@@ -16,23 +16,19 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nornweave.config import Bm25Settings, FieldWeights
+from nornweave.config import Bm25Settings
 from nornweave.core.types import FIELDS
 from nornweave.index.arrays import Arrays, ArrayWriter
-from nornweave.index.bm25 import saturated, saturations
 from nornweave.index.connection import Connection
 from nornweave.index.port import Numbers, Scores
 
 DEFAULT_BM25 = Bm25Settings()
 _REMEMBERED = 1 << 14
-# Tuning compares five weights of one field at a time.
-_REMEMBERED_SETTINGS = 6
 # A term in more than this share of the chunks is faster to add up as one number a chunk than chunk by chunk.
 _FREQUENT_SHARE = 1 / 16
 _FREQUENT_BYTES = 8 << 20
 _STEP = 32
 _BATCH_ROWS = 1 << 18
-_NONE = np.zeros(0, np.float32)
 
 K_contra = TypeVar("K_contra", contravariant=True)
 
@@ -190,117 +186,18 @@ class FrequentTerms:
         return row
 
 
-class TermLists:
-    """The BM25 tables: term → chunks, with what the term counts for there before idf, by the settings of BM25.
-
-    Safe to use from several threads. What the last few settings make of the postings is remembered, four bytes
-    a posting each; another takes some 50 ms a million postings.
-    """
-
-    def __init__(self, arrays: Arrays, corpus: Lengths | None = None) -> None:
-        """Open what ``write_terms`` wrote.
-
-        Args:
-            arrays: of the generation; they hold the weights that the default settings make of it alone.
-            corpus: what the lengths of chunks are compared with; those of this file unless given.
-        """
-        self.lengths: NDArray[np.int32] = arrays["lengths"]
-        self.own = lengths_of(self.lengths)
-        self.corpus = corpus or self.own
-        self._lock = threading.Lock()
-        self.default = InvertedLists(
-            _text_keys(arrays, "terms"), arrays["terms.starts"], arrays["terms.chunks"], arrays["terms.weights"]
-        )
-        """The lists with the weights that the default settings make of this file alone."""
-        alone = self.corpus.average(DEFAULT_BM25) == self.own.average(DEFAULT_BM25)
-        self._weighted: dict[Bm25Settings, InvertedLists[str]] = {DEFAULT_BM25: self.default} if alone else {}
-        self._frequencies: dict[FieldWeights, Scores] = {}
-
-    def by(self, bm25: Bm25Settings, connection: Callable[[], Connection]) -> InvertedLists[str]:
-        """Return the lists with the weights that these settings make.
-
-        Args:
-            bm25: of the domain.
-            connection: returns one to the generation, should it be needed.
-        """
-        found = self._weighted.get(bm25)
-        if found is None:
-            with self._lock:
-                return self._weighted.get(bm25) or self._read(connection(), bm25)
-        return found
-
-    def frequencies(self, fields: FieldWeights, connection: Callable[[], Connection]) -> Scores:
-        """Return how often each term stands in each chunk, its fields weighted, beside ``default.chunk_nos``.
-
-        Read when they are first asked for, four bytes a posting; those of the last few weights are remembered.
-        """
-        with self._lock:
-            found = self._frequencies.get(fields)
-            if found is None:
-                found = np.concatenate([part["frequency"] for _, part in _postings(connection(), fields)] or [_NONE])
-                recent = [*self._frequencies][1 - _REMEMBERED_SETTINGS :]
-                self._frequencies = {known: self._frequencies[known] for known in recent} | {fields: found}
-        return found
-
-    def _read(self, connection: Connection, bm25: Bm25Settings) -> InvertedLists[str]:
-        weights = np.empty(len(self.default.chunk_nos), np.float32)
-        self._fill(weights, connection, bm25)
-        recent = [known for known in self._weighted if known != DEFAULT_BM25][1 - _REMEMBERED_SETTINGS :]
-        kept = [*([DEFAULT_BM25] if DEFAULT_BM25 in self._weighted else []), *recent]
-        lists = replace(self.default, weights=weights)
-        self._weighted = {known: self._weighted[known] for known in kept} | {bm25: lists}
-        return lists
-
-    def write_weights(self, name: str, arrays: ArrayWriter, connection: Connection) -> None:
-        """Write what terms count for by the default settings in the corpus that this file is a shard of."""
-        self._fill(arrays.reserve(name, np.float32, self.default.chunk_nos.shape), connection, DEFAULT_BM25)
-
-    def use_weights(self, weights: Scores) -> None:
-        """Take what ``write_weights`` wrote."""
-        self._weighted = {DEFAULT_BM25: replace(self.default, weights=weights)}
-
-    def _fill(self, weights: Scores, connection: Connection, bm25: Bm25Settings) -> None:
-        half = saturations(self.lengths, self.corpus.average(bm25), bm25)
-        for start, postings in _postings(connection, bm25.fields):
-            end = start + len(postings["chunk_no"])
-            weights[start:end] = saturated(postings["frequency"], half[postings["chunk_no"]], bm25)
-
-
-def write_terms(connection: Connection, arrays: ArrayWriter) -> None:
-    """Write the BM25 tables, with the weights that the default settings make.
-
-    Raises:
-        OSError: the disk is full.
-    """
-    terms = _by(connection, "select term_id, term, document_frequency from terms", "term_id")
-    _write_texts(arrays, "terms", _strings(terms, "term"))
-    starts = _offsets(_numpy(terms, "document_frequency"))
-    arrays.add("terms.starts", starts)
-    columns = ", ".join(f"in_{field}" for field in FIELDS)
-    read = _by(connection, f"select chunk_no, {columns} from lengths", "chunk_no")
-    lengths = np.column_stack([_numpy(read, f"in_{field}") for field in FIELDS]).astype(np.int32)
-    arrays.add("lengths", lengths)
-    half = saturations(lengths, lengths_of(lengths).average(DEFAULT_BM25), DEFAULT_BM25)
-    chunks = arrays.reserve("terms.chunks", np.int32, (int(starts[-1]),))
-    weights = arrays.reserve("terms.weights", np.float32, chunks.shape)
-    for start, postings in _postings(connection, DEFAULT_BM25.fields):
-        numbers = postings["chunk_no"]
-        chunks[start : start + len(numbers)] = numbers
-        weights[start : start + len(numbers)] = saturated(postings["frequency"], half[numbers], DEFAULT_BM25)
-
-
 def write_names(connection: Connection, arrays: ArrayWriter) -> None:
     """Write the lookup keys: ``field:value`` → chunks.
 
     Raises:
         OSError: the disk is full.
     """
-    names = _by(connection, "select name_id, name, chunk_count from names", "name_id")
-    _write_texts(arrays, "names", _strings(names, "name"))
-    starts = _offsets(_numpy(names, "chunk_count"))
+    names = read_sorted(connection, "select name_id, name, chunk_count from names", "name_id")
+    write_texts(arrays, "names", strings_of(names, "name"))
+    starts = offsets_of(column_of(names, "chunk_count"))
     arrays.add("names.starts", starts)
     chunks = arrays.reserve("names.chunks", np.int32, (int(starts[-1]),))
-    for start, rows in _in_order(connection, "select name_id, chunk_no from chunk_names", "name_id"):
+    for start, rows in in_order(connection, "select name_id, chunk_no from chunk_names", "name_id"):
         chunks[start : start + len(rows["chunk_no"])] = rows["chunk_no"]
 
 
@@ -313,7 +210,7 @@ def write_pairs(connection: Connection, arrays: ArrayWriter) -> None:
     count = connection.execute("select count(*) from pairs").fetchall()[0][0]
     chunks = arrays.reserve("pairs.chunks", np.int32, (count,))
     keys, starts, last = [np.zeros(0, np.uint32)], [np.zeros(0, np.int64)], None
-    for start, rows in _in_order(connection, "select pair, chunk_no from pairs", "pair"):
+    for start, rows in in_order(connection, "select pair, chunk_no from pairs", "pair"):
         pairs = rows["pair"]
         chunks[start : start + len(pairs)] = rows["chunk_no"]
         first = np.flatnonzero(np.r_[last is None or pairs[0] != last, pairs[1:] != pairs[:-1]])
@@ -326,7 +223,7 @@ def write_pairs(connection: Connection, arrays: ArrayWriter) -> None:
 
 def load_names(arrays: Arrays) -> InvertedLists[str]:
     """Open the lookup keys that ``write_names`` wrote."""
-    return InvertedLists(_text_keys(arrays, "names"), arrays["names.starts"], arrays["names.chunks"])
+    return InvertedLists(text_keys(arrays, "names"), arrays["names.starts"], arrays["names.chunks"])
 
 
 def load_pairs(arrays: Arrays) -> InvertedLists[int]:
@@ -334,14 +231,7 @@ def load_pairs(arrays: Arrays) -> InvertedLists[int]:
     return InvertedLists(NumberKeys(arrays["pairs.keys"]), arrays["pairs.starts"], arrays["pairs.chunks"])
 
 
-def _postings(connection: Connection, fields: FieldWeights) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-    """Yield where each batch of postings starts, and how often terms stand in chunks, their fields weighted."""
-    weighed = " + ".join(f"in_{field} * ?::double" for field in FIELDS)
-    query = f"select term_id, chunk_no, ({weighed})::float as frequency from postings"
-    return _in_order(connection, query, "term_id", fields.values)
-
-
-def _in_order(
+def in_order(
     connection: Connection, query: str, key: str, parameters: Sequence[float] = ()
 ) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
     """Read a table that was written in the order of ``key``, then chunk, in batches; sort only what came otherwise.
@@ -363,13 +253,13 @@ def _in_order(
     yield 0, _sorted(connection, query, key, parameters)
 
 
-def _by(connection: Connection, query: str, key: str) -> pa.Table:
+def read_sorted(connection: Connection, query: str, key: str) -> pa.Table:
     """Read a table that was written in the order of ``key``; sort only what came otherwise.
 
     Sorting the terms of a million chunks takes DuckDB more memory than a reader has.
     """
     table = connection.execute(query).to_arrow_table()
-    keys = _numpy(table, key)
+    keys = column_of(table, key)
     return table if bool(np.all(keys[1:] > keys[:-1])) else table.sort_by(key)
 
 
@@ -381,12 +271,12 @@ def _is_ascending(keys: NDArray[Any], chunks: NDArray[Any], last: tuple[int, int
 
 def _sorted(connection: Connection, query: str, key: str, parameters: Sequence[float]) -> dict[str, NDArray[Any]]:
     table = connection.execute(query, list(parameters)).to_arrow_table()
-    columns = {name: _numpy(table, name) for name in table.column_names}
+    columns = {name: column_of(table, name) for name in table.column_names}
     order = np.lexsort((columns["chunk_no"], columns[key]))
     return {name: column[order] for name, column in columns.items()}
 
 
-def _write_texts(arrays: ArrayWriter, name: str, texts: pa.LargeStringArray) -> None:
+def write_texts(arrays: ArrayWriter, name: str, texts: pa.LargeStringArray) -> None:
     """Write texts one after the other, and where each starts and the last one ends."""
     _, starts, content = texts.buffers()
     ends = np.frombuffer(starts, np.int64)[texts.offset : texts.offset + len(texts) + 1] if len(texts) else np.zeros(1)
@@ -394,18 +284,22 @@ def _write_texts(arrays: ArrayWriter, name: str, texts: pa.LargeStringArray) -> 
     arrays.add(f"{name}.text", np.frombuffer(content or b"", np.uint8)[int(ends[0]) : int(ends[-1])])
 
 
-def _text_keys(arrays: Arrays, name: str) -> TextKeys:
+def text_keys(arrays: Arrays, name: str) -> TextKeys:
+    """Open the keys that ``write_texts`` wrote."""
     starts, content = arrays[f"{name}.text_starts"], arrays[f"{name}.text"]
     return TextKeys(pa.LargeStringArray.from_buffers(len(starts) - 1, pa.py_buffer(starts), pa.py_buffer(content)))
 
 
-def _offsets(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def offsets_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return where each of some lists starts, one after the other, and where the last one ends."""
     return np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
 
 
-def _numpy(table: pa.Table, column: str) -> NDArray[Any]:
+def column_of(table: pa.Table, column: str) -> NDArray[Any]:
+    """Return a column as an array."""
     return table.column(column).combine_chunks().to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _strings(table: pa.Table, column: str) -> pa.LargeStringArray:
+def strings_of(table: pa.Table, column: str) -> pa.LargeStringArray:
+    """Return a column as texts."""
     return table.column(column).combine_chunks().cast(pa.large_string())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,8 +21,9 @@ from nornweave.core.files.atomic_write import sync_path, write_whole
 from nornweave.core.types import GenerationId
 from nornweave.index.arrays import arrays_file, remove_arrays
 from nornweave.index.checksums import check, checksum_file, write_checksum
-from nornweave.index.generation import Generation, facts_of
-from nornweave.index.index import OpenIndex
+from nornweave.index.generation import open_generation
+from nornweave.index.generation_file import facts_of
+from nornweave.index.index import Index
 from nornweave.index.manifest import Manifest, read_manifest
 from nornweave.index.sharded_index import open_shards
 from nornweave.index.visibility import NO_STATEMENTS
@@ -114,7 +115,7 @@ class GenerationFiles:
         """Return the size of a generation; what is missing has none."""
         return sum(file.stat().st_size for file in self.parts(generation) if file.is_file())
 
-    def open(self, generation: GenerationId, statements: Mapping[str, Statement] = NO_STATEMENTS) -> OpenIndex:
+    def open(self, generation: GenerationId, statements: Mapping[str, Statement] = NO_STATEMENTS) -> Index:
         """Open a generation for reading.
 
         Args:
@@ -126,7 +127,7 @@ class GenerationFiles:
         """
         manifest = self.manifest(generation)
         if manifest is None:
-            return Generation(self.path(generation), statements)
+            return open_generation(self.path(generation), statements)
         return open_shards(self.path(generation), self.data_files(generation), manifest, statements)
 
     def facts(self, generation: GenerationId) -> Mapping[str, str]:
@@ -208,14 +209,7 @@ class GenerationFiles:
             current = self.current()
         except StoreError:
             current = None
-        older = [
-            generation for generation in self.all() if current is None or number_of(generation) < number_of(current)
-        ]
-        if not older:
-            raise NoGenerationError(
-                f"{self.folder}: no generation before {current or 'the first'}; nothing to roll back to"
-            )
-        return older[-1]
+        return previous_of(self.all(), current, str(self.folder))
 
     def prune(self, keep: int) -> None:
         """Remove all but the newest ``keep`` generations; never the published one."""
@@ -223,22 +217,9 @@ class GenerationFiles:
         for generation in self.all()[:-keep]:
             if generation != current:
                 _remove(self.path(generation))
-        self._prune_shards()
+        for file in _unnamed_shards(self):
+            _remove(file)
         remove_arrays(self.folder)
-
-    def _prune_shards(self) -> None:
-        """Remove the files of shards that no manifest names; none while one cannot be read."""
-        shards = [file for file in self.folder.iterdir() if _SHARD.match(file.name)]
-        if not shards:
-            return
-        try:
-            named = {file for generation in self.all() for file in self.data_files(generation)}
-        except StoreError as error:
-            log.warning("no file of a shard is removed: %s", error)
-            return
-        for file in shards:
-            if file not in named:
-                _remove(file)
 
     def clear_builds(self) -> None:
         """Remove what killed writers left behind."""
@@ -301,6 +282,29 @@ def remove_candidate(built: Path) -> None:
 def _remove(file: Path) -> None:
     file.unlink(missing_ok=True)
     checksum_file(file).unlink(missing_ok=True)
+
+
+def _unnamed_shards(files: GenerationFiles) -> list[Path]:
+    """Return the files of shards that no manifest names; none while one cannot be read."""
+    shards = [file for file in files.folder.iterdir() if _SHARD.match(file.name)]
+    try:
+        named = {file for generation in files.all() for file in files.data_files(generation)} if shards else set()
+    except StoreError as error:
+        log.warning("no file of a shard is removed: %s", error)
+        return []
+    return [file for file in shards if file not in named]
+
+
+def previous_of(generations: Sequence[GenerationId], current: GenerationId | None, place: str) -> GenerationId:
+    """Return the newest generation before the current one; the newest of all when none is current.
+
+    Raises:
+        NoGenerationError: there is none in ``place``.
+    """
+    older = [each for each in generations if current is None or number_of(each) < number_of(current)]
+    if not older:
+        raise NoGenerationError(f"{place}: no generation before {current or 'the first'}; nothing to roll back to")
+    return older[-1]
 
 
 def number_of(generation: GenerationId) -> int:

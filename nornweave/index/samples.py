@@ -60,6 +60,21 @@ class IndexedDocument:
     chunks: tuple[tuple[int, Chunk], ...]
 
 
+_PLACES = """
+select
+  c.chunk_no, c.document_no, c.position, d.source_id, d.path, d.format, c.char_start, c.char_end,
+  c.line_start, c.line_end, c.page, c.title, c.section, c.message_ids, c.metadata
+from chunks c
+join documents d using (document_no)
+where d.path not in (select path from documents group by path having count(*) > 1)
+and (
+  len(?::varchar[]) = 0
+  or list_bool_or(list_transform(?::varchar[], lambda part: contains(c.content, part)))
+)
+order by c.chunk_no
+"""
+
+
 def read_places(rows_of: Rows, holding: Sequence[str] = ()) -> list[ChunkPlace]:
     """List chunks in order, those of documents whose path no other source of the domain has as well.
 
@@ -72,43 +87,29 @@ def read_places(rows_of: Rows, holding: Sequence[str] = ()) -> list[ChunkPlace]:
     Raises:
         StoreError: the generation cannot be read.
     """
-    rows = rows_of(
-        """
-        select
-          c.chunk_no, c.document_no, c.position, d.source_id, d.path, d.format, c.char_start, c.char_end,
-          c.line_start, c.line_end, c.page, c.title, c.section, c.message_ids, c.metadata
-        from chunks c
-        join documents d using (document_no)
-        where d.path not in (select path from documents group by path having count(*) > 1)
-        and (
-          len(?::varchar[]) = 0
-          or list_bool_or(list_transform(?::varchar[], lambda part: contains(c.content, part)))
-        )
-        order by c.chunk_no
-        """,
-        [list(holding), list(holding)],
+    return [_place(row) for row in rows_of(_PLACES, [list(holding), list(holding)])]
+
+
+def _place(row: Sequence[Any]) -> ChunkPlace:
+    (
+        number, document, position, source, path, kind, start, end, first, last, page, title, section, messages,
+        metadata,
+    ) = row  # fmt: skip
+    return ChunkPlace(
+        chunk_no=number,
+        document_no=document,
+        position=position,
+        source_id=source,
+        path=path,
+        format=kind,
+        span=Span(start, end),
+        line_range=(first, last),
+        page=page,
+        title=title,
+        section=section,
+        message_ids=tuple(messages or ()),
+        metadata=freeze(json.loads(metadata)),
     )
-    return [
-        ChunkPlace(
-            chunk_no=number,
-            document_no=document,
-            position=position,
-            source_id=source,
-            path=path,
-            format=kind,
-            span=Span(start, end),
-            line_range=(first, last),
-            page=page,
-            title=title,
-            section=section,
-            message_ids=tuple(messages or ()),
-            metadata=freeze(json.loads(metadata)),
-        )
-        for (
-            number, document, position, source, path, kind, start, end, first, last, page, title, section, messages,
-            metadata,
-        ) in rows
-    ]  # fmt: skip
 
 
 def read_texts(rows_of: Rows, documents: Iterable[int]) -> dict[int, str]:

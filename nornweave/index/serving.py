@@ -14,7 +14,7 @@ from nornweave.core.access.rules import Rule, Statement, group_name, is_met
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.index import Index, OpenIndex
+from nornweave.index.index import Index
 from nornweave.index.publish import number_of
 
 log = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Generations(Protocol):
     def all(self) -> tuple[GenerationId, ...]:
         """Return the complete generations, oldest first."""
 
-    def open(self, generation: GenerationId, statements: Mapping[str, Statement]) -> OpenIndex:
+    def open(self, generation: GenerationId, statements: Mapping[str, Statement]) -> Index:
         """Open a generation, with what the configuration says now about who may see each source."""
 
 
@@ -65,6 +65,96 @@ class _Refused:
     pause_s: float
 
 
+class _Opener:
+    """Opens the published generation, and remembers what could not be opened; used by one thread at a time.
+
+    Attributes:
+        problem: why the published generation does not answer.
+        refused: the published generation if it could not be opened.
+    """
+
+    def __init__(self, files: Generations, statements: Mapping[str, Statement], now: Callable[[], float]) -> None:
+        self._files = files
+        self._statements = statements
+        self._now = now
+        self.problem: str | None = None
+        self.refused: _Refused | None = None
+
+    def forgive(self) -> None:
+        """Forget what went wrong."""
+        self.problem = self.refused = None
+
+    def published(self) -> GenerationId | None:
+        """Return the published generation; ``None`` before there is one, or while that cannot be told."""
+        try:
+            return self._files.current()
+        except StoreError as error:
+            self._report(str(error))
+            return None
+
+    def is_too_soon(self, published: GenerationId) -> bool:
+        """Tell whether a generation failed too recently to be tried again."""
+        refused = self.refused
+        return refused is not None and refused.name == published and self._now() < refused.retry_at
+
+    def open(self, published: GenerationId, serving: GenerationId | None) -> tuple[GenerationId, Index] | None:
+        """Open the published generation, or the newest older one that can be read.
+
+        Returns:
+            Its name and the index; ``None`` if nothing is better than what is ``serving``.
+        """
+        try:
+            opened = published, self._files.open(published, self._statements)
+        except StoreError as error:
+            newer = self.published()
+            if newer not in {None, published}:  # it was replaced, and removed, since the pointer was read
+                return self.open(newer, serving)
+            self._refuse(published)
+            problem = str(error)
+        else:
+            self.forgive()
+            return opened
+        for name in self._older(published):
+            if serving == name:
+                break
+            try:
+                fallback = name, self._files.open(name, self._statements)
+            except StoreError:
+                continue
+            self._report(f"{problem}; {name} answers instead")
+            return fallback
+        self._report(f"{problem}; {serving} answers instead" if serving else problem)
+        return None
+
+    def _refuse(self, name: GenerationId) -> None:
+        """Record that a generation could not be opened, and when to try again."""
+        before = self.refused
+        again = before is not None and before.name == name
+        pause_s = min(2 * before.pause_s, LONGEST_RETRY_S) if before and again else FIRST_RETRY_S
+        published_at = before.published_at if before and again else self._published_at()
+        self.refused = _Refused(name, published_at, self._now() + pause_s, pause_s)
+
+    def _published_at(self) -> float:
+        try:
+            return self._files.published_at() or time.time()
+        except StoreError:
+            return time.time()
+
+    def _older(self, published: GenerationId) -> Iterator[GenerationId]:
+        """Yield the complete generations before the published one, newest first."""
+        try:
+            names = self._files.all()
+        except (OSError, StoreError) as error:  # no descriptors left: there is none to fall back to now
+            log.warning("%s: generations cannot be listed: %s", published, error)
+            return
+        yield from (name for name in reversed(names) if number_of(name) < number_of(published))
+
+    def _report(self, problem: str) -> None:
+        if problem != self.problem:
+            log.warning("%s", problem)
+        self.problem = problem
+
+
 class ServedGeneration:
     """One domain's published generation, for reading from any thread.
 
@@ -86,21 +176,18 @@ class ServedGeneration:
             access: source id → groups that may see its documents, as the configuration says now.
             now: the clock that retries go by, in seconds.
         """
-        self._files = files
         self._statements = {source: frozenset(map(group_name, groups)) for source, groups in access.items() if groups}
-        self._now = now
         self._lock = threading.Lock()
         self._loading = threading.Lock()
+        self._opener = _Opener(files, self._statements, now)
         self._served: _Served | None = None
-        self._problem: str | None = None
-        self._refused: _Refused | None = None
         self._closed = False
         self._users = 0
 
     @property
     def problem(self) -> str | None:
         """Return why the published generation does not answer; ``None`` if it does."""
-        return self._problem
+        return self._opener.problem
 
     @property
     def name(self) -> GenerationId | None:
@@ -111,13 +198,13 @@ class ServedGeneration:
     @property
     def published(self) -> GenerationId | None:
         """Return the published generation as far as it is known, which is not always the one that answers."""
-        refused = self._refused
+        refused = self._opener.refused
         return refused.name if refused else self.name
 
     @property
     def behind_s(self) -> float:
         """Return for how many seconds a generation has been published that could not be opened; 0 without one."""
-        refused = self._refused
+        refused = self._opener.refused
         return max(0.0, time.time() - refused.published_at) if refused else 0.0
 
     @property
@@ -193,15 +280,15 @@ class ServedGeneration:
             Whether another generation answers now.
         """
         with self._loading:
-            published = self._published()
+            published = self._opener.published()
             if published is not None and published == self.name:
-                self._problem = self._refused = None  # rolled back to what answers: nothing is wrong any more
-            if published is None or self._closed or published == self.name or self._is_too_soon(published):
+                self._opener.forgive()  # rolled back to what answers: nothing is wrong any more
+            if published is None or self._closed or published == self.name or self._opener.is_too_soon(published):
                 return False
-            served = self._open(published)
-            if served is None or served.name == self.name:
+            opened = self._opener.open(published, serving=self.name)
+            if opened is None:
                 return False
-            self._swap(served)
+            self._swap(_Served(*opened))
             return True
 
     def close(self) -> None:
@@ -223,8 +310,8 @@ class ServedGeneration:
     def _nothing_to_serve(self) -> StoreError:
         if self._closed:
             return StoreError("is shutting down; ask again later")
-        if self._problem:
-            return StoreError(self._problem)
+        if self.problem:
+            return StoreError(self.problem)
         return NoGenerationError("nothing is published yet; run `nornweave sync`")
 
     def _give_back(self, served: _Served) -> None:
@@ -234,71 +321,6 @@ class ServedGeneration:
             finished = served.retired and not served.users
         if finished:
             served.generation.close()
-
-    def _published(self) -> GenerationId | None:
-        try:
-            return self._files.current()
-        except StoreError as error:
-            self._report(str(error))
-            return None
-
-    def _is_too_soon(self, published: GenerationId) -> bool:
-        """Tell whether a generation failed too recently to be tried again."""
-        refused = self._refused
-        return refused is not None and refused.name == published and self._now() < refused.retry_at
-
-    def _open(self, published: GenerationId) -> _Served | None:
-        """Open the published generation, or the newest older one that can be read."""
-        try:
-            opened = _Served(published, self._files.open(published, self._statements))
-        except StoreError as error:
-            newer = self._published()
-            if newer not in {None, published}:  # it was replaced, and removed, since the pointer was read
-                return self._open(newer)
-            self._refuse(published)
-            problem = str(error)
-        else:
-            self._problem, self._refused = None, None
-            return opened
-        for name in self._older(published):
-            if self._served and self._served.name == name:
-                break
-            try:
-                fallback = _Served(name, self._files.open(name, self._statements))
-            except StoreError:
-                continue
-            self._report(f"{problem}; {name} answers instead")
-            return fallback
-        self._report(f"{problem}; {self.name} answers instead" if self.name else problem)
-        return None
-
-    def _refuse(self, name: GenerationId) -> None:
-        """Record that a generation could not be opened, and when to try again."""
-        before = self._refused
-        again = before is not None and before.name == name
-        pause_s = min(2 * before.pause_s, LONGEST_RETRY_S) if before and again else FIRST_RETRY_S
-        published_at = before.published_at if before and again else self._published_at()
-        self._refused = _Refused(name, published_at, self._now() + pause_s, pause_s)
-
-    def _published_at(self) -> float:
-        try:
-            return self._files.published_at() or time.time()
-        except StoreError:
-            return time.time()
-
-    def _older(self, published: GenerationId) -> Iterator[GenerationId]:
-        """Yield the complete generations before the published one, newest first."""
-        try:
-            names = self._files.all()
-        except (OSError, StoreError) as error:  # no descriptors left: there is none to fall back to now
-            log.warning("%s: generations cannot be listed: %s", published, error)
-            return
-        yield from (name for name in reversed(names) if number_of(name) < number_of(published))
-
-    def _report(self, problem: str) -> None:
-        if problem != self._problem:
-            log.warning("%s", problem)
-        self._problem = problem
 
     def _swap(self, served: _Served | None) -> None:
         with self._lock:

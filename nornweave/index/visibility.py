@@ -21,8 +21,9 @@ from nornweave.core.access.rules import Rule, Statement, decode_rule, decode_sou
 from nornweave.core.access.viewer import Viewer
 from nornweave.index.bm25 import saturated, saturations
 from nornweave.index.connection import Connection
-from nornweave.index.inverted import FrequentTerms, InvertedLists, Lengths, TermLists, lengths_of
+from nornweave.index.inverted import FrequentTerms, InvertedLists, Lengths, lengths_of
 from nornweave.index.port import Mask, Numbers, Scores
+from nornweave.index.terms import TermLists
 
 NO_STATEMENTS: Mapping[str, Statement] = {}
 # Of each: some bytes a chunk, and frequent terms in 4 MB. Viewers differ in few ways, whatever their groups are called.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from nornweave.config import StorageSettings
 from nornweave.core.types import DocumentId, Failure, GenerationId
 from nornweave.index.build import build_facts
 from nornweave.index.declared import DeclaredFilters
-from nornweave.index.port import Publication, Stored
+from nornweave.index.port import Counts, PendingText, Publication, Stored
 
 # Publications are history for people; older ones than this are of no use to anybody.
 KEEP_PUBLICATIONS = 200
@@ -35,6 +35,11 @@ full join published was using (document_id)
 where now.version is distinct from was.version or now.stale is distinct from was.stale
 """
 
+EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"
+_WITHOUT_VECTOR = """
+chunks c left join embeddings e on e.embedding_key = c.embedding_key where e.embedding_key is null
+"""
+
 
 class WorkingTables(ABC):
     """The part of a writer that asks in the SQL of both databases."""
@@ -54,6 +59,49 @@ class WorkingTables(ABC):
     @abstractmethod
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
         """Return what a statement without parameters finds."""
+
+    @abstractmethod
+    def _texts_of(self, keys: Sequence[str]) -> list[tuple[str, str]]:
+        """Return embedding keys among some with their texts."""
+
+    def pending_count(self) -> int:
+        """Count the distinct texts without a vector."""
+        return self._integer(f"select count(distinct c.embedding_key) from {_WITHOUT_VECTOR}")
+
+    def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
+        """Yield the texts without a vector, longest first, in windows."""
+        rows = self._rows(
+            f"""
+            select c.embedding_key, max(token_count + floor(length(context) / 4.0)) as size
+            from {_WITHOUT_VECTOR}
+            group by c.embedding_key
+            order by size desc, c.embedding_key
+            """
+        )
+        keys = [key for key, _ in rows]
+        for start in range(0, len(keys), window):
+            yield tuple(PendingText(key, text) for key, text in self._texts_of(keys[start : start + window]))
+
+    def counts(self) -> Counts:
+        """Count everything that reconciliation compares."""
+        # One row per number: as eleven columns of one row DuckDB 1.5.5 plans their join for a tenth of a second.
+        rows = self._rows(
+            f"""
+            select 'documents', count(*) from documents
+            union all select 'failed', count(*) from not_stored where outcome <> 'skipped'
+            union all select 'stale', count(*) from not_stored join documents using (document_id)
+            union all select 'skipped', count(*) from not_stored where outcome = 'skipped'
+            union all select 'chunks', count(*) from chunks
+            union all select 'tokens', coalesce(sum(token_count), 0) from chunks
+            union all select 'texts', count(distinct embedding_key) from chunks
+            union all select 'missing_vectors', count(distinct c.embedding_key) from {_WITHOUT_VECTOR}
+            union all select 'orphan_chunks', count(*)
+              from chunks c left join documents d on d.document_id = c.document_id where d.document_id is null
+            union all select 'duplicate_chunk_ids', count(*) - count(distinct chunk_id) from chunks
+            union all select 'duplicate_documents', count(*) - count(distinct document_id) from documents
+            """
+        )
+        return Counts(**{name: int(number) for name, number in rows})
 
     def manifest(self) -> Mapping[tuple[str, str], Stored]:
         """Return the manifest: what is known of every document, by source id and path."""

@@ -3,42 +3,32 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import duckdb
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from nornweave.config import StorageSettings
 from nornweave.core.errors import PublicationError, StoreError
 from nornweave.core.files.lock import Lock
-from nornweave.core.types import DocumentId, GenerationId, canonical_json
+from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.build import build_generation, insert_publication
 from nornweave.index.connection import Connection, explain
 from nornweave.index.declared import DeclaredFilters
-from nornweave.index.outcomes import Outcome, write_outcomes
+from nornweave.index.outcomes import write_outcomes
 from nornweave.index.port import (
-    Batch,
     Candidate,
-    Counts,
-    PendingText,
     Publication,
-    Vectors,
 )
 from nornweave.index.publish import GenerationFiles, number_of, remove_candidate
-from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
 from nornweave.index.working_file import open_working_file, read_meta
-from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS, WorkingTables
+from nornweave.index.working_rows import DuckDBTables
+from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS
 
 logger = logging.getLogger(__name__)
-
-# At a time, from one shard to another.
-_COPIED_VECTORS = 1 << 16
 
 
 def hand_over(lock: Lock, files: GenerationFiles, before: GenerationId | None, writers: Sequence[DuckDBWriter]) -> None:
@@ -61,7 +51,7 @@ def hand_over(lock: Lock, files: GenerationFiles, before: GenerationId | None, w
             raise
 
 
-class DuckDBWriter(WorkingTables):
+class DuckDBWriter(DuckDBTables):
     """The one writer of a working file; implements ``port.Writer``."""
 
     def __init__(
@@ -83,8 +73,7 @@ class DuckDBWriter(WorkingTables):
             dimensions: of the vectors.
             declared: filters.
         """
-        super().__init__(settings, dimensions, declared)
-        self._file = file
+        super().__init__(file, settings, dimensions, declared)
         self._files = files
         self._lock = lock
 
@@ -101,161 +90,6 @@ class DuckDBWriter(WorkingTables):
             logger.warning("%s", unwritten)
         finally:
             self._connection.close()
-
-    def outcomes(self) -> tuple[Outcome, ...]:
-        """Return what became of the documents that were not stored, failures first."""
-        rows = self._rows(
-            """
-            select source_id, path, gate, outcome, reason, strftime(looked_at, '%Y-%m-%dT%H:%M:%SZ')
-            from not_stored
-            order by outcome = 'skipped', source_id, path
-            """
-        )
-        return tuple(Outcome(*row) for row in rows)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        connection = self._connection
-        connection.begin()
-        try:
-            yield connection
-            connection.commit()
-        except BaseException as error:
-            _roll_back(connection)
-            if isinstance(error, duckdb.Error):
-                raise StoreError(f"{self._file}: nothing of this step was stored: {explain(error)}") from error
-            raise
-
-    @contextmanager
-    def _reading(self) -> Iterator[Connection]:
-        try:
-            yield self._connection
-        except duckdb.Error as error:
-            raise StoreError(f"{self._file}: cannot be read: {explain(error)}") from error
-
-    def apply(self, batch: Batch) -> None:
-        """Store a batch in one transaction, which also removes the old chunks."""
-        stored_ids = [one.document.id for one in batch.stored]
-        looked_at = [*stored_ids, *batch.removed, *(identity for identity, _ in batch.touched)]
-        with self._transaction() as connection:
-            for table in ("chunks", "documents"):
-                _delete(connection, table, [*stored_ids, *batch.removed])
-            _delete(connection, "not_stored", [*looked_at, *(one.document_id for one in batch.not_stored)])
-            _insert(connection, "documents", document_rows(batch.stored))
-            _insert(connection, "chunks", chunk_rows(batch.stored))
-            _insert(connection, "not_stored", not_stored_rows(batch.not_stored))
-            _touch(connection, batch.touched)
-
-    def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign this pipeline's vector keys to chunks that another pipeline made.
-
-        They are what could not be read again since the pipeline changed. A generation must not mix vectors of two
-        encoders.
-
-        Args:
-            pipelines: the present ones.
-            key_of: embedded text → embedding key.
-        """
-        with self._reading() as connection:
-            rows = connection.execute(
-                f"""
-                select chunk_id, embedding_key, {_EMBEDDED_TEXT}
-                from chunks semi join (select document_id from documents where pipeline not in (select unnest(?)))
-                using (document_id)
-                """,
-                [list(pipelines)],
-            ).fetchall()
-        keys = [(chunk_id, key) for chunk_id, before, text in rows if (key := key_of(text)) != before]
-        if keys:
-            renamed = pa.table({"chunk_id": [one for one, _ in keys], "embedding_key": [key for _, key in keys]})
-            with self._transaction() as connection:
-                connection.execute(
-                    "update chunks set embedding_key = renamed.embedding_key from renamed "
-                    "where chunks.chunk_id = renamed.chunk_id"
-                )
-            del renamed
-
-    def pending_count(self) -> int:
-        """Count the distinct texts without a vector."""
-        return self._integer(f"select count(distinct embedding_key) from chunks {_WITHOUT_VECTOR}")
-
-    def pending_hashes(self) -> NDArray[np.uint64]:
-        """Return a hash of each text without a vector: what several shards hold is counted once."""
-        query = f"select distinct hash(embedding_key) as hash from chunks {_WITHOUT_VECTOR}"
-        return np.asarray(self._table(query)["hash"].to_numpy(), np.uint64)
-
-    def pending_among(self, keys: Sequence[str]) -> set[str]:
-        """Return the keys among some whose text is here without a vector."""
-        wanted = pa.table({"embedding_key": pa.array(keys, type=pa.string())})
-        query = f"select distinct embedding_key from chunks semi join wanted using (embedding_key) {_WITHOUT_VECTOR}"
-        return set(self._table(query, wanted)["embedding_key"].to_pylist())
-
-    def copy_vectors(self, other: DuckDBWriter) -> None:
-        """Take the vectors that are missing here and that another shard has."""
-        pending = self._table(f"select distinct embedding_key from chunks {_WITHOUT_VECTOR}")
-        for start in range(0, len(pending), _COPIED_VECTORS):
-            query = "select embedding_key, vector from embeddings semi join wanted using (embedding_key)"
-            found = other._table(query, pending.slice(start, _COPIED_VECTORS))
-            if len(found):
-                with self._transaction() as connection:
-                    _insert(connection, "embeddings", found)
-
-    def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
-        """Yield the texts without a vector, longest first, in windows."""
-        keys = self._rows(
-            f"""
-            select embedding_key, max(token_count + length(context) // 4) as size
-            from chunks {_WITHOUT_VECTOR}
-            group by embedding_key
-            order by size desc, embedding_key
-            """
-        )
-        for start in range(0, len(keys), window):
-            wanted = pa.table({"embedding_key": [key for key, _ in keys[start : start + window]]})
-            with self._reading() as connection:
-                rows = connection.execute(
-                    f"""
-                    select embedding_key, any_value({_EMBEDDED_TEXT})
-                    from chunks semi join wanted using (embedding_key)
-                    group by embedding_key
-                    """
-                ).fetchall()
-            del wanted
-            yield tuple(PendingText(key, text) for key, text in rows)
-
-    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
-        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
-        if vectors.shape != (len(keys), self._dimensions):
-            raise StoreError(f"expected vectors of shape {(len(keys), self._dimensions)}, found {vectors.shape}")
-        flat = pa.array(vectors.reshape(-1), type=pa.float32())
-        table = pa.table(
-            {
-                "embedding_key": pa.array(keys, type=pa.string()),
-                "vector": pa.FixedSizeListArray.from_arrays(flat, self._dimensions),
-            }
-        )
-        with self._transaction() as connection:
-            _insert(connection, "embeddings", table)
-
-    def counts(self) -> Counts:
-        """Count everything that reconciliation compares."""
-        # One row per number: as eleven columns of one row DuckDB 1.5.5 plans their join for a tenth of a second.
-        rows = self._rows(
-            f"""
-            select 'documents', count(*) from documents
-            union all select 'failed', count(*) from not_stored where outcome <> 'skipped'
-            union all select 'stale', count(*) from not_stored semi join documents using (document_id)
-            union all select 'skipped', count(*) from not_stored where outcome = 'skipped'
-            union all select 'chunks', count(*) from chunks
-            union all select 'tokens', coalesce(sum(token_count), 0) from chunks
-            union all select 'texts', count(distinct embedding_key) from chunks
-            union all select 'missing_vectors', count(distinct embedding_key) from chunks {_WITHOUT_VECTOR}
-            union all select 'orphan_chunks', count(*) from chunks anti join documents using (document_id)
-            union all select 'duplicate_chunk_ids', count(*) - count(distinct chunk_id) from chunks
-            union all select 'duplicate_documents', count(*) - count(distinct document_id) from documents
-            """
-        )
-        return Counts(**{name: int(number) for name, number in rows})
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
         """Tell whether a generation built now, with these facts, would differ from the newest publication."""
@@ -361,44 +195,6 @@ class DuckDBWriter(WorkingTables):
     def discard(self, candidate: Candidate) -> None:
         """Remove a candidate that must not be published."""
         remove_candidate(self._files.build_path(candidate.generation))
-
-    def _table(self, query: str, wanted: pa.Table | None = None) -> pa.Table:  # noqa: ARG002 - DuckDB reads it by name
-        with self._reading() as connection:
-            return connection.execute(query).to_arrow_table()
-
-    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
-        with self._reading() as connection:
-            return connection.execute(statement).fetchall()
-
-
-_EMBEDDED_TEXT = "if(context = '', content, context || chr(10) || content)"
-_WITHOUT_VECTOR = "anti join embeddings using (embedding_key)"
-
-
-def _roll_back(connection: Connection) -> None:
-    try:
-        connection.rollback()
-    except duckdb.Error:
-        logger.debug("nothing to roll back: DuckDB had ended the transaction itself")
-
-
-def _delete(connection: Connection, table: str, identities: Sequence[DocumentId]) -> None:
-    if identities:
-        doomed = pa.table({"document_id": list(identities)})  # noqa: F841 - DuckDB reads it by name
-        connection.execute(f"delete from {table} where document_id in (select document_id from doomed)")
-
-
-def _touch(connection: Connection, touched: Sequence[tuple[DocumentId, str]]) -> None:
-    if touched:
-        seen = pa.table({"document_id": [one for one, _ in touched], "gate": [gate for _, gate in touched]})  # noqa: F841
-        connection.execute(
-            "update documents set gate = seen.gate from seen where documents.document_id = seen.document_id"
-        )
-
-
-def _insert(connection: Connection, table: str, rows: pa.Table) -> None:
-    if rows.num_rows:
-        connection.execute(f"insert into {table} by name select * from rows")
 
 
 def _age_vectors(connection: Connection, generation: GenerationId, keep: int) -> None:

@@ -13,7 +13,8 @@ from recall_workspace import NO_MODELS, current_file, publish
 
 from nornweave.connect.connectors import load_settings
 from nornweave.index.conditions import PathGlob
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
 from nornweave.index.ranked_chunks import best
 from nornweave.index.vectors import HnswVectors
 from nornweave.core.types import Domain
@@ -23,7 +24,7 @@ CONFIGURED = yaml.safe_load((ROOT / "nornweave.yaml").read_text(encoding="utf-8"
 
 
 @pytest.fixture(scope="module")
-def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
+def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """The documentation of the example platform, stored as the demo stores it."""
     file = tmp_path_factory.mktemp("examples") / "nornweave.yaml"
     (source,) = [one for one in CONFIGURED["sources"] if one["id"] == "payments-docs"]
@@ -32,13 +33,13 @@ def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]
     file.write_text(json.dumps({"data_dir": "var", "sources": [source], "domains": domains}), encoding="utf-8")
     settings = load_settings(file, {})
     publish(settings)
-    with Generation(current_file(settings, Domain.DOCUMENTATION)) as opened:
+    with open_generation(current_file(settings, Domain.DOCUMENTATION)) as opened:
         yield opened
 
 
-def test_the_index_is_searched_unfiltered_and_filtered(generation: Generation) -> None:
+def test_the_index_is_searched_unfiltered_and_filtered(generation: Index) -> None:
     assert generation.meta["built_with"] == "hnsw"
-    assert isinstance(generation._vectors, HnswVectors)
+    assert isinstance(generation._parts.opened.mapped.vectors, HnswVectors)
     everything = np.arange(generation.chunk_count, dtype=np.int32)
     path = next(iter(generation.paths()))
     for within in (None, generation.within([PathGlob(path)])):

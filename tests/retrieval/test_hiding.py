@@ -26,7 +26,8 @@ from nornweave.core.text import analyzer
 from nornweave.core.text.index_fields import asked_keys
 from nornweave.core.types import Domain, Span
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors
 
@@ -59,7 +60,7 @@ class Unreachable(HashEncoder):
         raise EncoderError("no answer")
 
 
-def published(folder: Path, texts: dict[str, str], storage: StorageSettings | None = None) -> Generation:
+def published(folder: Path, texts: dict[str, str], storage: StorageSettings | None = None) -> Index:
     """Publish texts, each a chunk."""
     source = MemorySource()
     for path, text in texts.items():
@@ -69,17 +70,17 @@ def published(folder: Path, texts: dict[str, str], storage: StorageSettings | No
         parts = replace(parts, store=DuckDBStore(folder, storage, dimensions=parts.encoder.dimensions))
     report = sync(parts)
     assert report.generation is not None
-    return Generation(parts.store.files.path(report.generation))
+    return open_generation(parts.store.files.path(report.generation))
 
 
 @pytest.fixture(scope="module")
-def animals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
+def animals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     with published(tmp_path_factory.mktemp("animals"), TEXTS) as generation:
         yield generation
 
 
 @pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Domain, Generation]]:
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Domain, Index]]:
     configured = write_workspace(tmp_path_factory.mktemp("hidden"))
     publish(configured)
     generations = {domain: opened(configured, domain) for domain in Domain}
@@ -88,18 +89,18 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[Domain, Ge
         generation.close()
 
 
-def numbers(generation: Generation) -> np.ndarray:
+def numbers(generation: Index) -> np.ndarray:
     return np.arange(generation.chunk_count, dtype=np.int32)
 
 
-def place(generation: Generation, path: str, words: str) -> Span:
+def place(generation: Index, path: str, words: str) -> Span:
     """Return where a document has these words."""
     text = generation.indexed_documents(path)[0].document.text
     start = text.index(words)
     return Span(start, start + len(words))
 
 
-def found(generation: Generation, query: str, encoder: HashEncoder) -> dict[int, float]:
+def found(generation: Index, query: str, encoder: HashEncoder) -> dict[int, float]:
     """Search as the agent does; chunk → combined score, best first."""
     with ThreadPoolExecutor(2) as executor:
         context = SearchContext(
@@ -110,7 +111,7 @@ def found(generation: Generation, query: str, encoder: HashEncoder) -> dict[int,
     return dict(zip(ranking.numbers.tolist(), ranking.scores.tolist(), strict=True))
 
 
-def answers(generation: Generation, query: str, encoder: HashEncoder) -> tuple[list[float], ...]:
+def answers(generation: Index, query: str, encoder: HashEncoder) -> tuple[list[float], ...]:
     """Return what every retrieval source says of every chunk."""
     asked = read_query(query)
     everything = numbers(generation)
@@ -125,13 +126,13 @@ def answers(generation: Generation, query: str, encoder: HashEncoder) -> tuple[l
 
 @settings(max_examples=25)
 @given(path=st.sampled_from(sorted(TEXTS)), at=st.integers(0, 40))
-def test_hiding_nothing_changes_nothing(animals: Generation, path: str, at: int) -> None:
+def test_hiding_nothing_changes_nothing(animals: Index, path: str, at: int) -> None:
     assert without(animals, path, Span(at, at), ENCODER) is animals
     assert without(animals, path, Span(at + 1000, at + 1010), ENCODER) is animals
     assert without(animals, "no such document", Span(0, 3), ENCODER) is animals
 
 
-def test_hiding_blank_space_and_punctuation_changes_nothing(animals: Generation) -> None:
+def test_hiding_blank_space_and_punctuation_changes_nothing(animals: Index) -> None:
     assert without(animals, "a", place(animals, "a", ", "), ENCODER) is animals
 
 
@@ -143,7 +144,7 @@ def test_hiding_blank_space_and_punctuation_changes_nothing(animals: Generation)
 )
 @example(data=None, query="dog", of_path=1)
 def test_what_is_left_is_found_as_if_it_had_been_indexed_so(
-    animals: Generation, data: st.DataObject | None, query: str, of_path: int
+    animals: Index, data: st.DataObject | None, query: str, of_path: int
 ) -> None:
     """The oracle: the formulas of each source over the text that is left, with the corpus' own statistics."""
     path = data.draw(st.sampled_from(["a", "b", "c"])) if data else "a"
@@ -173,7 +174,7 @@ def test_what_is_left_is_found_as_if_it_had_been_indexed_so(
 @settings(max_examples=25)
 @given(data=st.data(), query=st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join))
 def test_nothing_is_said_of_the_others_that_was_not_said_before(
-    animals: Generation, data: st.DataObject, query: str
+    animals: Index, data: st.DataObject, query: str
 ) -> None:
     path = data.draw(st.sampled_from(sorted(TEXTS)))
     start = data.draw(st.integers(0, len(TEXTS[path]) - 1))
@@ -191,7 +192,7 @@ def test_nothing_is_said_of_the_others_that_was_not_said_before(
 
 @settings(max_examples=25)
 @given(data=st.data())
-def test_its_own_words_find_it_no_more(animals: Generation, data: st.DataObject) -> None:
+def test_its_own_words_find_it_no_more(animals: Index, data: st.DataObject) -> None:
     path = data.draw(st.sampled_from(["a", "b", "c"]))
     words = TEXTS[path].split()
     first = data.draw(st.integers(0, len(words) - 1))
@@ -206,7 +207,7 @@ def test_its_own_words_find_it_no_more(animals: Generation, data: st.DataObject)
         assert after[1][own] == 0 < before[1][own]
 
 
-def test_a_chunk_of_which_nothing_is_left_is_found_by_nothing(animals: Generation) -> None:
+def test_a_chunk_of_which_nothing_is_left_is_found_by_nothing(animals: Index) -> None:
     view = without(animals, "d", Span(0, 3), ENCODER)
     assert 3 in found(animals, "cat", ENCODER)
     assert 3 in animals.holding(["d"])
@@ -237,22 +238,20 @@ def test_the_nearest_are_those_of_a_scan(tmp_path: Path, index: str) -> None:
 
 
 @pytest.mark.parametrize("encoder", [None, Unreachable(dimensions=16), HashEncoder(dimensions=8)])
-def test_without_the_right_encoder_what_is_left_resembles_nothing(
-    animals: Generation, encoder: HashEncoder | None
-) -> None:
+def test_without_the_right_encoder_what_is_left_resembles_nothing(animals: Index, encoder: HashEncoder | None) -> None:
     view = without(animals, "a", place(animals, "a", "dog"), encoder)
     assert not view.vectors(np.array([0], np.int32)).any()
     assert view.sparse({"cat": 1.0})[0] > 0
 
 
-def test_what_was_embedded_once_is_remembered(animals: Generation) -> None:
+def test_what_was_embedded_once_is_remembered(animals: Index) -> None:
     encoder, remembered = Remembering(), dict[str, Vectors]()
     views = [without(animals, "a", place(animals, "a", "dog"), encoder, remembered=remembered) for _ in range(3)]
     assert encoder.asked == ["cat cat , under the big tree"]
     assert len({view.vectors(np.array([0], np.int32)).tobytes() for view in views}) == 1
 
 
-def test_the_generation_itself_stays_as_it_was(animals: Generation) -> None:
+def test_the_generation_itself_stays_as_it_was(animals: Index) -> None:
     before = answers(animals, "big dog tree", ENCODER)
     view = without(animals, "a", Span(0, len(TEXTS["a"])), ENCODER)
     assert answers(view, "big dog tree", ENCODER) != before
@@ -260,7 +259,7 @@ def test_the_generation_itself_stays_as_it_was(animals: Generation) -> None:
     assert animals.contents(np.array([0], np.int32)) == {0: TEXTS["a"]}
 
 
-def test_a_quoted_phrase_is_looked_for_in_what_is_left(animals: Generation) -> None:
+def test_a_quoted_phrase_is_looked_for_in_what_is_left(animals: Index) -> None:
     view = without(animals, "a", place(animals, "a", "big tree"), ENCODER)
     assert found(animals, '"big tree"', ENCODER)[0] > found(view, '"big tree"', ENCODER).get(0, 0)
     assert list(view.holding(["big", "tree"])) == []
@@ -268,7 +267,7 @@ def test_a_quoted_phrase_is_looked_for_in_what_is_left(animals: Generation) -> N
     assert view.contents(numbers(view))[0] == "cat cat dog, under the "
 
 
-def test_a_docstring_finds_its_function_no_better_when_it_is_hidden(corpus: dict[Domain, Generation]) -> None:
+def test_a_docstring_finds_its_function_no_better_when_it_is_hidden(corpus: dict[Domain, Index]) -> None:
     generation, encoder = corpus[Domain.CODE], HashEncoder(dimensions=64)
     for path, docstring in (
         ("src/payments/handlers.py", "Return the HTTP status that a failed payment answers with."),
@@ -285,7 +284,7 @@ def test_a_docstring_finds_its_function_no_better_when_it_is_hidden(corpus: dict
         assert docstring not in view.chunks(np.array([own], np.int32))[own].content
 
 
-def test_a_hidden_heading_is_hidden_in_titles_and_heading_paths_too(corpus: dict[Domain, Generation]) -> None:
+def test_a_hidden_heading_is_hidden_in_titles_and_heading_paths_too(corpus: dict[Domain, Index]) -> None:
     generation, encoder = corpus[Domain.DOCUMENTATION], HashEncoder(dimensions=64)
     view = without(generation, "api.md", place(generation, "api.md", "## Error handling"), encoder)
     before, after = (one.chunks(numbers(one)) for one in (generation, view))
@@ -299,7 +298,7 @@ def test_a_hidden_heading_is_hidden_in_titles_and_heading_paths_too(corpus: dict
     assert view.vectors(own)[0] == pytest.approx(encoder.encode([f"Payments API\n{left}"])[0], abs=1e-5)
 
 
-def test_a_hidden_title_is_hidden_in_all_chunks_of_its_document(corpus: dict[Domain, Generation]) -> None:
+def test_a_hidden_title_is_hidden_in_all_chunks_of_its_document(corpus: dict[Domain, Index]) -> None:
     generation = corpus[Domain.RESEARCH]
     title = "Retry storms in card networks"
     view = without(generation, "storms.md", place(generation, "storms.md", f"# {title}"), HashEncoder(dimensions=64))

@@ -28,25 +28,26 @@ from nornweave.ask.search.search import SearchContext, SearchOutcome, search
 from nornweave.config import PlanSettings, Settings, SourceWeights
 from nornweave.core.errors import EncoderError
 from nornweave.core.types import Domain
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
 from nornweave.models.encoders.hashing import HashEncoder
 
 PLAIN = PlanSettings(document_share=0, function_words=1)
 TRACEBACK = "ERROR [worker 4] connection reset by peer: errno=104"
 
 
-def published(folder: Path, texts: dict[str, str], limit: int = 16) -> Generation:
+def published(folder: Path, texts: dict[str, str], limit: int = 16) -> Index:
     source = MemorySource()
     for path, text in texts.items():
         source.write(path, text)
     parts = memory_parts(folder, source, limit=limit)
     report = sync(parts)
     assert report.generation is not None
-    return Generation(parts.store.files.path(report.generation))
+    return open_generation(parts.store.files.path(report.generation))
 
 
 @pytest.fixture(scope="module")
-def animals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
+def animals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """Three chunks of 4, 3 and 5 terms, their paths included."""
     texts = {"a": "cat cat dog", "b": "dog bird", "c": "bird bird bird fish"}
     with published(tmp_path_factory.mktemp("animals"), texts) as generation:
@@ -54,7 +55,7 @@ def animals(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
 
 
 @pytest.fixture(scope="module")
-def phrases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
+def phrases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     """Three hundred chunks that hold the same words as two others, which have them side by side."""
     texts = {f"{number:03d}": f"we retry; some limit => no {number}" for number in range(300)}
     texts["y"] = "the\n  Retry\tLIMIT\u00a0is three"
@@ -64,7 +65,7 @@ def phrases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
 
 
 @pytest.fixture(scope="module")
-def domains(workspace: Settings) -> Iterator[dict[Domain, Generation]]:
+def domains(workspace: Settings) -> Iterator[dict[Domain, Index]]:
     generations = {domain: opened(workspace, domain) for domain in Domain}
     yield generations
     for generation in generations.values():
@@ -76,15 +77,15 @@ def scores_of(finding: RetrieverFinding) -> list[float]:
     return list(finding.scores.tolist())
 
 
-def found_paths(generation: Generation, finding: RetrieverFinding) -> list[str]:
+def found_paths(generation: Index, finding: RetrieverFinding) -> list[str]:
     return paths_of(generation, finding.hits.numbers)
 
 
-def sparse(text: str, generation: Generation, plan: PlanSettings = PLAIN, within: Any = None) -> RetrieverFinding:
+def sparse(text: str, generation: Index, plan: PlanSettings = PLAIN, within: Any = None) -> RetrieverFinding:
     return search_sparse(term_weights(read_query(text), generation, plan), generation, plan, 10, within)
 
 
-def fulltext(text: str, generation: Generation, within: Any = None, k: int = 10) -> RetrieverFinding:
+def fulltext(text: str, generation: Index, within: Any = None, k: int = 10) -> RetrieverFinding:
     query = read_query(text)
     return search_fulltext(query, term_weights(query, generation, PLAIN), generation, k, within)
 
@@ -100,13 +101,13 @@ def saturated(times: int, length: int, average: float = 4) -> float:
     return times * 2.2 / (times + 1.2 * (1 - 0.75 + 0.75 * length / average))
 
 
-def test_idf_by_hand(animals: Generation) -> None:
+def test_idf_by_hand(animals: Index) -> None:
     weights = term_weights(read_query("cat dog unicorn"), animals, PLAIN)
     assert weights == pytest.approx({"cat": idf(1), "dog": idf(2), "unicorn": idf(0)})
     assert weights["dog"] == pytest.approx(math.log(1.6))
 
 
-def test_bm25_on_its_theoretical_bound_by_hand(animals: Generation) -> None:
+def test_bm25_on_its_theoretical_bound_by_hand(animals: Index) -> None:
     """The bound is what a chunk would score that repeats every term endlessly: (k1 + 1) · Σ idf."""
     bound = 2.2 * (idf(1) + idf(2))
     expected = [
@@ -119,13 +120,13 @@ def test_bm25_on_its_theoretical_bound_by_hand(animals: Generation) -> None:
     assert finding.hits.numbers.tolist() == [0, 1]
 
 
-def test_a_word_that_is_nowhere_lowers_every_score(animals: Generation) -> None:
+def test_a_word_that_is_nowhere_lowers_every_score(animals: Index) -> None:
     """Half of what was asked for is not there: a weak answer, which must look weak beside other domains'."""
     with_it, without = scores_of(sparse("cat unicorn", animals)), scores_of(sparse("cat", animals))
     assert with_it[0] == pytest.approx(without[0] * idf(1) / (idf(1) + idf(0)), rel=1e-5)
 
 
-def test_function_words_count_for_less_by_the_plan(animals: Generation) -> None:
+def test_function_words_count_for_less_by_the_plan(animals: Index) -> None:
     query = read_query("the cat")
     full = term_weights(query, animals, PLAIN)
     less = term_weights(query, animals, PlanSettings(function_words=0.3))
@@ -134,7 +135,7 @@ def test_function_words_count_for_less_by_the_plan(animals: Generation) -> None:
     assert scores_of(sparse("the cat", animals, none)) == scores_of(sparse("cat", animals, none))
 
 
-def test_function_words_alone(animals: Generation) -> None:
+def test_function_words_alone(animals: Index) -> None:
     """Counting for nothing they find nothing; there is no bound to divide by."""
     for plan in (PLAIN, PlanSettings(function_words=0)):
         assert scores_of(sparse("what is the", animals, plan)) == [0, 0, 0]
@@ -189,19 +190,19 @@ def test_no_chunk_reaches_the_bound(
         'where do we find the number of the "retry limit" of some other thing that nobody wrote down?',
     ],
 )
-def test_a_quoted_phrase_is_found_whatever_its_case_and_blank_space(phrases: Generation, query: str) -> None:
+def test_a_quoted_phrase_is_found_whatever_its_case_and_blank_space(phrases: Index, query: str) -> None:
     finding = fulltext(query, phrases)
     assert found_paths(phrases, finding)[0] == "y"
     assert finding.hits.scores[0] == 1
     assert scores_of(finding).count(1) == 1, "its words alone are no phrase"
 
 
-def test_a_phrase_is_read_word_for_word(phrases: Generation) -> None:
+def test_a_phrase_is_read_word_for_word(phrases: Index) -> None:
     """The pair is there ("limit => retry"), the phrase is not."""
     assert 1 not in scores_of(fulltext('what about "limit retry" and other things', phrases))
 
 
-def test_a_phrase_of_punctuation(phrases: Generation) -> None:
+def test_a_phrase_of_punctuation(phrases: Index) -> None:
     finding = fulltext('"=>"', phrases, k=400)
     assert set(found_paths(phrases, finding)) <= {f"{number:03d}" for number in range(300)} | {"z"}
     assert set(finding.hits.scores.tolist()) == {1}
@@ -209,14 +210,14 @@ def test_a_phrase_of_punctuation(phrases: Generation) -> None:
 
 
 @pytest.mark.parametrize(("query", "path"), [('"=>"', "z"), ('"some limit"', "299"), ('"we retry; some limit"', "250")])
-def test_a_filter_loses_no_phrase(phrases: Generation, query: str, path: str) -> None:
+def test_a_filter_loses_no_phrase(phrases: Index, query: str, path: str) -> None:
     numbers = np.arange(phrases.chunk_count, dtype=np.int32)
     within = np.array([one == path for one in paths_of(phrases, numbers)])
     assert within.sum() == 1
     assert found_paths(phrases, fulltext(query, phrases, within)) == [path]
 
 
-def test_a_phrase_in_another_script(domains: dict[Domain, Generation]) -> None:
+def test_a_phrase_in_another_script(domains: dict[Domain, Index]) -> None:
     generation = domains[Domain.DOCUMENTATION]
     for query in ('"支付 失败"', '"LÄNGE STEHT im überwachungsbild"'):
         finding = fulltext(query, generation)
@@ -234,7 +235,7 @@ def test_a_phrase_in_another_script(domains: dict[Domain, Generation]) -> None:
         (Domain.CONVERSATIONS, "which shard is fakturo on"),
     ],
 )
-def test_a_pasted_message_finds_its_chunk_first(domains: dict[Domain, Generation], domain: Domain, query: str) -> None:
+def test_a_pasted_message_finds_its_chunk_first(domains: dict[Domain, Index], domain: Domain, query: str) -> None:
     generation = domains[domain]
     finding = fulltext(query, generation)
     (first,) = generation.contents(finding.hits.numbers[:1]).values()
@@ -242,7 +243,7 @@ def test_a_pasted_message_finds_its_chunk_first(domains: dict[Domain, Generation
     assert len(finding.hits) == 1 or finding.hits.scores[0] > 2 * finding.hits.scores[1]
 
 
-def test_the_share_of_word_pairs_by_hand(animals: Generation) -> None:
+def test_the_share_of_word_pairs_by_hand(animals: Index) -> None:
     """ "cat dog" is a pair of chunk 0, "dog fish" of none: by the idf of their words."""
     have, lack = idf(1) + idf(2), idf(2) + idf(1)
     assert scores_of(fulltext("cat dog fish", animals)) == pytest.approx([have / (have + lack), 0, 0])
@@ -253,7 +254,7 @@ def test_the_share_of_word_pairs_by_hand(animals: Generation) -> None:
 # Structured
 
 
-def structured(text: str, generation: Generation, within: Any = None) -> RetrieverFinding:
+def structured(text: str, generation: Index, within: Any = None) -> RetrieverFinding:
     return search_structured(read_query(text), generation, 10, within)
 
 
@@ -274,9 +275,7 @@ def structured(text: str, generation: Generation, within: Any = None) -> Retriev
         (Domain.RESEARCH, "published in 2025-04", ["Idempotency keys in the wild"]),
     ],
 )
-def test_names_are_found(
-    domains: dict[Domain, Generation], domain: Domain, query: str, found: Sequence[str | None]
-) -> None:
+def test_names_are_found(domains: dict[Domain, Index], domain: Domain, query: str, found: Sequence[str | None]) -> None:
     """A symbol, the tail of a path, a heading, a person, a tag, a date."""
     generation = domains[domain]
     hits = structured(query, generation).hits
@@ -294,13 +293,11 @@ def test_names_are_found(
     ("query", "messages"),
     [("what did Grace decide", 1), ("anything from #ops", 2), ("on 2026-03-02", 1), ("january 2026", 1)],
 )
-def test_people_channels_and_dates_of_conversations(
-    domains: dict[Domain, Generation], query: str, messages: int
-) -> None:
+def test_people_channels_and_dates_of_conversations(domains: dict[Domain, Index], query: str, messages: int) -> None:
     assert len(structured(query, domains[Domain.CONVERSATIONS]).hits) == messages
 
 
-def test_rarity_by_hand(domains: dict[Domain, Generation]) -> None:
+def test_rarity_by_hand(domains: dict[Domain, Index]) -> None:
     """1 − ln n / ln (N + 1): Dana is in both chunks of two, ``ops`` too; Bob in one."""
     generation = domains[Domain.CONVERSATIONS]
     assert generation.chunk_count == 2
@@ -337,7 +334,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 def search_all(
     text: str,
-    generation: Generation,
+    generation: Index,
     pool: ThreadPoolExecutor,
     *,
     encoder: HashEncoder | None = None,
@@ -358,7 +355,7 @@ def search_all(
     return search(read_query(text), context)
 
 
-def test_every_source_adds_its_part(domains: dict[Domain, Generation], pool: ThreadPoolExecutor) -> None:
+def test_every_source_adds_its_part(domains: dict[Domain, Index], pool: ThreadPoolExecutor) -> None:
     found = search_all("handle_payment_error", domains[Domain.CODE], pool)
     assert dict(found.states) == dict.fromkeys(("dense", "sparse", "fulltext", "structured"), "ok")
     assert dict(found.reasons) == {}
@@ -372,7 +369,7 @@ def test_every_source_adds_its_part(domains: dict[Domain, Generation], pool: Thr
 
 
 def test_a_question_and_a_quotation_weigh_the_sources_differently(
-    domains: dict[Domain, Generation], pool: ThreadPoolExecutor
+    domains: dict[Domain, Index], pool: ThreadPoolExecutor
 ) -> None:
     plan = PlanSettings(
         weights=SourceWeights(dense=1, sparse=0, fulltext=0, structured=0),
@@ -392,7 +389,7 @@ def test_a_question_and_a_quotation_weigh_the_sources_differently(
     ids=["failing", "defective"],
 )
 def test_a_source_that_fails_is_named_and_the_others_answer(
-    domains: dict[Domain, Generation], pool: ThreadPoolExecutor, encoder: HashEncoder, reason: str, combine: Any
+    domains: dict[Domain, Index], pool: ThreadPoolExecutor, encoder: HashEncoder, reason: str, combine: Any
 ) -> None:
     plan = replace_plan(combine)
     generation = domains[Domain.CODE]
@@ -414,7 +411,7 @@ def replace_plan(combine: Any) -> PlanSettings:
     return PlanSettings(combine=combine, document_share=0, function_words=1)
 
 
-def test_a_query_without_words_leaves_every_source_empty_by_name(animals: Generation, pool: ThreadPoolExecutor) -> None:
+def test_a_query_without_words_leaves_every_source_empty_by_name(animals: Index, pool: ThreadPoolExecutor) -> None:
     found = search_all("🙂", animals, pool, encoder=HashEncoder(16))
     assert {name: state for name, state in found.states.items() if name != "dense"} == dict.fromkeys(
         ("sparse", "fulltext", "structured"), "empty"
@@ -422,7 +419,7 @@ def test_a_query_without_words_leaves_every_source_empty_by_name(animals: Genera
     assert found.states["dense"] in {"ok", "empty"}
 
 
-def test_negative_similarity_is_no_evidence(animals: Generation) -> None:
+def test_negative_similarity_is_no_evidence(animals: Index) -> None:
     vector = -HashEncoder(16).encode_query("cat cat dog")
     hits = search_dense(vector, animals, 10, None).hits
     assert (hits.scores > 0).all()
@@ -430,7 +427,7 @@ def test_negative_similarity_is_no_evidence(animals: Generation) -> None:
 
 
 def test_what_a_source_ranks_beyond_its_depth_still_counts(
-    domains: dict[Domain, Generation], pool: ThreadPoolExecutor
+    domains: dict[Domain, Index], pool: ThreadPoolExecutor
 ) -> None:
     """Depth limits who is a candidate, not what is known of one."""
     generation = domains[Domain.CODE]
@@ -444,7 +441,7 @@ def test_what_a_source_ranks_beyond_its_depth_still_counts(
 @settings(max_examples=30)
 @given(st.sampled_from(["payment error", "handle_payment_error", '"shard 4"', "Dana", "422"]), st.data())
 def test_filters_reach_every_source(
-    domains: dict[Domain, Generation], pool: ThreadPoolExecutor, text: str, data: st.DataObject
+    domains: dict[Domain, Index], pool: ThreadPoolExecutor, text: str, data: st.DataObject
 ) -> None:
     """A filtered answer is the whole answer without what does not qualify."""
     generation = domains[data.draw(st.sampled_from(list(Domain)))]
@@ -458,7 +455,7 @@ def test_filters_reach_every_source(
     assert part.ranking.scores.tolist() == pytest.approx([scores[number] for number in expected], abs=1e-6)
 
 
-def test_a_similarity_is_one_at_most(domains: dict[Domain, Generation], pool: ThreadPoolExecutor) -> None:
+def test_a_similarity_is_one_at_most(domains: dict[Domain, Index], pool: ThreadPoolExecutor) -> None:
     """Single precision puts a vector's product with itself just above 1."""
     generation = domains[Domain.CODE]
     plan = PlanSettings(weights=SourceWeights(dense=1, sparse=0, fulltext=0, structured=0))

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from nornweave.core.types import FIELDS
 from nornweave.index.arrays import Arrays, ArrayWriter, arrays_file, open_arrays, remove_arrays
 from nornweave.index.connection import connect_reader
-from nornweave.index.inverted import write_terms
+from nornweave.index.terms import write_terms
 from nornweave.index.vectors import VectorMatrix
 
 VALUES = np.arange(5000, dtype=np.float32)

@@ -15,7 +15,7 @@ from nornweave.index import checksums
 from nornweave.index.checksums import check, checksum_file
 from nornweave.index.corpus import DuckDBStore
 from nornweave.index.fact_pairs import read_fact_pairs
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
 from nornweave.index.serving import ServedGeneration
 from nornweave.ingest.records import DomainParts
 
@@ -57,7 +57,7 @@ def test_one_changed_bit_is_found_wherever_it_is(parts: DomainParts, share: floa
     file = published(parts)
     check(file)
     flip(file, int(share * file.stat().st_size))
-    for opens in (Generation, lambda file: read_fact_pairs({"documentation": [file]})):
+    for opens in (open_generation, lambda file: read_fact_pairs({"documentation": [file]})):
         with pytest.raises(StoreError, match=r"gen-000002\.duckdb: is damaged: its checksum is .* roll back"):
             opens(file)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from nornweave.ask.engine import Engine
 from nornweave.config import Settings
 from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.types import Domain
-from nornweave.index.former_chunks import former_place
+from nornweave.index.former_chunks import former_place, place_in_files
 from nornweave.index.publish import GenerationFiles
 from nornweave.index.wiring import store_of
 
@@ -43,7 +44,7 @@ def ids(settings: Settings) -> set[str]:
 
 def test_a_chunk_that_changed_stood_in_its_document(changed: tuple[Settings, GenerationFiles, str, str]) -> None:
     settings, files, gone, served = changed
-    place = former_place(files, gone)
+    place = former_place(files, gone, partial(place_in_files, files))
     assert place is not None
     assert (place.source_id, place.path, place.generation) == ("handbook", "api.md", "gen-000001")
     with Engine(settings, [DOCS], watch=False) as engine:
@@ -60,7 +61,7 @@ def test_a_chunk_that_changed_stood_in_its_document(changed: tuple[Settings, Gen
 
 @pytest.mark.parametrize("name", ["", "x", "0" * 32, "0" * 33, "' or 1=1", "0" * 32 + "\n"])
 def test_nobody_knows_what_never_was(changed: tuple[Settings, GenerationFiles, str, str], name: str) -> None:
-    assert former_place(changed[1], name) is None
+    assert former_place(changed[1], name, partial(place_in_files, changed[1])) is None
 
 
 def test_a_damaged_generation_is_passed_over(tmp_path: Path) -> None:
@@ -71,4 +72,4 @@ def test_a_damaged_generation_is_passed_over(tmp_path: Path) -> None:
     publish(settings, DOCS)
     file = files.path(files.all()[0])
     file.write_bytes(file.read_bytes()[:-100])
-    assert former_place(files, "0" * 32) is None
+    assert former_place(files, "0" * 32, partial(place_in_files, files)) is None

@@ -13,7 +13,8 @@ from support import MemorySource, memory_parts, sync
 from nornweave.config import Bm25Settings, FieldWeights, StorageSettings
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.index.corpus import DuckDBStore
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
 from nornweave.index.inverted import FrequentTerms
 from nornweave.ingest.records import DomainParts
 
@@ -32,8 +33,8 @@ def small_corpus(folder: Path, storage: StorageSettings | None = None) -> Domain
     return parts
 
 
-def opened(parts: DomainParts) -> Generation:
-    return Generation(parts.store.files.path(parts.store.current()))
+def opened(parts: DomainParts) -> Index:
+    return open_generation(parts.store.files.path(parts.store.current()))
 
 
 def test_bm25_is_the_formula(tmp_path: Path) -> None:
@@ -105,7 +106,7 @@ def test_weights_of_fields_that_were_forgotten_are_made_again(tmp_path: Path) ->
 
         first = answered()
         assert answered() == first
-        assert len(generation._terms._weighted) <= 7
+        assert len(generation._parts.opened.mapped.terms._weighted) <= 7
     assert [found[0] for found in first] == sorted({found[0] for found in first})
     assert first[10][0] == pytest.approx(2.2 / (1 + 1.2))
 
@@ -145,4 +146,4 @@ def test_a_damaged_generation_is_an_error_that_names_it(tmp_path: Path) -> None:
     file = parts.store.files.path(parts.store.current())
     file.write_bytes(b"garbage" * 5000)
     with pytest.raises(StoreError, match=r"gen-000001\.duckdb"):
-        Generation(file)
+        open_generation(file)

@@ -297,10 +297,10 @@ def test_a_generation_that_could_not_be_opened_is_tried_again_with_growing_pause
     damage(files, second)
     tried = []
     for _ in range(100):
-        before = served._refused.retry_at if served._refused else None
+        before = served._opener.refused.retry_at if served._opener.refused else None
         assert not served.refresh()
-        assert served._refused
-        if served._refused.retry_at != before:
+        assert served._opener.refused
+        if served._opener.refused.retry_at != before:
             tried.append(clock[0] - 100)
         clock[0] += 1
     assert tried == [0, 1, 3, 7, 15, 31, 63], "pauses of 1, 2, 4 … s"

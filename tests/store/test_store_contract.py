@@ -311,7 +311,7 @@ def test_both_stores_filter_alike(both: tuple[Any, Any], condition: Any) -> None
 
 def test_both_stores_know_the_same_pairs_of_words(both: tuple[Any, Any]) -> None:
     file, server = both
-    pairs = {int(pair): 1.0 for pair in file._pairs.keys.keys[:20]}
+    pairs = {int(pair): 1.0 for pair in file._parts.opened.mapped.pairs.keys.keys[:20]}
     np.testing.assert_array_equal(file.paired(pairs), server.paired(pairs))
 
 
@@ -388,7 +388,7 @@ def test_the_index_of_pgvector_finds_what_is_nearest(with_index: tuple[Any, Any]
 
 def searches_of_the_index(index: Any) -> int:
     """Count what the server knows of; it is told within a second."""
-    server = index._vectors._nearest._server
+    server = index._parts.opened.mapped.vectors._nearest._server
     rows = server.rows(
         "select idx_scan from pg_stat_user_indexes where schemaname = %s and indexrelname like '%%_vector_idx'",
         [server.schema],

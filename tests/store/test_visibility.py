@@ -12,7 +12,11 @@ import pytest
 from lab.access.corpora import SOURCES, Written, published
 from nornweave.core.access.viewer import ANYONE, OPERATOR, Viewer
 from nornweave.core.errors import StoreError
-from nornweave.index.generation import Generation
+from nornweave.index.counting import FileCounts
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
+from nornweave.index.reading import FileTexts
+from nornweave.index.searching import FileSearch
 from nornweave.index.serving import ServedGeneration
 from nornweave.index.visibility import MOST_VISIBILITIES
 
@@ -31,26 +35,26 @@ DECIDED = {
         "dense", "document_frequencies", "sparse", "paired", "named", "holding", "within", "contents",
         "containing", "paths", "chunks", "chunk", "document", "seen_places", "sees_document",
         "value_counts", "unread_values", "served_documents", "sources_of",
-        "chunk_places", "document_texts", "indexed_documents", "sparse_with", "term_weights", "average_length",
+        "chunk_places", "document_texts", "indexed_documents", "term_weights", "average_length",
     },
     "of numbers that a masked operation returned": {"similarities", "vectors"},
-    "for the index over several shards, which masks": {
-        "chunk_documents", "document_places", "field_values", "unread_rows", "lengths", "lengths_for",
-        "shard_seen_by", "write_weights", "use_weights",
+    "for the parts that search several files, which mask": {
+        "document_places", "field_values", "unread_rows", "sparse_with",
     },
     "the same for everybody": {"built_at", "close", "part", "seen_by", "restricted_documents"},
 }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Generation]:
+def generation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
     store = published(tmp_path_factory.mktemp("visible"), WRITTEN)
-    with Generation(store.files.path(store.current())) as opened:
+    with open_generation(store.files.path(store.current())) as opened:
         yield opened
 
 
 def test_every_operation_of_a_generation_has_a_decision() -> None:
-    public = {name for name, _ in inspect.getmembers(Generation) if not name.startswith("_")}
+    classes = (Index, FileSearch, FileTexts, FileCounts)
+    public = {name for each in classes for name, _ in inspect.getmembers(each) if not name.startswith("_")}
     assert public == set().union(*DECIDED.values())
 
 
@@ -61,7 +65,7 @@ def test_every_operation_of_a_generation_has_a_decision() -> None:
         (Viewer(groups=frozenset({"guests"})), "ad"), (Viewer(groups=frozenset({"nobody knows it"})), "a"),
     ],
 )  # fmt: skip
-def test_every_statement_has_to_be_met(generation: Generation, viewer: Viewer, paths: str) -> None:
+def test_every_statement_has_to_be_met(generation: Index, viewer: Viewer, paths: str) -> None:
     seen = generation.seen_by(viewer)
     assert sorted(seen.paths()) == [f"{letter}.md" for letter in paths]
     assert seen.document_count == seen.chunk_count == len(paths)
@@ -70,7 +74,7 @@ def test_every_statement_has_to_be_met(generation: Generation, viewer: Viewer, p
     assert len(seen.seen_places(places)) == len(paths)
 
 
-def test_hidden_chunks_are_in_no_answer(generation: Generation) -> None:
+def test_hidden_chunks_are_in_no_answer(generation: Index) -> None:
     seen = generation.seen_by(STAFF)
     hidden = np.array([number for number in range(generation.size) if not seen.sees_document(number)], np.int32)
     everything = np.arange(generation.size, dtype=np.int32)
@@ -88,7 +92,7 @@ def test_hidden_chunks_are_in_no_answer(generation: Generation) -> None:
         assert generation.chunk(stored.chunk_id) is not None
 
 
-def test_samples_for_evaluations_are_of_the_visible_part(generation: Generation) -> None:
+def test_samples_for_evaluations_are_of_the_visible_part(generation: Index) -> None:
     seen = generation.seen_by(STAFF)
     assert {place.path for place in seen.chunk_places()} == {"a.md", "b.md"}
     assert len(seen.document_texts(range(5))) == 2
@@ -96,10 +100,10 @@ def test_samples_for_evaluations_are_of_the_visible_part(generation: Generation)
     assert len(generation.indexed_documents("c.md")) == 1
 
 
-def test_viewers_who_may_see_the_same_share_a_mask(generation: Generation) -> None:
+def test_viewers_who_may_see_the_same_share_a_mask(generation: Index) -> None:
     one = generation.seen_by(Viewer(groups=frozenset({"staff", "x"}), name="one"))
     other = generation.seen_by(Viewer(groups=frozenset({"ops"}), name="other"))
-    assert one._visible is other._visible
+    assert one._parts.visible is other._parts.visible
     assert generation.seen_by(OPERATOR) is generation
     assert one.part == other.part != generation.part == b""
 
@@ -108,11 +112,11 @@ def test_masks_are_bounded(tmp_path: Path) -> None:
     count = MOST_VISIBILITIES + 4
     written = [Written("open", f"{number:02}.md", f"text {number}", [f"g{number}"]) for number in range(count)]
     store = published(tmp_path, [Written("open", "a.md", "text"), *written])
-    with Generation(store.files.path(store.current())) as generation:
+    with open_generation(store.files.path(store.current())) as generation:
         for number in range(count):
             seen = generation.seen_by(Viewer(groups=frozenset({f"g{number}"})))
             assert sorted(seen.paths()) == [f"{number:02}.md", "a.md"]
-        assert len(generation._visibilities._visible) == MOST_VISIBILITIES
+        assert len(generation._parts.opened.visibilities._visible) == MOST_VISIBILITIES
         assert generation.restricted_documents == count
 
 

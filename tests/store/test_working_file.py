@@ -10,7 +10,8 @@ import pytest
 from support import MemorySource, memory_parts, sync
 
 from nornweave.config import Bm25Settings, FieldWeights
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
 from nornweave.index.working_file import MIGRATIONS, SCHEMA
 from nornweave.ingest.records import DomainParts
 
@@ -37,8 +38,8 @@ BACK = {
 }
 
 
-def opened(parts: DomainParts) -> Generation:
-    return Generation(parts.store.files.path(parts.store.current()))
+def opened(parts: DomainParts) -> Index:
+    return open_generation(parts.store.files.path(parts.store.current()))
 
 
 @pytest.mark.parametrize("schema", ["2", "3", "4", "5", "6"])

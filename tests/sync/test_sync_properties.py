@@ -238,14 +238,14 @@ def test_touching_a_document_publishes_nothing(tmp_path: Path, source: MemorySou
 def test_a_failed_document_keeps_answering_marked_stale_until_it_is_mended(
     tmp_path: Path, source: MemorySource
 ) -> None:
-    from nornweave.index.generation import Generation
+    from nornweave.index.generation import open_generation
 
     parts = memory_parts(tmp_path, source)
     sync(parts)
 
     source.write("00.txt", BROKEN)
     report = sync(parts)
-    with Generation(parts.store.files.path(parts.store.current())) as generation:
+    with open_generation(parts.store.files.path(parts.store.current())) as generation:
         stale = {chunk.path for chunk in generation.chunks(range(generation.chunk_count)).values() if chunk.stale}
 
     assert [(failure.path, failure.stale) for failure in report.failed] == [("00.txt", True)]

@@ -6,7 +6,7 @@ from nornweave.ask.search.heuristics import dated
 from nornweave.ask.search.passage_url import passage_url
 from nornweave.ask.search.records import Citation, RecallItem
 from nornweave.core.types import Domain
-from nornweave.index.index import StoredChunk
+from nornweave.index.records import StoredChunk
 
 
 def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:

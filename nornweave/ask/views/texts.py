@@ -14,7 +14,7 @@ from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
 from nornweave.index.former_chunks import FormerPlace
 from nornweave.index.inbox_life_cycle import DepositPage, DocumentState
-from nornweave.index.index import StoredChunk, StoredText
+from nornweave.index.records import StoredChunk, StoredText
 
 
 class ChunkDocument(TypedDict):

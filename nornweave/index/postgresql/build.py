@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
@@ -77,26 +78,30 @@ def build(
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".build-", dir=folder) as place:
         file = Path(place) / "generation.duckdb"
-        working = open_working_file(Path(place) / "working.duckdb", int(facts["dimensions"]))
-        try:
-            _download(connection, working, int(facts["dimensions"]))
-            # The index is pgvector's; the file has none.
-            exact = settings.model_copy(update={"vector_index": "exact"})
-            built = build_generation(working, file, publication, exact, facts, declared)
-        except duckdb.Error as error:
-            raise StoreError(f"{publication.generation} could not be built: {explain(error)}") from error
-        finally:
-            working.close()
+        built = _built(connection, file, publication, settings, facts, declared)
         index = upload(connection, file, publication.generation, settings)
         copies.add(file, publication.generation, checksum_of(file))
-    return Candidate(
-        generation=publication.generation,
-        counts=built.counts,
-        vector_index=index,
-        size_bytes=built.size_bytes,
-        publication=publication,
-        facts=facts,
-    )
+    return replace(built, vector_index=index)
+
+
+def _built(
+    connection: Connection,
+    file: Path,
+    publication: Publication,
+    settings: StorageSettings,
+    facts: Mapping[str, str],
+    declared: DeclaredFilters,
+) -> Candidate:
+    """Build the file from a copy of the working tables; an index over its vectors would be pgvector's."""
+    working = open_working_file(file.with_name("working.duckdb"), int(facts["dimensions"]))
+    try:
+        _download(connection, working, int(facts["dimensions"]))
+        exact = settings.model_copy(update={"vector_index": "exact"})
+        return build_generation(working, file, publication, exact, facts, declared)
+    except duckdb.Error as error:
+        raise StoreError(f"{publication.generation} could not be built: {explain(error)}") from error
+    finally:
+        working.close()
 
 
 def upload(

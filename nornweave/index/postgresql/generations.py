@@ -15,7 +15,8 @@ from nornweave.core.access.rules import Statement, decode_rule
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId
 from nornweave.index.former_chunks import FormerPlace
-from nornweave.index.generation import Generation
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.names import name_of, prefix_of
 from nornweave.index.postgresql.nearest import ServerIndex
@@ -85,7 +86,7 @@ class PostgresGenerations:
         meta: Mapping[str, str] = rows[0][0]
         return meta
 
-    def open(self, generation: GenerationId, statements: Mapping[str, Statement] = NO_STATEMENTS) -> Generation:
+    def open(self, generation: GenerationId, statements: Mapping[str, Statement] = NO_STATEMENTS) -> Index:
         """Open the copy of a generation on this machine, which is fetched unless it is there.
 
         Args:
@@ -97,7 +98,7 @@ class PostgresGenerations:
         if meta["built_with"] == "hnsw":
             table, width = f"{prefix_of(generation)}vectors", int(meta["hnsw_ef_search"])
             nearest = ServerIndex(self.server, table, int(meta["dimensions"]), width)
-        return Generation(self.local_file(generation), statements, nearest=nearest)
+        return open_generation(self.local_file(generation), statements, nearest)
 
     def size_bytes(self, generation: GenerationId) -> int:
         """Return how many bytes the tables of a generation take."""

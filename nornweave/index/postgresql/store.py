@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
 import psycopg
-import pyarrow as pa
-from psycopg import sql
 
 from nornweave.config import StorageSettings
 from nornweave.core.errors import NoGenerationError, StoreError
@@ -21,7 +17,7 @@ from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.index.former_chunks import FormerPlace, former_place
 from nornweave.index.outcomes import Outcome, write_outcomes
-from nornweave.index.port import Batch, Candidate, Counts, PendingText, Publication, Vectors
+from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql import build as generation_build
 from nornweave.index.postgresql.generations import PostgresGenerations, point_at, prune, remove
 from nornweave.index.postgresql.lock import take_lock, write_holder
@@ -29,14 +25,11 @@ from nornweave.index.postgresql.names import name_of
 from nornweave.index.postgresql.roles import become_writer
 from nornweave.index.postgresql.schema import prepare_schema
 from nornweave.index.postgresql.server import Connection, Server, translated
-from nornweave.index.publish import number_of
-from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
-from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS, WorkingTables
+from nornweave.index.postgresql.tables import PostgresTables
+from nornweave.index.publish import number_of, previous_of
+from nornweave.index.working_tables import KEEP_PUBLICATIONS, VERSIONS
 
 logger = logging.getLogger(__name__)
-
-# PostgreSQL stores no NUL in a text; another character in its place keeps every position.
-_NO_NUL = str.maketrans("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 class PostgresStore:
@@ -102,24 +95,15 @@ class PostgresStore:
         with translated(self.server, "nothing was rolled back"), connection:
             become_writer(connection)
             take_lock(connection, self.server, wait_s=0)
-            target = generation or self._previous()
+            target = generation or previous_of(self.generations(), self.current(), self.server.name)
             if target not in self.generations():
                 available = ", ".join(self.generations()) or "none"
                 raise NoGenerationError(f"{self.server.name}: no generation {target!r}; there are: {available}")
             point_at(connection, target)
         return target
 
-    def _previous(self) -> GenerationId:
-        current = self.current()
-        older = [each for each in self.generations() if current is None or number_of(each) < number_of(current)]
-        if not older:
-            raise NoGenerationError(
-                f"{self.server.name}: no generation before {current or 'the first'}; nothing to roll back to"
-            )
-        return older[-1]
 
-
-class PostgresWriter(WorkingTables):
+class PostgresWriter(PostgresTables):
     """The one writer of a schema; implements ``port.Writer``. Everything goes over the connection with the lock."""
 
     def __init__(
@@ -132,9 +116,8 @@ class PostgresWriter(WorkingTables):
         wait_s: float,
         purpose: str,
     ) -> None:
-        super().__init__(settings, dimensions, declared)
+        super().__init__(store.server, settings, dimensions, declared)
         self._store = store
-        self._server = store.server
         self._wait_s = wait_s
         self._purpose = purpose
         self._resources = ExitStack()
@@ -175,121 +158,6 @@ class PostgresWriter(WorkingTables):
             write_outcomes(self._store.folder, tuple(Outcome(*row) for row in rows))
         except (StoreError, OSError) as error:
             logger.warning("%s", error)
-
-    @contextmanager
-    def _transaction(self) -> Iterator[Connection]:
-        with translated(self._server, "nothing of this step was stored"), self._connection.transaction():
-            yield self._connection
-
-    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with translated(self._server, "cannot be read"):
-            return self._connection.execute(statement, values).fetchall()
-
-    def apply(self, batch: Batch) -> None:
-        """Store a batch in one transaction, which also removes the old chunks."""
-        stored_ids = [one.document.id for one in batch.stored]
-        looked_at = [*stored_ids, *batch.removed, *(identity for identity, _ in batch.touched)]
-        failed = [one.document_id for one in batch.not_stored]
-        with self._transaction() as connection:
-            # Their chunks go with them.
-            connection.execute("delete from documents where document_id = any(%s)", [[*stored_ids, *batch.removed]])
-            connection.execute("delete from not_stored where document_id = any(%s)", [[*looked_at, *failed]])
-            _insert(connection, "documents", document_rows(batch.stored))
-            _insert(connection, "chunks", chunk_rows(batch.stored))
-            _insert(connection, "not_stored", not_stored_rows(batch.not_stored))
-            connection.execute(
-                """
-                update documents set gate = seen.gate
-                from unnest(%s::text[], %s::text[]) as seen (document_id, gate)
-                where documents.document_id = seen.document_id
-                """,
-                [[identity for identity, _ in batch.touched], [gate for _, gate in batch.touched]],
-            )
-
-    def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign this pipeline's vector keys to chunks that another pipeline made."""
-        rows = self._rows(
-            f"""
-            select chunk_id, embedding_key, {_EMBEDDED_TEXT}
-            from chunks
-            where document_id in (select document_id from documents where not pipeline = any(%s))
-            """,
-            [list(pipelines)],
-        )
-        keys = [(chunk_id, key) for chunk_id, before, content in rows if (key := key_of(content)) != before]
-        if keys:
-            with self._transaction() as connection:
-                connection.execute(
-                    """
-                    update chunks set embedding_key = renamed.embedding_key
-                    from unnest(%s::text[], %s::text[]) as renamed (chunk_id, embedding_key)
-                    where chunks.chunk_id = renamed.chunk_id
-                    """,
-                    [[chunk_id for chunk_id, _ in keys], [key for _, key in keys]],
-                )
-
-    def pending_count(self) -> int:
-        """Count the distinct texts without a vector."""
-        return self._integer(f"select count(distinct embedding_key) from chunks c where {_WITHOUT_VECTOR}")
-
-    def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
-        """Yield the texts without a vector, longest first, in windows."""
-        keys = self._rows(
-            f"""
-            select embedding_key, max(token_count + length(context) / 4) as size
-            from chunks c
-            where {_WITHOUT_VECTOR}
-            group by embedding_key
-            order by size desc, embedding_key
-            """
-        )
-        for start in range(0, len(keys), window):
-            rows = self._rows(
-                f"""
-                select distinct on (embedding_key) embedding_key, {_EMBEDDED_TEXT}
-                from chunks
-                where embedding_key = any(%s)
-                order by embedding_key
-                """,
-                [[key for key, _ in keys[start : start + window]]],
-            )
-            yield tuple(PendingText(key, content) for key, content in rows)
-
-    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
-        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
-        if vectors.shape != (len(keys), self._dimensions):
-            raise StoreError(f"expected vectors of shape {(len(keys), self._dimensions)}, found {vectors.shape}")
-        with self._transaction() as connection:
-            connection.execute(
-                """
-                insert into embeddings (embedding_key, vector)
-                select * from unnest(%s::text[], %s::bytea[])
-                on conflict (embedding_key) do nothing
-                """,
-                [list(keys), [vector.astype("<f4").tobytes() for vector in np.asarray(vectors)]],
-            )
-
-    def counts(self) -> Counts:
-        """Count everything that reconciliation compares."""
-        rows = self._rows(
-            f"""
-            select 'documents', count(*) from documents
-            union all select 'failed', count(*) from not_stored where outcome <> 'skipped'
-            union all select 'stale', count(*) from not_stored join documents using (document_id)
-            union all select 'skipped', count(*) from not_stored where outcome = 'skipped'
-            union all select 'chunks', count(*) from chunks
-            union all select 'tokens', coalesce(sum(token_count), 0) from chunks
-            union all select 'texts', count(distinct embedding_key) from chunks
-            union all select 'missing_vectors', count(distinct embedding_key) from chunks c where {_WITHOUT_VECTOR}
-            """
-        )
-        # A key and a reference of the tables keep the rest from happening.
-        return Counts(
-            **{name: int(number) for name, number in rows},
-            orphan_chunks=0,
-            duplicate_chunk_ids=0,
-            duplicate_documents=0,
-        )
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
         """Tell whether a generation built now, with these facts, would differ from the newest publication."""
@@ -369,31 +237,6 @@ class PostgresWriter(WorkingTables):
             if self._rows("select from generations where number = %s and not complete", [number]):
                 remove(self._connection, self._server.schema, number)
                 self._store.files.copies.remove(candidate.generation)
-
-
-_EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"
-_WITHOUT_VECTOR = "not exists (select from embeddings e where e.embedding_key = c.embedding_key)"
-
-
-def _insert(connection: Connection, table: str, rows: pa.Table) -> None:
-    if not rows.num_rows:
-        return
-    statement = sql.SQL("copy {} ({}) from stdin").format(
-        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
-    )
-    with connection.cursor() as cursor, cursor.copy(statement) as copied:
-        for row in rows.to_pylist():
-            copied.write_row([_stored(name, value) for name, value in row.items()])
-
-
-def _stored(name: str, value: Any) -> Any:
-    if name == "fact_keys":
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, str):
-        return value.translate(_NO_NUL) if "\0" in value else value
-    if isinstance(value, list) and value and isinstance(value[0], str):
-        return [each.translate(_NO_NUL) for each in value]
-    return value
 
 
 def _age_vectors(connection: Connection, number: int, keep: int) -> None:

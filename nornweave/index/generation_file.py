@@ -1,0 +1,118 @@
+"""One generation file, open for reading: its metadata, its connections, and which document each chunk is of."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+
+from nornweave.core.errors import StoreError
+from nornweave.index.build import GENERATION_SCHEMA
+from nornweave.index.connection import Connection, connect_reader
+from nornweave.index.port import Numbers
+
+
+class GenerationFile:
+    """An open file; safe to use from several threads.
+
+    Attributes:
+        path: of the file.
+        connection: for opening; queries use a cursor of their thread.
+        meta: how it was built.
+        size: how many chunks it has, numbered from 0.
+        documents: the document of each chunk, by number.
+
+    Raises:
+        StoreError: the file is missing, damaged or of another schema; later, from every method: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if not path.is_file():
+            raise StoreError(f"{path}: no such generation")
+        self.path = path
+        self.connection = connect_reader(path)
+        self._threads = threading.local()
+        try:
+            with self.opening():
+                self._read()
+        except StoreError:
+            self.close()
+            raise
+
+    def _read(self) -> None:
+        self.meta: Mapping[str, str] = dict(self.connection.execute("select key, value from meta").fetchall())
+        if self.meta.get("generation_schema") != GENERATION_SCHEMA:
+            raise StoreError(
+                f"{self.path}: has schema {self.meta.get('generation_schema')!r}, this version reads "
+                f"{GENERATION_SCHEMA!r}; run `nornweave sync`"
+            )
+        chunks = self.connection.execute("select chunk_no, document_no from chunks").fetchnumpy()
+        self.size = len(chunks["chunk_no"])
+        self.documents: Numbers = np.zeros(self.size, np.int32)
+        self.documents[chunks["chunk_no"]] = chunks["document_no"]
+
+    @property
+    def document_count(self) -> int:
+        """Count the documents that have chunks."""
+        return int(self.documents[-1]) + 1 if self.size else 0
+
+    @property
+    def identity(self) -> str:
+        """Tell this generation from another of the same name, as a candidate that is built again."""
+        return f"{self.meta['generation']} {self.meta['built_at']} {self.path.stat().st_size}"
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Lend this thread's cursor: a DuckDB connection is not shared between threads."""
+        try:
+            yield self.cursor()
+        except duckdb.Error as error:
+            raise self.unreadable(error) from error
+
+    def cursor(self) -> Connection:
+        """Return this thread's cursor; its errors are DuckDB's."""
+        cursor: Connection | None = getattr(self._threads, "cursor", None)
+        if cursor is None:
+            cursor = self._threads.cursor = self.connection.cursor()
+        return cursor
+
+    def rows(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        """Return the rows of a query."""
+        with self.reading() as cursor:
+            return cursor.execute(statement, list(values)).fetchall()
+
+    @contextmanager
+    def opening(self) -> Iterator[None]:
+        """Translate what may happen while a damaged file is opened, or memory is short."""
+        try:
+            yield
+        except (duckdb.Error, KeyError, ValueError, OSError, MemoryError) as error:
+            raise self.unreadable(error) from error
+
+    def unreadable(self, error: BaseException) -> StoreError:
+        """Return the error that names the file and says what to do."""
+        return StoreError(f"{self.path}: cannot be read ({error}); roll back, or sync again")
+
+    def close(self) -> None:
+        """Close the file."""
+        self.connection.close()
+
+
+def facts_of(path: Path) -> Mapping[str, str]:
+    """Return the metadata of a generation without loading it.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    connection = connect_reader(path)
+    try:
+        return dict(connection.execute("select key, value from meta").fetchall())
+    except duckdb.Error as error:
+        raise StoreError(f"{path}: cannot be read ({error}); roll back, or sync again") from error
+    finally:
+        connection.close()

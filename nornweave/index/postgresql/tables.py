@@ -1,0 +1,131 @@
+"""The working tables of a domain in PostgreSQL, as transactions: documents, chunks, vectors and failures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from psycopg import sql
+
+from nornweave.config import StorageSettings
+from nornweave.core.errors import StoreError
+from nornweave.index.declared import DeclaredFilters
+from nornweave.index.port import Batch, Vectors
+from nornweave.index.postgresql.server import Connection, Server, translated
+from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
+from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
+
+# PostgreSQL stores no NUL in a text; another character in its place keeps every position.
+_NO_NUL = str.maketrans("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+class PostgresTables(WorkingTables):
+    """The part of a writer that stores documents and vectors, over the connection that has the lock."""
+
+    _connection: Connection
+
+    def __init__(self, server: Server, settings: StorageSettings, dimensions: int, declared: DeclaredFilters) -> None:
+        super().__init__(settings, dimensions, declared)
+        self._server = server
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Connection]:
+        with translated(self._server, "nothing of this step was stored"), self._connection.transaction():
+            yield self._connection
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with translated(self._server, "cannot be read"):
+            return self._connection.execute(statement, values).fetchall()
+
+    def apply(self, batch: Batch) -> None:
+        """Store a batch in one transaction, which also removes the old chunks."""
+        stored_ids = [one.document.id for one in batch.stored]
+        looked_at = [*stored_ids, *batch.removed, *(identity for identity, _ in batch.touched)]
+        failed = [one.document_id for one in batch.not_stored]
+        with self._transaction() as connection:
+            # Their chunks go with them.
+            connection.execute("delete from documents where document_id = any(%s)", [[*stored_ids, *batch.removed]])
+            connection.execute("delete from not_stored where document_id = any(%s)", [[*looked_at, *failed]])
+            _insert(connection, "documents", document_rows(batch.stored))
+            _insert(connection, "chunks", chunk_rows(batch.stored))
+            _insert(connection, "not_stored", not_stored_rows(batch.not_stored))
+            connection.execute(
+                """
+                update documents set gate = seen.gate
+                from unnest(%s::text[], %s::text[]) as seen (document_id, gate)
+                where documents.document_id = seen.document_id
+                """,
+                [[identity for identity, _ in batch.touched], [gate for _, gate in batch.touched]],
+            )
+
+    def _texts_of(self, keys: Sequence[str]) -> list[tuple[str, str]]:
+        return self._rows(
+            f"""
+            select distinct on (embedding_key) embedding_key, {EMBEDDED_TEXT}
+            from chunks
+            where embedding_key = any(%s)
+            order by embedding_key
+            """,
+            [list(keys)],
+        )
+
+    def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
+        """Assign this pipeline's vector keys to chunks that another pipeline made."""
+        rows = self._rows(
+            f"""
+            select chunk_id, embedding_key, {EMBEDDED_TEXT}
+            from chunks
+            where document_id in (select document_id from documents where not pipeline = any(%s))
+            """,
+            [list(pipelines)],
+        )
+        keys = [(chunk_id, key) for chunk_id, before, content in rows if (key := key_of(content)) != before]
+        if keys:
+            with self._transaction() as connection:
+                connection.execute(
+                    """
+                    update chunks set embedding_key = renamed.embedding_key
+                    from unnest(%s::text[], %s::text[]) as renamed (chunk_id, embedding_key)
+                    where chunks.chunk_id = renamed.chunk_id
+                    """,
+                    [[chunk_id for chunk_id, _ in keys], [key for _, key in keys]],
+                )
+
+    def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
+        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
+        if vectors.shape != (len(keys), self._dimensions):
+            raise StoreError(f"expected vectors of shape {(len(keys), self._dimensions)}, found {vectors.shape}")
+        with self._transaction() as connection:
+            connection.execute(
+                """
+                insert into embeddings (embedding_key, vector)
+                select * from unnest(%s::text[], %s::bytea[])
+                on conflict (embedding_key) do nothing
+                """,
+                [list(keys), [vector.astype("<f4").tobytes() for vector in np.asarray(vectors)]],
+            )
+
+
+def _insert(connection: Connection, table: str, rows: pa.Table) -> None:
+    if not rows.num_rows:
+        return
+    statement = sql.SQL("copy {} ({}) from stdin").format(
+        sql.Identifier(table), sql.SQL(", ").join(map(sql.Identifier, rows.column_names))
+    )
+    with connection.cursor() as cursor, cursor.copy(statement) as copied:
+        for row in rows.to_pylist():
+            copied.write_row([_stored(name, value) for name, value in row.items()])
+
+
+def _stored(name: str, value: Any) -> Any:
+    if name == "fact_keys":
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        return value.translate(_NO_NUL) if "\0" in value else value
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return [each.translate(_NO_NUL) for each in value]
+    return value

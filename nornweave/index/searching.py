@@ -1,0 +1,156 @@
+"""Search one generation file: vectors, BM25, word pairs and names, in the arrays that are mapped beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from nornweave.config import Bm25Settings
+from nornweave.index.cards import Cards
+from nornweave.index.generation_file import GenerationFile
+from nornweave.index.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, WeightedLists
+from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.ranked_chunks import Hits
+from nornweave.index.terms import TermLists
+from nornweave.index.vectors import VectorIndex
+from nornweave.index.visibility import SeenTerms, Visible
+
+
+@dataclass
+class Mapped:
+    """What is mapped of one generation; emptied when it is closed, so that a removed file is gone from the disk."""
+
+    terms: TermLists
+    pairs: InvertedLists[int]
+    names: InvertedLists[str]
+    cards: Cards
+    vectors: VectorIndex
+
+
+class FileSearch:
+    """Scores of the chunks of one file, as far as they may be seen; every method may be called from any thread."""
+
+    def __init__(self, file: GenerationFile, mapped: Mapped, corpus: Lengths, visible: Visible | None = None) -> None:
+        """Store the parameters.
+
+        Args:
+            file: open.
+            mapped: its arrays.
+            corpus: the lengths of all chunks that may be seen of the corpus, which this file may be a shard of.
+            visible: what may be seen; ``None`` for everything.
+        """
+        self._file = file
+        self._mapped = mapped
+        self._corpus = corpus
+        self._visible = visible
+        self._size = file.size
+        self._frequent = visible.frequent if visible else FrequentTerms(file.size, file.size)
+
+    def dense(self, query: Vectors, k: int, within: Mask | None = None) -> Hits:
+        if self._visible is None:
+            return self._mapped.vectors.search(query, k, within)
+        if within is not None:
+            within = within & self._visible.chunks
+        return self._mapped.vectors.search(query, k, within, self._visible.numbers)
+
+    def similarities(self, query: Vectors, numbers: Numbers) -> Scores:
+        return self._mapped.vectors.similarities(query, numbers)
+
+    def vectors(self, numbers: Numbers) -> Vectors:
+        return self._mapped.vectors.vectors(numbers)
+
+    def document_frequencies(self, terms: Iterable[str]) -> dict[str, int]:
+        frequency = self._terms.frequency
+        return {term: frequency(term) for term in terms}
+
+    def sparse(
+        self, weights: Mapping[str, float], document_share: float = 0, bm25: Bm25Settings = DEFAULT_BM25
+    ) -> Scores:
+        frequency = self._terms.frequency
+        frequent = {term for term in weights if self._frequent.is_frequent(frequency(term))}
+        return self.sparse_with(weights, frequent, document_share, bm25)
+
+    def sparse_with(
+        self, weights: Mapping[str, float], frequent: Collection[str], document_share: float, bm25: Bm25Settings
+    ) -> Scores:
+        """Return what ``sparse`` does, with the terms that are frequent in the corpus that this may be a shard of.
+
+        Sums depend on their order in the last bit, and the order on which terms are frequent.
+        """
+        terms = self._weighted(bm25)
+        scores = np.zeros(self._size, np.float32)
+        rare: dict[str, float] = {}
+        for term, weight in weights.items():
+            if term in frequent:
+                made = partial(self._summed, terms, {term: 1.0}, document_share)
+                key = (term, bm25, document_share, self._corpus)
+                scores += self._frequent.row(key, made) * np.float32(weight)
+            else:
+                rare[term] = weight
+        return scores + self._summed(terms, rare, document_share) if rare else scores
+
+    def _summed(self, terms: WeightedLists, weights: Mapping[str, float], document_share: float) -> Scores:
+        scores = np.zeros(self._size, np.float32)
+        documents = np.zeros(self._file.document_count, np.float32)
+        for term, weight in weights.items():
+            chunks, frequencies = terms.weighted(term)
+            if not len(chunks):
+                continue
+            scores[chunks] += (weight * (1 - document_share)) * frequencies
+            if document_share:
+                holding, highest = self._best_of_documents(chunks, frequencies)
+                documents[holding] += (weight * document_share) * highest
+        return scores + documents[self._file.documents] if document_share else scores
+
+    def _best_of_documents(self, chunks: Numbers, weights: Scores) -> tuple[Numbers, Scores]:
+        """Return the documents of some chunks, ascending, and the highest weight that a chunk of each has."""
+        documents = self._file.documents[chunks]
+        begins = np.ones(len(documents), np.bool_)
+        np.not_equal(documents[1:], documents[:-1], out=begins[1:])
+        starts = np.flatnonzero(begins)
+        return documents[starts], np.maximum.reduceat(weights, starts)
+
+    def term_weights(self, term: str, numbers: Numbers, bm25: Bm25Settings) -> Scores:
+        chunks, weights = self._weighted(bm25).weighted(term)
+        if not len(chunks):
+            return np.zeros(len(numbers), np.float32)
+        places = np.minimum(np.searchsorted(chunks, numbers), len(chunks) - 1)
+        return np.where(chunks[places] == numbers, weights[places], np.float32(0))
+
+    def average_length(self, bm25: Bm25Settings) -> float:
+        return self._corpus.average(bm25)
+
+    def paired(self, weights: Mapping[int, float]) -> Scores:
+        scores = np.zeros(self._size, np.float32)
+        for pair, weight in weights.items():
+            scores[self._seen(self._mapped.pairs.chunks(pair))] += weight
+        return scores
+
+    def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
+        chunks_of = {key: self._seen(self._mapped.names.chunks(key)) for key in keys}
+        return {key: chunks for key, chunks in chunks_of.items() if len(chunks)}
+
+    def holding(self, terms: Iterable[str]) -> Numbers:
+        held: Numbers | None = None
+        chunks_of: Callable[[str], Numbers] = self._terms.chunks
+        for chunks in sorted((chunks_of(term) for term in terms), key=len):
+            held = chunks if held is None else np.intersect1d(held, chunks, assume_unique=True)
+        return np.empty(0, np.int32) if held is None else held
+
+    def _seen(self, numbers: Numbers) -> Numbers:
+        return numbers if self._visible is None else self._visible.of(numbers)
+
+    @property
+    def _terms(self) -> InvertedLists[str] | SeenTerms:
+        terms = self._mapped.terms
+        return terms.default if self._visible is None else self._visible.terms(terms)
+
+    def _weighted(self, bm25: Bm25Settings) -> WeightedLists:
+        terms = self._mapped.terms
+        with self._file.reading():
+            if self._visible is None:
+                return terms.by(bm25, self._file.cursor)
+            return self._visible.lists(terms, bm25, self._corpus, self._file.cursor)
