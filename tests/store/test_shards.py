@@ -338,7 +338,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> DomainParts:
 @pytest.mark.parametrize(
     ("place", "calls", "published"),
     [
-        ("writer:_insert", 4, 0),  # inside the transaction of a shard
+        ("working_rows:_insert", 4, 0),  # inside the transaction of a shard
         ("writer:DuckDBWriter.add_vectors", 1, 0),
         ("sharded_writer:checksum_of", 1, 0),
         ("publish:_complete", 3, 0),
