@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-import duckdb
-
 from nornweave.core.access.rules import Rule, decode_rule, decode_source_rules
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.connection import connect_reader
+from nornweave.index.generation_file import read_rows
 from nornweave.index.publish import GenerationFiles
 from nornweave.index.serving import Generations
 
@@ -52,7 +50,7 @@ def former_place(generations: Generations, chunk_id: str, look_up: LookUp) -> Fo
             continue
         try:
             former = look_up(generation, chunk_id)
-        except (StoreError, duckdb.Error, ValueError) as error:  # removed meanwhile, or damaged: an older one may know
+        except (StoreError, ValueError) as error:  # removed meanwhile, or damaged: an older one may know
             log.info("%s: %s", generation, error)
             continue
         place = place or former
@@ -66,21 +64,17 @@ def place_in_files(files: GenerationFiles, generation: GenerationId, chunk_id: s
 
 
 def _look_up(file: Path, chunk_id: str) -> tuple[str, str, Rule] | None:
-    connection = connect_reader(file)
-    try:
-        row: tuple[str, str, str | None, str] | None = connection.execute(
-            """
-            select source_id, path, access, (select value from meta where key = 'access')
-            from chunks
-            join documents using (document_no)
-            where chunk_id = ?
-            """,
-            [chunk_id],
-        ).fetchone()
-        if row is None:
-            return None
-        source_id, path, access, sources = row
+    rows = read_rows(
+        file,
+        """
+        select source_id, path, access, (select value from meta where key = 'access')
+        from chunks
+        join documents using (document_no)
+        where chunk_id = ?
+        """,
+        [chunk_id],
+    )
+    for source_id, path, access, sources in rows:
         stated = decode_source_rules(sources)
         return source_id, path, (*decode_rule(access), *((stated[source_id],) if source_id in stated else ()))
-    finally:
-        connection.close()
+    return None

@@ -12,8 +12,10 @@ import duckdb
 import numpy as np
 
 from nornweave.core.errors import StoreError
+from nornweave.core.types import FIELDS
 from nornweave.index.build import GENERATION_SCHEMA
 from nornweave.index.connection import Connection, connect_reader
+from nornweave.index.inverted import NO_LENGTHS, Lengths
 from nornweave.index.port import Numbers
 
 
@@ -103,16 +105,50 @@ class GenerationFile:
         self.connection.close()
 
 
-def facts_of(path: Path) -> Mapping[str, str]:
-    """Return the metadata of a generation without loading it.
+def read_rows(
+    path: Path, statement: str, values: Sequence[object] | Mapping[str, object] = ()
+) -> list[tuple[Any, ...]]:
+    """Return the rows of a query on a generation that is not loaded.
 
     Raises:
         StoreError: it cannot be read.
     """
     connection = connect_reader(path)
     try:
-        return dict(connection.execute("select key, value from meta").fetchall())
+        return connection.execute(statement, values).fetchall()
     except duckdb.Error as error:
         raise StoreError(f"{path}: cannot be read ({error}); roll back, or sync again") from error
     finally:
         connection.close()
+
+
+def facts_of(path: Path) -> Mapping[str, str]:
+    """Return the metadata of a generation without loading it.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    return dict(read_rows(path, "select key, value from meta"))
+
+
+def lengths_in(path: Path) -> Lengths:
+    """Return how many chunks a generation has, and how many terms they hold together in each field.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    columns = ", ".join(f"coalesce(sum(in_{field}), 0)" for field in FIELDS)
+    ((chunks, *terms),) = read_rows(path, f"select count(*), {columns} from lengths")
+    return Lengths(chunks, tuple(map(int, terms)))
+
+
+def statistics_of(files: Sequence[Path]) -> Mapping[str, int]:
+    """Return counts of chunks and documents, and the total length of each field in terms, over all files together.
+
+    Raises:
+        StoreError: one cannot be read.
+    """
+    lengths = sum(map(lengths_in, files), NO_LENGTHS)
+    documents = sum(number for file in files for (number,) in read_rows(file, "select count(*) from documents"))
+    of_fields = {f"in_{field}": terms for field, terms in zip(FIELDS, lengths.terms, strict=True)}
+    return {"chunks": lengths.chunks, **of_fields, "documents": documents}

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Self
 from nornweave.config import Bm25Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.index.conditions import Condition
+from nornweave.index.counting import ServedDocument
 from nornweave.index.inverted import DEFAULT_BM25
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.ranked_chunks import Hits
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.samples import ChunkPlace, IndexedDocument
-from nornweave.index.served_documents import ServedDocument
 from nornweave.index.value_counts import UnreadValues, ValueCounts
 
 if TYPE_CHECKING:

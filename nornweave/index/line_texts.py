@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-import duckdb
-
-from nornweave.core.errors import StoreError
-from nornweave.index.connection import connect_reader
+from nornweave.index.generation_file import read_rows
 
 
 def read_lines(file: Path, places: Collection[tuple[str, str, int]]) -> dict[tuple[str, str, int], str]:
@@ -24,27 +21,22 @@ def read_lines(file: Path, places: Collection[tuple[str, str, int]]) -> dict[tup
     Raises:
         StoreError: the generation cannot be read.
     """
-    connection = connect_reader(file)
-    try:
-        rows = connection.execute(
-            """
-            with wanted as (
-              select distinct unnest($sources) as source_id, unnest($paths) as path, unnest($lines) as line
-            )
-            select source_id, path, line, string_split(d."text", chr(10))[line]
-            from wanted
-            join documents d using (source_id, path)
-            """,
-            {
-                "sources": [source_id for source_id, _, _ in places],
-                "paths": [path for _, path, _ in places],
-                "lines": [line for _, _, line in places],
-            },
-        ).fetchall()
-    except duckdb.Error as error:
-        raise StoreError(f"{file}: cannot be read: {error}") from error
-    finally:
-        connection.close()
+    rows = read_rows(
+        file,
+        """
+        with wanted as (
+          select distinct unnest($sources) as source_id, unnest($paths) as path, unnest($lines) as line
+        )
+        select source_id, path, line, string_split(d."text", chr(10))[line]
+        from wanted
+        join documents d using (source_id, path)
+        """,
+        {
+            "sources": [source_id for source_id, _, _ in places],
+            "paths": [path for _, path, _ in places],
+            "lines": [line for _, _, line in places],
+        },
+    )
     return {
         (source_id, path, line): text.removesuffix("\r") for source_id, path, line, text in rows if text is not None
     }

@@ -16,7 +16,8 @@ from typing import Literal
 import duckdb
 
 from nornweave.core.errors import StoreError
-from nornweave.index.connection import Connection, connect_reader, explain, quote
+from nornweave.index.connection import Connection, explain, quote
+from nornweave.index.generation_file import lengths_in
 from nornweave.index.manifest import MOST_SHARDS
 from nornweave.index.publish import GenerationFiles
 from nornweave.index.working_file import open_working_file
@@ -52,7 +53,7 @@ def published_chunks(files: GenerationFiles) -> int:
     try:
         current = files.current()
         manifest = files.manifest(current) if current else None
-        return manifest.counts.chunks if manifest else _chunks_of(files.path(current)) if current else 0
+        return manifest.counts.chunks if manifest else lengths_in(files.path(current)).chunks if current else 0
     except StoreError as error:
         log.warning("%s: how many chunks there are cannot be told: %s", files.folder, error)
         return 0
@@ -155,14 +156,3 @@ def _counts(folder: Path) -> list[int]:
 
 def _shards_folder(folder: Path, count: int) -> Path:
     return folder / _SHARDS / f"{count:03d}"
-
-
-def _chunks_of(file: Path) -> int:
-    connection = connect_reader(file)
-    try:
-        row = connection.execute("select count(*) from chunks").fetchone()
-        return int(row[0]) if row else 0
-    except duckdb.Error as error:
-        raise StoreError(f"{file}: cannot be read: {error}") from error
-    finally:
-        connection.close()

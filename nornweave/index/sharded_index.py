@@ -28,6 +28,7 @@ from nornweave.core.errors import StoreError
 from nornweave.core.types import document_id
 from nornweave.index.arrays import ArrayWriter, open_arrays
 from nornweave.index.conditions import Condition
+from nornweave.index.counting import ServedDocument
 from nornweave.index.generation import Shard, open_shard
 from nornweave.index.index import Index
 from nornweave.index.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
@@ -37,7 +38,6 @@ from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.ranked_chunks import Hits, best
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.samples import ChunkPlace, IndexedDocument
-from nornweave.index.served_documents import ServedDocument
 from nornweave.index.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 
 T = TypeVar("T")

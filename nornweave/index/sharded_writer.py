@@ -15,16 +15,15 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import duckdb
 import numpy as np
 from pydantic import ValidationError
 
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import Lock
-from nornweave.core.types import FIELDS, DocumentId, Failure, GenerationId
+from nornweave.core.types import DocumentId, Failure, GenerationId
 from nornweave.index.checksums import check, checksum_of
-from nornweave.index.connection import connect_reader
+from nornweave.index.generation_file import lengths_in
 from nornweave.index.manifest import Manifest, ShardFile, named, read_manifest, shard_of
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Batch, Candidate, Counts, PendingText, Publication, Stored, Vectors
@@ -200,7 +199,7 @@ class ShardedWriter:
         return ShardFile(
             name=name,
             checksum=checksum,
-            terms=_lengths(file),
+            terms=lengths_in(file).terms,
             **{field.name: getattr(built.counts, field.name) for field in fields(built.counts)},
         )
 
@@ -263,19 +262,6 @@ def _joined(generation: GenerationId, run_id: str, built: Sequence[Candidate]) -
         changed=tuple(sorted(name for event in events for name in event.changed)),
         removed=tuple(sorted(name for event in events for name in event.removed)),
     )
-
-
-def _lengths(file: Path) -> tuple[int, ...]:
-    """Return how many terms all chunks of a built file hold together, in each field."""
-    columns = ", ".join(f"coalesce(sum(in_{field}), 0)" for field in FIELDS)
-    connection = connect_reader(file)
-    try:
-        row = connection.execute(f"select {columns} from lengths").fetchone()
-    except duckdb.Error as error:
-        raise StoreError(f"{file}: cannot be read: {error}") from error
-    finally:
-        connection.close()
-    return tuple(map(int, row or ()))
 
 
 def _by_place(failures: Iterator[Failure]) -> tuple[Failure, ...]:
