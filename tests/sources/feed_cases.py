@@ -64,6 +64,7 @@ class FeedCase:
         large: returns a server with many documents.
         share: requests of a pass that finds nothing new, of those of the first one.
         settles: the second pass is not small yet.
+        refuses_at: the end of the paths at which refusals are tried.
     """
 
     start: Callable[[random.Random], Any]
@@ -84,6 +85,7 @@ class FeedCase:
     large: Callable[[], tuple[Api, int]]
     share: float
     settles: bool = False
+    refuses_at: str = ""
 
 
 def bodies(document: Document) -> list[str]:
@@ -449,6 +451,7 @@ CASES: Mapping[str, FeedCase] = {
             Reply({"ok": True}),
         ),
         within=12,
+        refuses_at="users.list",
         passing=(
             (
                 Reply({"ok": False, "error": "ratelimited"}, 429, {"retry-after": "0"}),

@@ -7,10 +7,9 @@ from feed_cases import feed_source
 from feed_source import FeedSource
 
 from lab.apis.feed import FeedServer
-from lab.apis.server import Reply, serving
+from lab.apis.server import serving
 from nornweave.connect.connectors import CONNECTORS, open_source
 from nornweave.connect.feed.connector import FeedSettings
-from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Domain
 
 
@@ -52,31 +51,6 @@ def test_an_entry_that_is_not_listed_any_more_stays(tmp_path: Path) -> None:
         assert texts(source) == {"<p>a</p>", "<p>b</p>"}
         source.clock += 90_000
         assert texts(source) == {"<p>a</p>", "<p>b</p>"}
-
-
-@pytest.mark.parametrize(
-    ("reply", "reason"),
-    [
-        (Reply(b"<p>Log in", headers={"content-type": "text/html"}), "expected RSS or Atom"),
-        (Reply(b'<!DOCTYPE a [<!ENTITY b "c">]><rss>&b;</rss>'), "expected RSS or Atom: EntitiesForbidden"),
-        (Reply(b"<html><item/></html>"), "expected RSS or Atom, found <html>"),
-        (Reply(b"", 404), "status 404"),
-        (Reply(b"", 429, {"retry-after": "3600"}), "rate limit until"),
-    ],
-)
-def test_an_answer_that_is_no_feed_removes_nothing(tmp_path: Path, reply: Reply, reason: str) -> None:
-    server = FeedServer()
-    server.write("A", "<p>a</p>")
-    with serving(server):
-        source = feed_source(server, tmp_path / "b")
-        texts(source)
-        server.faults.append(reply)
-        listing = source.list()
-        assert reason in (listing.problem or "")
-        assert len(listing.entries) == 1
-        server.faults.append(reply)
-        with pytest.raises(SourceUnavailableError, match=reason):
-            feed_source(server, tmp_path / "c").list()
 
 
 def test_a_feed_in_a_file_is_read_without_a_network(tmp_path: Path) -> None:

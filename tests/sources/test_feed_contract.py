@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from corruption import corrupted
 from feed_cases import CASES, FeedCase
+from feed_refusals import REFUSALS, SECRETS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruptions import list_interrupted
 
-from lab.apis.server import Reply, serving
+from lab.apis.server import Reply, Request, serving
 from nornweave.connect.mirror.answers import Limits
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 
-pytestmark = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+every_case = pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 AT_ONCE = Limits(attempts=1, backoff_s=0, max_wait_s=0)
 
 
@@ -32,6 +36,7 @@ def for_seeds(examples: int, check: Callable[[random.Random], None]) -> None:
     run()
 
 
+@every_case
 def test_whatever_happens_between_and_within_passes_nothing_is_lost_or_doubled(
     case: FeedCase, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -54,6 +59,7 @@ def test_whatever_happens_between_and_within_passes_nothing_is_lost_or_doubled(
     for_seeds(case.examples[0], check)
 
 
+@every_case
 def test_what_the_api_tells_of_is_seen_by_the_next_pass(
     case: FeedCase, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -70,6 +76,7 @@ def test_what_the_api_tells_of_is_seen_by_the_next_pass(
     for_seeds(case.examples[1], check)
 
 
+@every_case
 def test_whatever_comes_back_the_source_is_unavailable_or_its_documents_are(
     case: FeedCase, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -94,6 +101,7 @@ def test_whatever_comes_back_the_source_is_unavailable_or_its_documents_are(
     for_seeds(40, check)
 
 
+@every_case
 def test_what_passes_is_tried_again(case: FeedCase, tmp_path_factory: pytest.TempPathFactory) -> None:
     for faults in case.passing:
         server = case.start(random.Random(0))
@@ -103,6 +111,7 @@ def test_what_passes_is_tried_again(case: FeedCase, tmp_path_factory: pytest.Tem
             assert case.source(server, tmp_path_factory.mktemp("mirror")).said() == case.expected(server) != {}
 
 
+@every_case
 def test_wrong_settings_are_refused_before_anything_is_sent(case: FeedCase) -> None:
     for options in case.wrong:
         with pytest.raises(ConfigError) as caught:
@@ -115,6 +124,7 @@ def _secrets(options: Mapping[str, Any]) -> list[str]:
     return [secret for secret in given if len(secret) > 1]
 
 
+@every_case
 def test_many_documents_are_read_in_pages_and_the_next_pass_is_small(
     case: FeedCase, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -130,3 +140,35 @@ def test_many_documents_are_read_in_pages_and_the_next_pass_is_small(
             server.hours += 24
         source.gates()
         assert len(server.requests) <= case.share * first
+
+
+@pytest.mark.parametrize(
+    ("name", "reply", "said"), [(name, reply, said) for name, table in REFUSALS.items() for reply, said in table]
+)
+def test_a_refusal_or_nonsense_is_said_with_what_to_do_and_deletes_nothing(
+    name: str, reply: Reply, said: str, tmp_path: Path
+) -> None:
+    case, secret = CASES[name], SECRETS.get(name, "no secret")
+    server = case.start(random.Random(0))
+    case.fill(server)
+    with serving(server):
+        source = case.source(server, tmp_path / "read")
+        before = source.gates()
+        source.a_day_later()
+        server.before = partial(_refuse, server, reply, at=case.refuses_at)
+        listing = source.list()
+        assert said in (listing.problem or "")
+        assert secret not in (listing.problem or "")
+        assert {entry.path: entry.gate for entry in listing.entries} == before
+        server.faults.clear()
+        with pytest.raises(SourceUnavailableError, match=re.escape(said)) as caught:
+            case.source(server, tmp_path / "fresh").list()
+    error: BaseException | None = caught.value
+    while error is not None:
+        assert secret not in f"{error}{error!r}"
+        error = error.__cause__
+
+
+def _refuse(server: Any, reply: Reply, request: Request, *, at: str) -> None:
+    if request.path.endswith(at):
+        server.faults.append(reply)

@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from feed_cases import QUICK, github_said, github_source
 
-from lab.apis.github import REPOSITORY, TOKEN, GithubServer
+from lab.apis.github import REPOSITORY, GithubServer
 from lab.apis.server import Reply, serving
 from nornweave.connect.github.feed import GithubFeed
 from nornweave.connect.mirror.mirrored import MirroredSource
@@ -144,13 +143,3 @@ def test_another_repository_begins_anew(github: GithubServer, tmp_path: Path) ->
 
 _KINDS = range(8)
 _WITHOUT_DELETING = (0, 1, 2, 3, 4, 6)
-
-
-def test_errors_never_name_the_token(github: GithubServer, tmp_path: Path) -> None:
-    github.faults.append(Reply({"message": f"no, {TOKEN}"}, 403))
-    with pytest.raises(SourceUnavailableError, match="read access to issues") as caught:
-        github_source(github, tmp_path).source.list()
-    error: BaseException | None = caught.value
-    while error is not None:
-        assert not re.search(TOKEN, f"{error}{error!r}")
-        error = error.__cause__

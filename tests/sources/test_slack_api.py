@@ -10,8 +10,8 @@ from feed_cases import slack_said, slack_source
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.apis.server import HANG_UP, Reply, serving
-from lab.apis.slack import TOKEN, SlackServer, small
+from lab.apis.server import Reply, serving
+from lab.apis.slack import SlackServer, small
 from nornweave.connect.slack.channel import TURNS
 from nornweave.connect.slack.export import SlackSource, slack_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError
@@ -252,50 +252,6 @@ def test_a_history_that_ignores_where_it_goes_on_deletes_nothing(slack: SlackSer
     slack.before = lambda _: None
     slack.requests.clear()
     assert source.said() == whole
-
-
-@pytest.mark.parametrize(
-    ("reply", "advice"),
-    [
-        (Reply({"ok": False, "error": "invalid_auth"}), "the token is refused; renew SLACK_TOKEN"),
-        (Reply({"ok": False, "error": "token_revoked"}), "renew SLACK_TOKEN"),
-        (Reply({"ok": False, "error": "missing_scope", "needed": "users:read"}), "add the scope users:read"),
-        (Reply({"ok": False, "error": "not_allowed_token_type"}), "bot token"),
-        (Reply({"ok": False, "error": f"odd {TOKEN} <b>"}), "try again later"),
-        (Reply({"ok": False}), "no error named"),
-        (Reply({"ok": True}), "no list of members in the answer"),
-        (Reply({"ok": True, "members": {}}), "no list of members"),
-        (Reply({"ok": True, "members": [], "response_metadata": {"next_cursor": "c:7"}}), "follows itself"),
-        (Reply([]), "expected an object"),
-        (Reply(b"<html>"), "no JSON"),
-        (Reply({}, 401), "renew SLACK_TOKEN"),
-        (Reply({}, 429, {"retry-after": "3600"}), "rate limit until"),
-        (Reply({"ok": False, "error": "ratelimited"}, 200, {"retry-after": "3600"}), "rate limit until"),
-    ],
-)
-def test_a_refusal_says_what_to_do_and_deletes_nothing(
-    slack: SlackServer, tmp_path: Path, reply: Reply, advice: str
-) -> None:
-    slack.say(slack.add_channel("C01", "general"), "Hello")
-    source = slack_source(slack, tmp_path)
-    assert source.paths() == ["general/2026-01-16"]
-    source.a_day_later()
-    slack.before = lambda request: slack.faults.append(reply) if request.path.endswith("users.list") else None
-    listing = source.source.list()
-    assert [entry.path for entry in listing.entries] == ["general/2026-01-16"]
-    assert advice in (listing.problem or "")
-    assert TOKEN not in (listing.problem or "")
-
-
-def test_what_passes_is_tried_again(slack: SlackServer, tmp_path: Path) -> None:
-    slack.say(slack.add_channel("C01", "general"), "Hello")
-    slack.faults += [
-        Reply({"ok": False, "error": "ratelimited"}, 429, {"retry-after": "0"}),
-        Reply({"ok": False, "error": "ratelimited"}, 200, {"retry-after": "0"}),
-        Reply({"ok": False, "error": "internal_error"}),
-        HANG_UP,
-    ]
-    assert slack_source(slack, tmp_path).paths() == ["general/2026-01-16"]
 
 
 def test_a_token_that_is_not_set_is_named(slack: SlackServer, tmp_path: Path) -> None:

@@ -184,33 +184,6 @@ def test_the_key_is_sent_and_never_shown(site: StackExchangeServer, tmp_path: Pa
         assert "U4DMV" not in problem
 
 
-@pytest.mark.parametrize(
-    ("reply", "advice"),
-    [
-        (Reply({"error_id": 400, "error_name": "bad_parameter", "error_message": "x"}, 400), "check that the site"),
-        (Reply({"error_id": 403, "error_name": "access_denied"}, 400), "check the app key in STACK_APPS_KEY"),
-        (Reply({"error_id": 405, "error_name": "key_required"}, 400), "check the app key in STACK_APPS_KEY"),
-        (Reply({"error_id": 404, "error_name": "no_method"}, 404), "no_method; try again later"),
-        (Reply({"items": {}}), "no list of items in the answer"),
-        (Reply({"items": [], "has_more": True}), "goes on without saying anything new"),
-        (Reply([]), "expected an object"),
-        (Reply(b"<html>"), "no JSON"),
-        (Reply({}, 410), "check the address"),
-    ],
-)
-def test_a_refusal_says_what_to_do_and_deletes_nothing(
-    site: StackExchangeServer, tmp_path: Path, reply: Reply, advice: str
-) -> None:
-    asked = site.ask("One")
-    source = stackexchange_source(site, tmp_path)
-    assert source.paths() == [f"questions/{asked}"]
-    source.a_day_later()
-    site.faults.append(reply)
-    listing = source.source.list()
-    assert [entry.path for entry in listing.entries] == [f"questions/{asked}"]
-    assert advice in (listing.problem or "")
-
-
 def test_an_unknown_site_is_named(site: StackExchangeServer, tmp_path: Path) -> None:
     with pytest.raises(SourceUnavailableError, match="check that the site 'nowhere' exists"):
         stackexchange_source(site, tmp_path, site="nowhere").paths()
