@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -21,8 +22,8 @@ from nornweave.core.text.field_names import field_key
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.core.types import NO_METADATA, JsonValue, Metadata, freeze
 from nornweave.read.access_statements import access_statements
+from nornweave.read.chunking.outlines.html import without_long_references
 from nornweave.read.plain_yaml import load_plain_yaml
-from nornweave.read.stated_fields import plain_fields
 
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
@@ -52,6 +53,12 @@ _ATX = re.compile(r" {0,3}#{1,6}[ \t]+([^\n]{1,1000})")
 _UNDERLINE = re.compile(r"([!-/:-@\[-`{-~])\1{2,}\s*$")
 _FENCE = re.compile(r" {0,3}(?:`{3,}|~{3,})")
 _LEADING_HTML = re.compile(r"<h1\b[^<>]*>(.{1,1000}?)</h1\s*>", re.I | re.S)
+
+MAX_FIELDS = 200
+"""Of one mapping that a head states, and members of one list."""
+MAX_CHARACTERS = 1_024
+MAX_DEPTH = 5
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +151,7 @@ def _html_fields(text: str) -> dict[str, object]:
 
 
 def _html_head(text: str) -> str:
-    head = text[:_HEAD]
+    head = without_long_references(text[:_HEAD])
     end = re.search(r"</head|<body", head, re.I)
     head = head[: end.start()] if end else head
     # The parser takes quadratic time over what ends nowhere.
@@ -240,7 +247,7 @@ def _in_known_format(text: str) -> datetime:
 def _heading(text: str, format: str) -> str | None:  # noqa: A002
     """Return the first heading near the head of a text."""
     if format == "html":
-        found = _LEADING_HTML.search(text[:_HEAD])
+        found = _LEADING_HTML.search(without_long_references(text[:_HEAD]))
         return (plain_line(found[1].strip()) or None) if found else None
     start = front_matter(text)[1] if format == "markdown" else 0
     lines = text[start : start + _HEAD].splitlines()
@@ -264,3 +271,25 @@ def _underlines(line: str, above: str, single: bool, format: str) -> bool:  # no
     if not above or len(line) > _VALUE_BOUND or not _UNDERLINE.match(line) or _UNDERLINE.match(above):
         return False
     return single and line[0] in "=-" if format == "markdown" else len(line.strip()) >= min(4, len(above))
+
+
+def plain_fields(fields: Mapping[str, object], depth: int = MAX_DEPTH) -> dict[str, JsonValue]:
+    """Return fields as JSON, dates as ISO 8601; what is too deep, too long or too many is left out or cut."""
+    plain = ((field_key(str(name)[:MAX_CHARACTERS]), _plain(value, depth)) for name, value in fields.items())
+    return dict([(name, value) for name, value in plain if name and value is not None][:MAX_FIELDS])
+
+
+def _plain(value: object, depth: int) -> JsonValue:
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, date):  # a datetime is one
+        return value.isoformat()
+    if isinstance(value, int):
+        return value if abs(value) <= _LARGEST else str(value)[:MAX_CHARACTERS]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return plain_fields(value, depth - 1) if depth > 1 else None
+    if isinstance(value, list | tuple):
+        return [_plain(member, depth - 1) for member in value[:MAX_FIELDS]] if depth > 1 else None
+    return str(value)[:MAX_CHARACTERS].encode("utf-8", "replace").decode("utf-8")

@@ -22,7 +22,7 @@ from bs4.exceptions import ParserRejectedMarkup
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
 from nornweave.core.types import NO_METADATA, Metadata
-from nornweave.read.chunking.outlines.html import is_sound
+from nornweave.read.chunking.outlines.html import is_sound, without_long_references
 from nornweave.read.front_matter import describe
 from nornweave.read.web_anchors import HEADINGS, name_headings
 
@@ -157,7 +157,7 @@ def _decoded(raw: bytes, charset: str | None) -> str:
     if declared and declared.lower() not in ("utf-8", "utf8"):
         with suppress(LookupError, UnicodeDecodeError, ValueError):
             raw = raw.decode(declared).encode()
-    return decode(raw).replace("\r\n", "\n")
+    return without_long_references(decode(raw).replace("\r\n", "\n"))
 
 
 def _declared(raw: bytes) -> str | None:

@@ -357,11 +357,6 @@ def test_html_chunks_tile_the_file(text: str, limit: int) -> None:
     assert "".join("".join(chunk.content for chunk in found).split()) == "".join(readable.split())
 
 
-def test_a_reference_with_too_many_digits_is_text() -> None:
-    text = "<p>before &#" + "9" * 5_000 + "; after</p>"
-    assert read_html(text).text.split()[::2] == ["before", "after"]
-
-
 @settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.sampled_from(["text. " * 5, "## H", "- item", FENCE, "> q", ""]), max_size=20),

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 from growth import assert_subquadratic
 
+from nornweave.connect.confluence.storage import html_of_storage
+from nornweave.connect.stackexchange.html import text_of_html
 from nornweave.core.errors import DocumentError
 from nornweave.read.chunking.outlines.html import read_html
+from nornweave.read.formats.html import markdown_of
+from nornweave.read.front_matter import describe
 from nornweave.read.web_page import WebPage, read_web_page
 
 SPHINX = """<html><body><div class="related" role="navigation"><a href="x">previous</a></div>
@@ -126,3 +131,18 @@ HOSTILE = {
 def test_hostile_pages_take_linear_time(name: str) -> None:
     text = HOSTILE[name]
     assert_subquadratic(lambda part: read(f"<body>{part}x") and None, lambda size: text[-size:], 8_000)
+
+
+@pytest.mark.parametrize(
+    "text_of",
+    [
+        lambda html: read_html(html).text,
+        lambda html: str(describe(html.replace("h1", "title"), "html").title),
+        lambda html: read(html).content,
+        lambda html: html_of_storage(html, "", {}),
+        text_of_html,
+        markdown_of,
+    ],
+)
+def test_a_reference_with_too_many_digits_is_no_error(text_of: Callable[[str], str]) -> None:
+    assert "before" in text_of("<h1>before &#" + "9" * 5_000 + "; after</h1>")

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from nornweave.read.chunking.outlines.html import is_sound
+from nornweave.read.chunking.outlines.html import VOID_TAGS, is_sound, without_long_references
 
 # Tags that are written as they are, without their attributes.
 _PLAIN = frozenset(
@@ -24,9 +24,6 @@ _PLAIN = frozenset(
         *("table", "thead", "tbody", "tfoot", "tr", "th", "td", "caption", "strong", "em", "b", "i", "u", "s", "del"),
         *("sub", "sup", "small", "kbd", "samp", "var", "q", "cite", "details", "summary", "figure", "figcaption"),
     }
-)
-_VOID = frozenset(
-    {"br", "hr", "img", "col", "wbr", "input", "area", "base", "embed", "link", "meta", "source", "track"}
 )
 _RENAMED = {
     "ac:task-list": "ul",
@@ -86,7 +83,7 @@ def html_of_storage(storage: str, title: str, names: Mapping[str, str]) -> str:
     Returns:
         HTML whose headings have the ids by which Confluence links to them; empty when the body says nothing.
     """
-    source = _without_cdata(_CONTROL.sub(" ", storage.replace("\r\n", "\n")))
+    source = without_long_references(_without_cdata(_CONTROL.sub(" ", storage.replace("\r\n", "\n"))))
     try:
         body = _read(source, names) if is_sound(source) else _text_alone(source)
     except AssertionError:  # what html.parser raises at ``<![word`` with a word that it does not know
@@ -168,13 +165,13 @@ class _StorageReader(HTMLParser):
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Read an element without content."""
         self.handle_starttag(tag, attrs)
-        if tag not in _VOID:
+        if tag not in VOID_TAGS:
             self.handle_endtag(tag)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Open an element."""
         values = {name: value or "" for name, value in attrs}
-        if tag in _VOID:
+        if tag in VOID_TAGS:
             self._void(tag, values)
             return
         element = _Element(tag, values.get("ac:name", ""), len(self._out), self._said)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from nornweave.core.text.spans import TokenIndex
-from nornweave.core.types import Chunk, Document
-from nornweave.read.chunking import code, messages, papers, recursive, sections
+from nornweave.core.text.spans import TokenIndex, split, strip_lines
+from nornweave.core.types import Chunk, Document, Span
+from nornweave.read.chunking import code, messages, papers, sections
 from nornweave.read.chunking.languages import LANGUAGES
+
+_VERSION = "recursive-1"
 
 MARKUP = frozenset({"markdown", "rst", "html", "text"})
 
@@ -30,14 +32,14 @@ class Chunker:
     @property
     def version(self) -> str:
         """Return a version that changes when the same document may be cut differently."""
-        modules = (code, messages, papers, recursive, sections)
+        versions = (code.VERSION, messages.VERSION, papers.VERSION, _VERSION, sections.VERSION)
         settings = (self.strategy, str(self.limit), ",".join(sorted(self.grammars)))
-        return "/".join((*(module.VERSION for module in modules), *settings))
+        return "/".join((*versions, *settings))
 
     def chunk(self, document: Document, index: TokenIndex) -> Iterator[Chunk]:
         """Cut a document; chunks come in order, do not overlap, and leave out only blank space."""
         if self.strategy == "RECURSIVE_CHARACTER":
-            return recursive.chunk_recursive(document, index, limit=self.limit)
+            return _chunk_recursive(document, index, limit=self.limit)
         if document.messages:
             return messages.chunk_messages(document, index, limit=self.limit, group_limit=2 * self.limit)
         if document.format in sections.CONVERTED and self.strategy == "HIERARCHICAL_SECTIONS":
@@ -48,4 +50,18 @@ class Chunker:
             return code.chunk_code(document, index, limit=self.limit)
         if document.format in MARKUP and self.strategy == "HIERARCHICAL_SECTIONS":
             return sections.chunk_sections(document, index, h1_limit=2 * self.limit, limit=self.limit)
-        return recursive.chunk_recursive(document, index, limit=self.limit)
+        return _chunk_recursive(document, index, limit=self.limit)
+
+
+def _chunk_recursive(document: Document, index: TokenIndex, *, limit: int) -> Iterator[Chunk]:
+    """Cut a document at paragraphs, lines, sentences or words, at most ``limit`` tokens a chunk."""
+    text = document.text
+    for piece in split(Span(0, len(text)), index, limit):
+        span = strip_lines(text, piece)
+        if len(span):
+            yield Chunk(
+                span=span,
+                content=text[span.start : span.end],
+                token_count=index.count(span),
+                title=document.title,
+            )

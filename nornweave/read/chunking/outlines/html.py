@@ -31,6 +31,8 @@ _BLOCKS = _CELLS | {
 _PERMALINKS = frozenset({"¶", "#", "§", "\u200b"})
 # html.unescape's own pattern: what it resolves as a whole must resolve alike in parts.
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
+# Python converts no more than 4,300 digits: html.unescape and html.parser raise ValueError.
+_LONG_REFERENCE = re.compile(r"&#(?=[0-9]{1000})")
 _TAG = re.compile(r"<[^<>]*>")
 _INDENT_BOUND = 8
 _ANCHOR_BOUND = 500
@@ -69,13 +71,14 @@ def read_html(text: str, policy: HtmlPolicy = PAGE) -> Readable:
 
     An element that is left out as a rule but never closed, or that holds all there is to read, is read.
     """
+    text = without_long_references(text)
     if not is_sound(text):
         return _without_tags(text)
     while True:
         walker = HtmlWalker(text, policy)
         try:
             walker.read()
-        except (AssertionError, ValueError):  # ``<![word`` with an unknown word; ``&#`` with thousands of digits
+        except AssertionError:  # what html.parser raises at ``<![word`` with a word that it does not know
             return _without_tags(text)
         if walker.skipping and walker.skipping in policy.skipped:
             policy = replace(policy, skipped=policy.skipped - {walker.skipping})
@@ -93,6 +96,11 @@ def is_sound(text: str) -> bool:
         text.count(opening, text.rfind(closing) + 1) <= _UNCLOSED_BOUND
         for opening, closing in (("<", ">"), ("<!--", "-->"), ("<![", "]>"))
     )
+
+
+def without_long_references(text: str) -> str:
+    """Make plain text of references with a thousand digits, which no parser gets through; offsets stay."""
+    return _LONG_REFERENCE.sub("& ", text)
 
 
 def _without_tags(text: str) -> Readable:
