@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
+import psutil
 import pytest
 
 PROGRAM = """
@@ -22,13 +26,14 @@ def ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env={**os.environ, **environment},
         preexec_fn=ignore_signals,
     )
 
@@ -57,3 +62,55 @@ def test_the_command_line_heeds_signals_in_the_background(number: signal.Signals
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode == -number
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """A configuration with one empty source, of which nothing was synced."""
+    (tmp_path / "code").mkdir()
+    file = tmp_path / "nornweave.yaml"
+    file.write_text("data_dir: ./var\nsources: [{id: code, domain: code, type: files, path: code}]\n", encoding="utf-8")
+    return str(file)
+
+
+def free_port() -> str:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        return str(probe.getsockname()[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "ready"),
+    [
+        (("serve", "--workers", "2", "--json"), '{"url"'),
+        (("up", "--dagster-port", free_port()), "Ctrl-C stops everything"),
+    ],
+    ids=["serve", "up"],
+)
+def test_a_server_in_the_background_ends_on_sigterm_with_all_its_processes(
+    command: tuple[str, ...], ready: str, config: str
+) -> None:
+    process = start("-m", "nornweave.cli", "--config", config, *command, FUSION_PORT=free_port())
+    lines = iter((process.stdout if command[0] == "serve" else process.stderr) or ())
+    assert any(line.startswith(ready) for line in lines), "it did not start"
+    everything = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
+    assert len(everything) > 2
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.communicate(timeout=60)
+    finally:
+        for each in (left := psutil.wait_procs(everything, 10)[1]):
+            each.kill()
+    assert (process.returncode, left) == (0, [])
+
+
+@pytest.mark.slow
+def test_tools_in_the_background_end_on_sigterm(config: str) -> None:
+    process = start("-m", "nornweave.cli", "--config", config, "mcp")
+    assert process.stdin and process.stdout
+    process.stdin.write('{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+    process.stdin.flush()
+    assert '"id":1' in process.stdout.readline().replace(" ", "")
+    process.send_signal(signal.SIGTERM)
+    process.wait(60)
+    process.communicate()
