@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from nornweave.core.errors import ConfigError, NornWeaveError
 
 
-def missing_package(purpose: str, package: str | None, extra: str) -> str:
+def missing_package(purpose: str, package: str, extra: str) -> str:
     """Return the message for a missing package: what needs it, and what to install."""
     return f"{purpose}: needs the package {package!r}, which is not installed: pip install 'nornweave[{extra}]'"
 
@@ -28,4 +28,5 @@ def optional(extra: str, purpose: str, error_class: type[NornWeaveError] = Confi
     try:
         yield
     except ImportError as error:
-        raise error_class(missing_package(purpose, error.name, extra)) from error
+        package = (error.name or "").partition(".")[0]
+        raise error_class(missing_package(purpose, package, extra)) from error
