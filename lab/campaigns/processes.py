@@ -17,6 +17,7 @@ from typing import Any
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["lab.campaigns.preload"])
 DEADLINE_S = 1800.0
+GROUP_ENDS_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,8 @@ class CampaignChild:
         except ProcessLookupError:  # it has no group yet, or is gone
             self._process.kill()
         self._process.join()
+        # What it had just started may die a moment later than it, and holds its locks until then.
+        until(lambda: not _is_group_alive(self.pid), GROUP_ENDS_S)
         return was_running and self._process.exitcode == -signal.SIGKILL
 
     def stop(self) -> None:
@@ -108,6 +111,18 @@ def until(condition: Callable[[], bool], seconds: float = DEADLINE_S) -> bool:
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.02)
     return condition()
+
+
+def _is_group_alive(group: int) -> bool:
+    """Tell whether a process of a group still holds anything; one that only waits to be collected does not."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group = status.read_text().rpartition(")")[2].split()[:3]
+        except (OSError, ValueError):  # it has ended meanwhile
+            continue
+        if int(its_group) == group and state not in {"Z", "X"}:
+            return True
+    return False
 
 
 def _run(output: Path, environment: Mapping[str, str], target: Callable[..., object], arguments: Sequence[Any]) -> None:
