@@ -20,11 +20,6 @@ from nornweave.core.types import present
 STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
-def add_doctor_command(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(doctor)
-
-
 def doctor(context: typer.Context, as_json: JsonOption = False) -> None:
     """Look for what keeps NornWeave from working, and say what to do about it.
 

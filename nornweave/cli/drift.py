@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 FORMAT_NAMES = ("text", "json", "sarif", "github", "markdown")
 
 
-def add_drift_command(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(drift)
-
-
 def drift(
     context: typer.Context,
     path: Annotated[Path, typer.Argument(help="The folder to check.")] = Path(),

@@ -35,11 +35,6 @@ _ELSEWHERE = """\
 """
 
 
-def add_init_command(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(init)
-
-
 def init(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Where to look, three folders deep.")] = Path(),

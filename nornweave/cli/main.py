@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from nornweave.cli.doctor import add_doctor_command
-from nornweave.cli.drift import add_drift_command
-from nornweave.cli.init import add_init_command
+from nornweave.cli import quality
+from nornweave.cli.doctor import doctor
+from nornweave.cli.drift import drift
+from nornweave.cli.init import init
 from nornweave.cli.options import DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
-from nornweave.cli.publish import add_publish_command
-from nornweave.cli.push import add_push_command
-from nornweave.cli.quality import add_quality_commands
-from nornweave.cli.query import add_query_command
-from nornweave.cli.roles import add_roles_command
-from nornweave.cli.token import add_token_command
-from nornweave.cli.worker import add_worker_commands
+from nornweave.cli.publish import publish
+from nornweave.cli.push import push
+from nornweave.cli.query import query
+from nornweave.cli.roles import roles
+from nornweave.cli.token import token
+from nornweave.cli.worker import dagster, worker
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
 from nornweave.core.files.full_disk import disk_full_said, full_disk
@@ -90,7 +91,7 @@ def sync(
     sys.exit(1 if sync_failed(messages, run.outcomes, run.failed_after) else 0)
 
 
-add_query_command(app)
+app.command()(query)
 
 
 @app.command()
@@ -220,15 +221,23 @@ def up(
     sys.exit(supervise(settings, host=host, port=port, dagster_port=dagster_port))
 
 
-add_init_command(app)
-add_doctor_command(app)
-add_drift_command(app)
-add_publish_command(app)
-add_push_command(app)
-add_quality_commands(app)
-add_token_command(app)
-add_roles_command(app)
-add_worker_commands(app)
+MORE_COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init,
+    "doctor": doctor,
+    "drift": drift,
+    "publish": publish,
+    "push": push,
+    "eval": quality.evaluate,
+    "evaluations": quality.evaluations,
+    "tune": quality.tune,
+    "plan": quality.plan,
+    "token": token,
+    "roles": roles,
+    "worker": worker,
+    "dagster": dagster,
+}
+for name, command in MORE_COMMANDS.items():
+    app.command(name)(command)
 
 
 def main() -> None:

@@ -11,11 +11,6 @@ from nornweave.cli.options import DomainsOption, JsonOption, messages, output, s
 from nornweave.core.text.terminal import print_json
 
 
-def add_publish_command(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(publish)
-
-
 def publish(
     context: typer.Context,
     domain: DomainsOption = None,

@@ -27,11 +27,6 @@ TIMEOUT_S = 120.0
 Receipts = list[dict[str, JsonValue]]
 
 
-def add_push_command(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(push)
-
-
 def push(
     context: typer.Context,
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="Files of formats that a sync reads.")],

@@ -14,14 +14,6 @@ from nornweave.core.text.terminal import print_json
 from nornweave.core.types import Domain
 
 
-def add_quality_commands(app: typer.Typer) -> None:
-    """Add the commands to the program."""
-    app.command("eval")(evaluate)
-    app.command()(evaluations)
-    app.command()(tune)
-    app.command()(plan)
-
-
 def evaluate(
     context: typer.Context,
     domain: DomainsOption = None,

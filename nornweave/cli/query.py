@@ -45,11 +45,6 @@ Timeout: TypeAlias = Annotated[
 ]
 
 
-def add_query_command(app: typer.Typer) -> None:
-    """Add the command to the program."""
-    app.command()(query)
-
-
 def query(
     context: typer.Context,
     text: Text,

@@ -9,11 +9,6 @@ from nornweave.core.errors import ConfigError
 from nornweave.core.text.terminal import print_text
 
 
-def add_roles_command(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(roles)
-
-
 def roles(context: typer.Context) -> None:
     """Print the SQL that an administrator of PostgreSQL runs once: schemas, roles and what each may do."""
     from nornweave.index.wiring import storage_schemas, workspace_schema

@@ -14,11 +14,6 @@ from nornweave.core.errors import ConfigError
 from nornweave.core.text.terminal import print_json, print_text
 
 
-def add_token_command(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command()(token)
-
-
 def token(
     group: Annotated[list[str] | None, typer.Option("--group", metavar="G", help="A group; may be repeated.")] = None,
     name: Annotated[str, typer.Option(help="Whose it is, for who reads the file.")] = "",

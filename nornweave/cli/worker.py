@@ -17,12 +17,6 @@ if TYPE_CHECKING:
     from nornweave.models.encoders import Encoder
 
 
-def add_worker_commands(app: typer.Typer) -> None:
-    """Add the commands."""
-    for command in (worker, dagster):
-        app.command()(command)
-
-
 def worker(
     context: typer.Context,
     name: Annotated[str, typer.Option(help="Name of this worker, in logs.")] = "",

@@ -8,14 +8,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from nornweave.cli.drift import add_drift_command
+from nornweave.cli.drift import drift
 from nornweave.core.errors import ConfigError
 from nornweave.disagree.drift.baseline import read_baseline
 from tests.drift.drift_repository import parcels
 
 app = typer.Typer()
 app.command()(lambda: None)
-add_drift_command(app)
+app.command()(drift)
 
 
 def run(*arguments: str) -> tuple[int, str]:
