@@ -27,23 +27,15 @@ _OFTEN = (
     "polls? polled scrapes? scraped refresh(?:es|ed)? checks? checked sends? sent sync(?:s|ed)? flush(?:es|ed)? runs? "
     "reloads? updates? updated collected reported"
 ).replace(" ", "|")
-_NOUNS_OF_VERBS: tuple[tuple[str, str, Attribute, bool], ...] = (
-    (rf"wait(?:s|ed|ing)?{_UP_TO}", "timeout", "value", True),
-    (rf"(?:time[sd]?[ -]?out|timing out)(?= a| i){_UP_TO}", "timeout", "value", True),
-    (rf"expire[sd]?(?= a| i| w){_UP_TO}", "expiry", "value", True),
-    (
-        r"(?:kept|retained|keeps?|retains?|stored)\b[^.,;\n]{0,30}?\bfor(?: up to| at most)?",
-        "retention",
-        "value",
-        True,
-    ),
-    (rf"(?:retr(?:y|ies|ied)|attempts?|tries|tried)(?= u| a){_UP_TO}", "retries", "value", False),
-    (rf"(?:{_OFTEN})\b[^.,;\n]{{0,40}}?\bevery", "interval", "value", True),
+_NOUNS_OF_VERBS: tuple[tuple[str, str, bool], ...] = (
+    (rf"wait(?:s|ed|ing)?{_UP_TO}", "timeout", True),
+    (rf"(?:time[sd]?[ -]?out|timing out)(?= a| i){_UP_TO}", "timeout", True),
+    (rf"expire[sd]?(?= a| i| w){_UP_TO}", "expiry", True),
+    (r"(?:kept|retained|keeps?|retains?|stored)\b[^.,;\n]{0,30}?\bfor(?: up to| at most)?", "retention", True),
+    (rf"(?:retr(?:y|ies|ied)|attempts?|tries|tried)(?= u| a){_UP_TO}", "retries", False),
+    (rf"(?:{_OFTEN})\b[^.,;\n]{{0,40}}?\bevery", "interval", True),
 )
-_VERBS = tuple(
-    (lazy_pattern(rf"\b(?:{verb})\s+(?=\d)", _I), noun, attribute, is_time)
-    for verb, noun, attribute, is_time in _NOUNS_OF_VERBS
-)
+_VERBS = tuple((lazy_pattern(rf"\b(?:{verb})\s+(?=\d)", _I), noun, is_time) for verb, noun, is_time in _NOUNS_OF_VERBS)
 _LINKED = lazy_pattern(
     r"(?:\b(?P<link>of|is|stays? at|remains?(?: at)?|equals|to|are)|(?P<sign>=))\s+(?:only\s+|set to\s+|just\s+"
     r"|about\s+)?(?=v?\d|\.\d)",
@@ -64,7 +56,7 @@ def topic_facts(page: Page, sentence: tuple[int, int], headings: str) -> Iterato
     text = page.text
     if _DIGIT.search(text, *sentence) is None:
         return
-    for pattern, noun, attribute, timed in _VERBS:
+    for pattern, noun, timed in _VERBS:
         match = pattern.search(text, *sentence)
         if match is None:
             continue
@@ -78,22 +70,20 @@ def topic_facts(page: Page, sentence: tuple[int, int], headings: str) -> Iterato
         if noun != "timeout" and (not whose or whose.lower() in _SPEAKERS):  # ``we keep webhook events for 7 days``
             whose = noun_before(text, match.start(), match.start() + max(0, match[0].rfind(" for")))
         owner = f"{headings} > {whose}" if whose and headings else whose or headings
-        yield from _fact(page, noun, attribute, found[0], (match.start(), found[1]), sentence, owner)
+        yield from _fact(page, noun, found[0], (match.start(), found[1]), sentence, owner)
     yield from _nouns(page, sentence, headings)
 
 
 def _fact(
     page: Page,
     noun: str,
-    attribute: Attribute,
     value: Value,
     place: tuple[int, int],
     sentence: tuple[int, int],
     headings: str,
 ) -> Iterator[Fact]:
     subject = Subject(name=noun, form="topic", owner=headings)
-    if attribute == "value" and "default" in page.lower[slice(*sentence)]:
-        attribute = "default"
+    attribute: Attribute = "default" if "default" in page.lower[slice(*sentence)] else "value"
     fact = page.fact(subject, attribute, value, *place, sentence=sentence)
     if fact is not None:
         yield fact
@@ -114,7 +104,7 @@ def _nouns(page: Page, sentence: tuple[int, int], headings: str) -> Iterator[Fac
         if value is not None and not (
             value.unit is None and link == "is" and len(noun.split()) == 1 and page.side == "documentation"
         ):
-            yield from _fact(page, noun, "value", value, (match.start(), end), sentence, headings)
+            yield from _fact(page, noun, value, (match.start(), end), sentence, headings)
 
 
 def _quantity(text: str, noun: str, at: int, end: int) -> tuple[Value | None, int]:
