@@ -76,7 +76,7 @@ def test_the_code_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
     assert finals(ranked) == pytest.approx({"both": 0.495, "symbol": 0.5, "none": 0.49})
     assert names(ranked) == ["symbol", "both", "none"]
     assert dict(ranked[1].bonuses) == {"symbol_match": 0.15, "path_match": 0.10}
-    assert [one.item.rerank_score for one in ranked] == [0.65, 0.6, 0.7]
+    assert [one.model_score for one in ranked] == [0.65, 0.6, 0.7]
 
 
 def test_the_documentation_formula(settings: Mapping[Domain, RerankingSettings]) -> None:
@@ -140,8 +140,8 @@ def test_without_a_model_the_combined_score_takes_its_place(settings: Mapping[Do
     # .62 · .7 · · · .60 · .7 + .15 · .3
     assert finals(ranked) == pytest.approx({"first": 0.434, "second": 0.465})
     assert names(ranked) == ["second", "first"]
-    assert [one.item.score for one in ranked] == [0.62, 0.60]
-    assert [one.item.rerank_score for one in ranked] == [None, None]
+    assert [one.score for one in ranked] == [0.62, 0.60]
+    assert [one.model_score for one in ranked] == [None, None]
 
 
 def test_switched_off_without_a_model_nothing_changes(settings: Mapping[Domain, RerankingSettings]) -> None:
@@ -152,13 +152,13 @@ def test_switched_off_without_a_model_nothing_changes(settings: Mapping[Domain, 
         now=NOW,
         heuristics=False,
     )
-    assert [(one.item.chunk_id, one.item.score) for one in ranked] == [
+    assert [(one.item.chunk_id, one.score) for one in ranked] == [
         ("d", 1.0),
         ("b", 0.3),
         ("c", 0.3),
         ("a", 0.2999999999999),
     ]
-    assert all(one.final_score == one.item.score and not one.bonuses for one in ranked)
+    assert all(one.final_score == one.score and not one.bonuses for one in ranked)
 
 
 def test_switched_off_with_a_model_its_score_alone_decides(settings: Mapping[Domain, RerankingSettings]) -> None:
@@ -170,7 +170,7 @@ def test_switched_off_with_a_model_its_score_alone_decides(settings: Mapping[Dom
         model_scores=np.array([0.25, 0.5], dtype=np.float32),
         heuristics=False,
     )
-    assert [(one.item.chunk_id, one.final_score, one.item.score) for one in ranked] == [
+    assert [(one.item.chunk_id, one.final_score, one.score) for one in ranked] == [
         ("b", 0.5, 0.9),
         ("a", 0.25, 0.1),
     ]
@@ -184,7 +184,7 @@ def test_a_domain_keeps_its_standing_among_the_others(settings: Mapping[Domain, 
         Domain.CONVERSATIONS: rerank(messages, query="q", settings=settings[Domain.CONVERSATIONS], now=NOW),
         Domain.DOCUMENTATION: rerank(sections, query="q", settings=settings[Domain.DOCUMENTATION], now=NOW),
     }
-    merged = sorted((one.item.score, domain.value) for domain, items in ranked.items() for one in items)
+    merged = sorted((one.score, domain.value) for domain, items in ranked.items() for one in items)
     before = sorted(
         [(one.score, "conversations") for one in messages] + [(one.score, "documentation") for one in sections]
     )
@@ -202,8 +202,8 @@ def test_equal_places_are_told_apart_by_the_order(settings: Mapping[Domain, Rera
             model_scores=[0.1, 0.3, 0.2],
         )
         assert names(ranked) == ["b", "c", "a"]
-        assert ranked[0].item.score > ranked[1].item.score > ranked[2].item.score
-        assert [one.item.score for one in ranked] == pytest.approx([score] * 3, abs=1e-6)
+        assert ranked[0].score > ranked[1].score > ranked[2].score
+        assert [one.score for one in ranked] == pytest.approx([score] * 3, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_chunk_given_twice_is_refused_and_rounding_is_not() -> None:
     ranked = rerank(
         [candidate("a", 1.0 + 1e-12), candidate("b", -1e-12)], query="q", settings=RerankingSettings(), now=NOW
     )
-    assert [one.item.score for one in ranked] == [1.0, 0.0]
+    assert [one.score for one in ranked] == [1.0, 0.0]
     assert rerank([], query="q", settings=RerankingSettings(), now=NOW) == ()
 
 
@@ -296,14 +296,14 @@ def test_reranking_only_orders(
     shuffled = random.Random(seed).sample(straight, len(straight))
     assert run(shuffled) == ranked
     assert sorted(names(ranked)) == [one.chunk_id for one in candidates]
-    assert all(0 <= one.item.score <= 1 and 0 <= one.final_score <= 1 for one in ranked)
+    assert all(0 <= one.score <= 1 and 0 <= one.final_score <= 1 for one in ranked)
     # The order is that of the final score and of the score alike, ties by chunk id.
     by_final_score = sorted(ranked, key=lambda one: (-one.final_score, one.item.chunk_id))
-    by_score = sorted(ranked, key=lambda one: (-one.item.score, one.item.chunk_id))
+    by_score = sorted(ranked, key=lambda one: (-one.score, one.item.chunk_id))
     assert names(ranked) == names(tuple(by_final_score)) == names(tuple(by_score))
     # What the domain was worth beside others, it is still.
     before = sorted((one.score for one in candidates), reverse=True)
-    assert [one.item.score for one in ranked] == pytest.approx(before, abs=1e-6)
+    assert [one.score for one in ranked] == pytest.approx(before, abs=1e-6)
 
 
 @given(found=CANDIDATES, settings=SETTINGS)

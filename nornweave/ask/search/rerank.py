@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 import numpy as np
@@ -40,12 +40,16 @@ class Ranked:
     """An item in its place.
 
     Attributes:
-        item: its score is calibrated, in [0, 1]: of the place, comparable between domains.
+        item: as it was before.
+        score: calibrated, in [0, 1]: of the place, comparable between domains.
+        model_score: of the cross-encoder, in [0, 1], if one ran.
         final_score: of the formula, in [0, 1]: what the order follows.
         bonuses: heuristic → bonus before its weight; those that gave something.
     """
 
     item: RecallItem
+    score: float
+    model_score: float | None
     final_score: float
     bonuses: Bonuses
 
@@ -70,7 +74,7 @@ def rerank(
         heuristics: ``False`` leaves the bonuses out; the model's score alone is then final, or the score as it was.
 
     Returns:
-        Every item once, by ``final_score`` descending, then chunk id; its score gives the same order.
+        Every item once, by ``final_score`` descending, then chunk id; ``score`` gives the same order.
 
     Raises:
         ValueError: a score is missing or outside [0, 1], or a chunk is there twice.
@@ -86,9 +90,10 @@ def rerank(
         bonuses = all_bonuses(items, query, settings.heuristics, now)
         finals = [final_score(*pair, settings.weights) for pair in zip(relevances, bonuses, strict=True)]
     order = sorted(range(len(items)), key=lambda at: (-finals[at], items[at].chunk_id))
-    places = dict(zip(order, _places(befores, [finals[at] for at in order]), strict=True))
-    placed = {at: replace(items[at], score=places[at], rerank_score=models[at]) for at in order}
-    return tuple(Ranked(item=placed[at], final_score=finals[at], bonuses=bonuses[at]) for at in order)
+    return tuple(
+        Ranked(item=items[at], score=place, model_score=models[at], final_score=finals[at], bonuses=bonuses[at])
+        for at, place in zip(order, _places(befores, [finals[at] for at in order]), strict=True)
+    )
 
 
 def final_score(relevance: float, bonuses: Bonuses, weights: RerankingWeights) -> float:

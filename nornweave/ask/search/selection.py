@@ -51,7 +51,7 @@ def select(
     )
     numbered = {chunk.chunk_id: number for number, chunk in chunks.items()}
     # Ties by number, as they were cut: the first five are the first five of ten.
-    ordered = sorted((-each.item.score, numbered[each.item.chunk_id], each) for each in ranked)
+    ordered = sorted((-each.score, numbered[each.item.chunk_id], each) for each in ranked)
     chosen = [(number, each) for _, number, each in ordered[: question.top_k]]
     return _explained(chosen, searched, context, explain=question.explain), problems
 
@@ -89,6 +89,8 @@ def _explained(
     return tuple(
         replace(
             ranked.item,
+            score=ranked.score,
+            rerank_score=ranked.model_score,
             sources=sources(number),
             explanation=_explanation(number, ranked, searched) if explain else None,
             vector=vector,
@@ -104,5 +106,5 @@ def _explanation(number: int, ranked: Ranked, searched: ExpandedOutcome) -> Expl
         contributions={name: float(part[place]) for name, part in searched.ranking.contributions.items()},
         combined=float(searched.ranking.scores[place]),
         bonuses=ranked.bonuses,
-        model_score=ranked.item.rerank_score,
+        model_score=ranked.model_score,
     )
