@@ -17,7 +17,7 @@ from nornweave.config import PublishSettings
 from nornweave.core.errors import MissingObjectError, PublicationError
 from nornweave.index import object_store
 from nornweave.index.object_store import ObjectStore
-from nornweave.share import progress
+from nornweave.share import bring
 from nornweave.share.manifest import object_key
 from nornweave.share.records import DomainStanding
 
@@ -83,8 +83,8 @@ def test_a_part_that_takes_longer_than_a_store_may_be_silent_arrives(
 def test_a_slow_download_says_how_far_it_is_and_ends_with_its_replica(
     publisher: Publisher, publish_to: To, tmp_path: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(progress, "LONG_S", 0.0)
-    monkeypatch.setattr(progress, "TELL_EVERY_S", 0.0)
+    monkeypatch.setattr(bring, "LONG_S", 0.0)
+    monkeypatch.setattr(bring, "TELL_EVERY_S", 0.0)
     publisher.number()
     replica = Replica(tmp_path / "replica", publish_to)
     assert replica.follower.prepare()
