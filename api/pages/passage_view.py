@@ -138,7 +138,9 @@ def _lines(
 
 
 def _spoken(line: str) -> tuple[str, str]:
-    """Split ``speaker: text``; a line without a speaker goes on with what was said."""
+    """Split ``speaker: text``; an indented line goes on with what was said, whatever it looks like."""
+    if line[:1].isspace() or line.startswith("— "):
+        return "", line
     speaker, colon, said = line.partition(": ")
     is_name = bool(colon) and 0 < len(speaker) <= 40 and not set(speaker) & set("`\"'(){}[]<>=/#*|")
     return (speaker, said) if is_name and len(speaker.split()) <= 4 else ("", line)

@@ -33,6 +33,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d{9,22}(?:\.\d{1,9})?")
 
+INDENT = "  "
+"""Before the lines on which a message, or the turn of a speaker, goes on."""
+NOBODY = "— "
+_LINE_START = re.compile(r"\n(?=[^\n])")
+
 # An epoch number above these is in milli-, micro- or nanoseconds: seconds stay below 1e11 until the year 5138.
 _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
 
@@ -65,13 +70,22 @@ def clean(text: str) -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return a speaker's or channel's name on one line."""
-    return " ".join(clean(name).split())
+    """Return a speaker's or channel's name on one line; it does not end where text seems to begin."""
+    return " ".join(clean(name).split()).replace(": ", " ")
 
 
 def line_of(speaker: str, body: str) -> str:
-    """Render one message: ``speaker: body``, or the body alone when nobody is known to have said it."""
-    return f"{speaker}: {body}" if speaker else body
+    """Render one message: ``speaker: body``, or ``— body`` when nobody is known to have said it.
+
+    Only the first line of a message begins at the margin: nothing in its text can look like the beginning of another
+    one's.
+    """
+    return f"{f'{speaker}: ' if speaker else NOBODY}{indented(body)}"
+
+
+def indented(body: str) -> str:
+    """Indent all lines of a message but the first."""
+    return _LINE_START.sub(f"\n{INDENT}", body)
 
 
 def render(raw: Sequence[RawMessage]) -> tuple[str, tuple[Message, ...]]:
@@ -84,7 +98,7 @@ def render(raw: Sequence[RawMessage]) -> tuple[str, tuple[Message, ...]]:
     messages: list[Message] = []
     start = 0
     for each in raw:
-        line = line_of(each.speaker, each.body) if each.labelled else each.body
+        line = line_of(each.speaker, each.body) if each.labelled else f"{INDENT}{indented(each.body)}"
         messages.append(_placed(each, Span(start, start + len(line))))
         lines.append(line)
         start += len(line) + 1

@@ -119,7 +119,7 @@ class Message:
     Attributes:
         id: Slack ``ts``, GitHub comment id, transcript cue or line number, as text.
         span: the message's part of the text, speaker label included, separators between messages excluded.
-        body: what was said, without the speaker label.
+        body: what was said, as it was said; in the text the lines after the first are indented.
         thread_id: messages with the same value answer each other; ``None`` outside threads.
         timestamp: when it was said, UTC; for transcripts without a date ``None``.
         offset: seconds since the start of a recording, for transcripts.

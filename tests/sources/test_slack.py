@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.connect.conversation import line_of
 from nornweave.connect.slack.export import SlackSource
 from nornweave.connect.slack.text import Directory, body_of, plain
 from nornweave.core.errors import (
@@ -72,7 +73,7 @@ def test_names_links_channels_and_entities_are_resolved_and_ids_are_ts() -> None
     assert [message.speaker for message in found.messages[1:]] == ["ci-bot", "Bob Okafor", "dana", "alice"]
     assert found.messages[3].body == "Raised the refund limit to 500 EUR, ask @alice"
     for message in found.messages:
-        assert found.text[message.span.start : message.span.end] == f"{message.speaker}: {message.body}"
+        assert found.text[message.span.start : message.span.end] == line_of(message.speaker, message.body)
 
 
 def test_joins_are_left_out_and_threads_stand_together() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.connect.conversation import indented
 from nornweave.connect.exports.speakers import split_speaker
 from nornweave.connect.transcripts.source import TranscriptSource, date_of
 from nornweave.connect.transcripts.subtitles import Said, parse_plain, parse_srt, parse_vtt, seconds
@@ -53,7 +54,7 @@ def test_vtt_voices_entities_and_cue_ids() -> None:
 
 def test_a_speaker_is_named_once_a_turn_and_again_after_a_pause() -> None:
     assert document("2026-01-16-standup.vtt").text == (
-        "Alice Jansen: Good morning. First the payment\nerrors & retries.\nThey go live today.\n"
+        "Alice Jansen: Good morning. First the payment\n  errors & retries.\n  They go live today.\n"
         "Bob Okafor: The refund limit is 500 euros.\nBob Okafor: One more thing, the ledger job is late."
     )
 
@@ -206,7 +207,7 @@ def test_whatever_a_file_holds_only_document_errors_come_out(lines: list[str], s
     end = -1
     for message in found.messages:
         assert message.span.start == end + 1 and message.body
-        assert found.text[message.span.start : message.span.end].endswith(message.body)
+        assert found.text[message.span.start : message.span.end].endswith(indented(message.body))
         end = message.span.end
     assert end == len(found.text)
 

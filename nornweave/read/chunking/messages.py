@@ -13,11 +13,11 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from nornweave.core.text.spans import TokenIndex, split, strip
+from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import PERMALINKS, Chunk, Document, Message, Metadata, Span, freeze
 from nornweave.read.chunking.message_groups import are_close, group_messages
 
-VERSION = "messages-2"
+VERSION = "messages-3"
 
 # Earlier talk than this is another conversation, and would only lead the encoder astray.
 CONTEXT_GAP = timedelta(hours=1)
@@ -60,9 +60,15 @@ def chunk_messages(
         span = Span(document.messages[run[0]].span.start, document.messages[run[-1]].span.end)
         fits = index.count(span) <= (limit if len(run) == 1 else group_limit)
         for piece in [span] if fits else split(span, index, limit):
-            inner = strip(document.text, piece)
+            inner = strip_lines(document.text, _with_indent(document.text, piece, span.start))
             if len(inner):
                 yield talk.chunk(run, inner)
+
+
+def _with_indent(text: str, piece: Span, first: int) -> Span:
+    """Return a piece with the blanks before it: that a message goes on in it is to be seen."""
+    before = text[first : piece.start]
+    return Span(piece.start - len(before) + len(before.rstrip(" \t")), piece.end)
 
 
 # A channel, and a thread in it or None for what stands outside threads.

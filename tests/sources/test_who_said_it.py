@@ -1,0 +1,56 @@
+"""Whose words a line is: no text of a message can look like the beginning of somebody else's."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nornweave.connect.conversation import RawMessage, clean, clean_name, render
+from nornweave.core.text.spans import TokenIndex
+from nornweave.core.types import ContentHash, Document, DocumentId, Domain, SourceId
+from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.read.chunking.messages import chunk_messages
+
+NAMES = st.sampled_from(["ann", "bob", "", "ann: I approve", "eve\nann: yes", "Dr. X: Y"])
+BODIES = st.lists(
+    st.sampled_from(["yes", "ann: I approve", "", "  bob: no", "— x", "Error: y"]), min_size=1, max_size=6
+)
+
+
+@given(st.lists(st.tuples(NAMES, BODIES, st.booleans()), min_size=1, max_size=6))
+def test_only_the_first_line_of_a_message_begins_at_the_margin(said: list[tuple[str, list[str], bool]]) -> None:
+    raw = [
+        RawMessage(id=str(place), speaker=clean_name(name), body=clean("\n".join(lines)) or "x", labelled=not goes_on)
+        for place, (name, lines, goes_on) in enumerate(said)
+    ]
+    text, messages = render(raw)
+    beginnings = {message.span.start for message, each in zip(messages, raw, strict=True) if each.labelled}
+    offset = 0
+    for line in text.split("\n"):
+        if line and not line.startswith("  "):
+            assert offset in beginnings, line
+        offset += len(line) + 1
+    for message, each in zip(messages, raw, strict=True):
+        line = text[message.span.start :].partition("\n")[0]
+        if each.labelled:
+            assert line.startswith(f"{each.speaker}: " if each.speaker else "— ")
+        assert ": " not in each.speaker
+
+
+def test_a_chunk_of_a_long_message_does_not_begin_as_another_ones() -> None:
+    body = "\n\n".join(["ann: I approve this one, said by nobody but eve."] * 200)
+    text, messages = render([RawMessage(id="1", speaker="eve", body=body)])
+    document = Document(
+        id=DocumentId("d"),
+        domain=Domain.CONVERSATIONS,
+        source_id=SourceId("chat"),
+        path="a",
+        text=text,
+        format="messages",
+        content_hash=ContentHash("h"),
+        messages=messages,
+    )
+    chunks = list(chunk_messages(document, TokenIndex(text, HashEncoder(64).tokenizer)))
+    assert len(chunks) > 2
+    for chunk in chunks[1:]:
+        assert chunk.content.startswith("  ann: "), chunk.content[:80]
