@@ -9,7 +9,6 @@ is linear in the length of the text.
 
 from __future__ import annotations
 
-import html
 import re
 import tomllib
 import unicodedata
@@ -21,6 +20,7 @@ import yaml
 
 from nornweave.core.access.rules import KEY
 from nornweave.core.text.field_names import field_key
+from nornweave.core.text.references import unescaped
 from nornweave.core.types import JsonValue
 from nornweave.read.plain_yaml import check_yaml
 
@@ -210,7 +210,7 @@ def _metas(text: str) -> list[JsonValue]:
                 raise NotUnderstoodError("a <meta> with the word 'access' does not close")
             continue
         named = {
-            name.lower(): html.unescape(value[1:-1] if value[:1] in "\"'" else value)
+            name.lower(): unescaped(value[1:-1] if value[:1] in "\"'" else value)
             for name, value in reversed(_ATTRIBUTE.findall(tag[0][5:-1]))
         }
         if KEY in (field_key(named.get("name", "")), field_key(named.get("property", ""))):

@@ -21,8 +21,9 @@ from bs4.exceptions import ParserRejectedMarkup
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
+from nornweave.core.text.references import without_long_references
 from nornweave.core.types import NO_METADATA, Metadata
-from nornweave.read.chunking.outlines.html import is_sound, without_long_references
+from nornweave.read.chunking.outlines.html import is_sound
 from nornweave.read.front_matter import describe
 from nornweave.read.web_anchors import HEADINGS, name_headings
 

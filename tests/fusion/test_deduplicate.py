@@ -358,3 +358,9 @@ def test_long_texts_merge_only_if_they_are_equal() -> None:
     assert len(book) > LONGEST_READ
     outcome = merged(fused("a", f"{book} ending"), fused("b", f"{book}  ending"), fused("c", f"{book} ending"))
     assert [(merge.kept, merge.dropped) for merge in outcome.merges] == [("a", "c")]
+
+
+def test_a_reference_with_thousands_of_digits_is_text() -> None:
+    from nornweave.ask.fuse.deduplication.normalized_text import _undressed
+
+    assert "9999" in _undressed(f"a &#{'9' * 5_000}; b", conversation=False)

@@ -171,6 +171,9 @@ def test_dates_in_names(path: str, expected: str) -> None:
         ("at 12:30 we start", None),
         ("a very long sentence that goes on and on until a colon: here", None),
         (": hi", None),
+        ("AttributeError: 'x' has no attribute", None),
+        ("json.decoder.JSONDecodeError: Expecting value", None),
+        ("KeyboardInterrupt: stopped", None),
         ("", None),
     ],
 )

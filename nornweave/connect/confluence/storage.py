@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-from nornweave.read.chunking.outlines.html import VOID_TAGS, is_sound, without_long_references
+from nornweave.core.text.references import unescaped, without_long_references
+from nornweave.read.chunking.outlines.html import VOID_TAGS, is_sound
 
 # Tags that are written as they are, without their attributes.
 _PLAIN = frozenset(
@@ -88,7 +89,7 @@ def html_of_storage(storage: str, title: str, names: Mapping[str, str]) -> str:
         body = _read(source, names) if is_sound(source) else _text_alone(source)
     except AssertionError:  # what html.parser raises at ``<![word`` with a word that it does not know
         body = _text_alone(source)
-    if not html.unescape(_TAG.sub("", body)).strip():
+    if not unescaped(_TAG.sub("", body)).strip():
         return ""
     return f"<h1>{html.escape(' '.join(_CONTROL.sub(' ', title).split()), quote=False)}</h1>\n{body}"
 
@@ -101,7 +102,7 @@ def _read(source: str, names: Mapping[str, str]) -> str:
 
 
 def _text_alone(source: str) -> str:
-    return f"<p>{html.escape(html.unescape(_TAG.sub(' ', source)), quote=False)}</p>"
+    return f"<p>{html.escape(unescaped(_TAG.sub(' ', source)), quote=False)}</p>"
 
 
 def _without_cdata(source: str) -> str:
@@ -311,7 +312,7 @@ class _StorageReader(HTMLParser):
         if heading.place >= len(self._out) or self._captured:
             return
         pieces = self._out[heading.place + 1 : heading.place + _HEADING_PIECES]
-        anchor = "-".join(html.unescape(_TAG.sub("", "".join(pieces))).split())[:_HEADING_PIECES]
+        anchor = "-".join(unescaped(_TAG.sub("", "".join(pieces))).split())[:_HEADING_PIECES]
         if not anchor:
             return
         count = self._anchors.get(anchor, 0)

@@ -17,6 +17,8 @@ action agenda answer caution critical date debug decision e.g error example fata
 question re reminder subject summary time tip todo topic trace update url warn warning
 """
 _NOBODY = frozenset(_NOT_NAMES.split())
+# The last line of a traceback, and of a build: ``json.decoder.JSONDecodeError: …``.
+_RAISED = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Failure)")
 
 
 def split_speaker(line: str) -> tuple[str, str] | None:
@@ -34,6 +36,8 @@ def split_speaker(line: str) -> tuple[str, str] | None:
 def _is_name(name: str) -> bool:
     words = name.split()
     if not words or len(words) > _MAX_NAME_WORDS or name.lower() in _NOBODY or not any(map(str.isalpha, name)):
+        return False
+    if _RAISED.fullmatch(name):
         return False
     if len(words) == 1:
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import Any, NoReturn
 from nornweave.connect.stackexchange.html import text_of_html
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
+from nornweave.core.text.references import unescaped
 
 COMMENTS = "\n\nComments:\n"
 """Stands between a post and what was commented on it."""
@@ -137,7 +137,7 @@ def _body(item: Mapping[str, Any], where: str) -> str:
     # The API escapes Markdown as if it were HTML; undone, it is what the author typed, code blocks included.
     markdown = item.get("body_markdown")
     if isinstance(markdown, str) and markdown.strip():
-        return _unescaped(_storable(markdown)).replace("\r\n", "\n").strip()
+        return unescaped(_storable(markdown)).replace("\r\n", "\n").strip()
     return text_of_html(_storable(_required(item, "body", where, "body (or body_markdown)")))
 
 
@@ -219,16 +219,9 @@ def _author(name: Any) -> str | None:
 
 
 def _line(text: str) -> str:
-    return " ".join(_unescaped(_storable(text)).split())
+    return " ".join(unescaped(_storable(text)).split())
 
 
 def _storable(text: str) -> str:
     """Replace lone surrogates, which JSON can contain and UTF-8 cannot."""
     return _UNSTORABLE.sub("\ufffd", text)
-
-
-def _unescaped(text: str) -> str:
-    try:
-        return html.unescape(text)
-    except ValueError:  # an entity with more digits than Python converts
-        return text

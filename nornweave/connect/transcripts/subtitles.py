@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from nornweave.connect.conversation import clean, clean_name
 from nornweave.connect.exports.speakers import split_speaker
 from nornweave.core.errors import DocumentError
+from nornweave.core.text.references import unescaped
 
 _CLOCK = r"(?:\d{1,3}:)?\d{1,2}:\d{2}(?:[.,]\d{1,6})?"
 _TIMING = re.compile(rf"\s*({_CLOCK})\s*-->\s*({_CLOCK})(?:\s.*)?")
@@ -143,7 +143,7 @@ def _voiced(line: str, kind: str) -> Iterator[tuple[str, str]]:
 
 
 def _without_tags(text: str, kind: str) -> str:
-    return html.unescape(_VTT_TAG.sub("", text)) if kind == ".vtt" else _SRT_TAG.sub("", text)
+    return unescaped(_VTT_TAG.sub("", text)) if kind == ".vtt" else _SRT_TAG.sub("", text)
 
 
 def parse_plain(text: str) -> Iterator[Said]:

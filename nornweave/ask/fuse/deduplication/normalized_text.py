@@ -6,7 +6,6 @@ numbers and contractions are written in one way. Code keeps its words unchanged,
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ from enum import Enum
 from functools import lru_cache
 
 from nornweave.ask.fuse.deduplication.words import CONTENT, FUNCTION, NAME, find_words, name, word
+from nornweave.core.text.references import unescaped
 
 # Where more of the words have a capital, capitals make no names.
 TITLE_SHARE = 0.6
@@ -141,8 +141,7 @@ def _undressed(text: str, *, conversation: bool) -> str:
         text = _TAG.sub("", _BLOCK_TAG.sub(r"\n\n\g<0>", text))
     elif "](" in text:
         text = _LINK.sub(r"\1\2", text)
-    if "&" in text:
-        text = html.unescape(text)
+    text = unescaped(text)
     if ">" in text:
         text = _QUOTE_MARK.sub("", text)
     return _SPEAKER.sub(_without_speaker, text) if conversation else text

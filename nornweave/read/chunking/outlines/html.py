@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from html import unescape
 from html.parser import HTMLParser
 
+from nornweave.core.text.references import without_long_references
 from nornweave.core.types import Span
 from nornweave.read.chunking.outlines.blocks import Kind, paragraphs
 from nornweave.read.chunking.outlines.readable import Piece, Readable, ReadableWriter, Run
@@ -31,8 +32,6 @@ _BLOCKS = _CELLS | {
 _PERMALINKS = frozenset({"¶", "#", "§", "\u200b"})
 # html.unescape's own pattern: what it resolves as a whole must resolve alike in parts.
 _REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
-# Python converts no more than 4,300 digits: html.unescape and html.parser raise ValueError.
-_LONG_REFERENCE = re.compile(r"&#(?=[0-9]{1000})")
 _TAG = re.compile(r"<[^<>]*>")
 _INDENT_BOUND = 8
 _ANCHOR_BOUND = 500
@@ -96,11 +95,6 @@ def is_sound(text: str) -> bool:
         text.count(opening, text.rfind(closing) + 1) <= _UNCLOSED_BOUND
         for opening, closing in (("<", ">"), ("<!--", "-->"), ("<![", "]>"))
     )
-
-
-def without_long_references(text: str) -> str:
-    """Make plain text of references with a thousand digits, which no parser gets through; offsets stay."""
-    return _LONG_REFERENCE.sub("& ", text)
 
 
 def _without_tags(text: str) -> Readable:
