@@ -88,7 +88,11 @@ async def accept_evenly(
     while True:
         try:
             connection, _ = await loop.sock_accept(listener)
-            await loop.connect_accepted_socket(protocol, connection)
+            try:
+                await loop.connect_accepted_socket(protocol, connection)
+            except BaseException:
+                connection.close()
+                raise
         except ConnectionError:  # the client has gone
             continue
         except Exception as error:  # usually no descriptors are left; whatever it is, the next one is accepted again
