@@ -117,7 +117,7 @@ def test_a_copied_corpus_goes_on_in_its_precision_while_the_cpu_can(tmp_path: Pa
         assert "+int8." not in engine.agents[Domain.DOCUMENTATION].encoder().encoder.version  # type: ignore[union-attr]
         answer = query(engine, question_of("what does a dispute cost?"))
     assert answer["items"][0]["citation"]["source_path"] == "new.md"
-    assert engine.agents[Domain.DOCUMENTATION]._mismatch(settings_meta(settings)) is None
+    assert engine.agents[Domain.DOCUMENTATION].encoding.mismatch(settings_meta(settings)) is None
 
     _move_to_a_cpu(tmp_path, int8_per_second=31, int8_cosine=0.9955)  # no VNNI: int8 vectors would be wrong
     report, floating = _synced(settings)

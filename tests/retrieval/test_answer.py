@@ -20,11 +20,11 @@ from questions import question_of
 from recall_workspace import agent_of, current_file, publish, write_workspace
 from waiting import GENEROUS_MS, HANGS_S, SOON_S
 
-from nornweave.ask.answer import fan_out
-from nornweave.ask.answer import pipeline as recipe
+from nornweave.ask import pipeline as recipe
 from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.route.decomposition import split_clauses
 from nornweave.ask.route.router import choose_agents
+from nornweave.ask.search import fan_out
 from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.fan_out import merge_items
 from nornweave.ask.search.question import Question
