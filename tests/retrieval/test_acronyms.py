@@ -14,8 +14,7 @@ from questions import question_of
 from recall_workspace import NO_MODELS, agent_of, publish
 
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.search.expand import acronym_variants
-from nornweave.ask.search.initials import capitalised_names
+from nornweave.ask.search.expand import acronym_variants, capitalised_names
 from nornweave.ask.search.records import Switch
 from nornweave.ask.search.retrievers import is_said
 from nornweave.config import Settings
@@ -144,7 +143,7 @@ def test_threads_are_found_by_the_number_that_only_their_page_shows(small: Setti
     ],
 )
 def test_names_in_capitals(text: str, initials: list[tuple[str, tuple[str, ...]]]) -> None:
-    assert [(text[name.start : name.end], name.initials) for name in capitalised_names(text)] == initials
+    assert [(text[name.start : name.end], name.alternatives) for name in capitalised_names(text)] == initials
 
 
 @given(st.lists(st.sampled_from(["Ab", "cd", "of", "The", "E-F", "X", "É", " ", "-", "\n", "9"]), max_size=40))
@@ -153,7 +152,7 @@ def test_names_lie_in_the_text_one_after_another(pieces: list[str]) -> None:
     done = 0
     for name in capitalised_names(text):
         assert done <= name.start < name.end <= len(text)
-        assert all(len(form) >= 3 and form == form.upper() for form in name.initials)
+        assert all(len(form) >= 3 and form == form.upper() for form in name.alternatives)
         done = name.end
 
 

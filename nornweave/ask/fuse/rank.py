@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 
@@ -85,12 +84,23 @@ def _scored(
         "domain": weights.domain * domain_signals.get(fused.domain, NEUTRAL_DOMAIN),
         "length": weights.length * length_signal(fused.item.content),
     }
-    return replace(
-        fused,
+    # Built directly: ``dataclasses.replace`` costs several times as much, and every item of every answer comes here.
+    return FusedItem(
+        item=fused.item,
+        agent=fused.agent,
+        domain=fused.domain,
+        relevance=fused.relevance,
+        calibrated=fused.calibrated,
+        encoder=fused.encoder,
+        facts=fused.facts,
+        corroborated_by=fused.corroborated_by,
+        demoted=fused.demoted,
+        lost=fused.lost,
         score=math.fsum(signals.values()),
         signals=MappingProxyType(signals),
         penalty=weights.score * fused.lost,
         conflict=conflict,
+        shown=fused.shown,
     )
 
 

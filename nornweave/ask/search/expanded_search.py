@@ -18,10 +18,8 @@ from nornweave.config import PlanSettings
 from nornweave.core.types import NO_METADATA
 from nornweave.index.ranked_chunks import Hits
 
-# What a variant of the query finds counts for less than what the query itself finds.
-VARIANT_SHARE = 0.8
-# An acronym and its long form mean the same; not 1, for either may mean something else here.
-ACRONYM_SHARE = 0.9
+# A match of a variant counts less than one of the query. An acronym and its long form mean the same, nearly always.
+VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +44,8 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
     expands = _expands(question, first, context.plan)
     wordings = _variants(question, query, context, expands=expands)
     others = [search(wording, context) for wording in wordings]
-    ranking = first.ranking
-    if others:
-        share = VARIANT_SHARE if expands else ACRONYM_SHARE
-        ranking = merge(ranking, [outcome.ranking for outcome in others], share)
+    share = VARIANT_SHARE if expands else ACRONYM_SHARE
+    ranking = merge(first.ranking, [outcome.ranking for outcome in others], share) if others else first.ranking
     return ExpandedOutcome(ranking, (first, *others), tuple(wording.text for wording in wordings))
 
 

@@ -35,7 +35,7 @@ class _Features(NamedTuple):
 class Heuristic(NamedTuple):
     """One bonus: its name in explanations, its weight in ``RerankingWeights``, its highest in ``HeuristicSettings``.
 
-    ``share`` says how much of the highest a candidate gets, in [0, 1]; where the highest is 0 the heuristic is off.
+    ``share`` says how much of the highest a candidate gets, in [0, 1]; a heuristic with a highest of 0 is off.
     """
 
     name: str
@@ -64,16 +64,12 @@ def dated(domain: str, metadata: Metadata, updated_at: datetime | None) -> datet
 
 def all_bonuses(items: Sequence[RecallItem], query: str, numbers: HeuristicSettings, now: datetime) -> list[Bonuses]:
     """Return the bonuses of each item by heuristic, before weights; what gives nothing is left out."""
-    on = [(each, highest) for each in HEURISTICS if (highest := getattr(numbers, each.setting)) > 0]
-    if not on:
+    highest = {each: value for each in HEURISTICS if (value := getattr(numbers, each.setting)) > 0}
+    if not highest:
         return [NO_BONUSES] * len(items)
     features = _Features(cues_of(query), numbers, now)
-    return [
-        MappingProxyType(
-            {each.name: given for each, highest in on if (given := highest * each.share(features, item)) > 0}
-        )
-        for item in items
-    ]
+    given = ({each.name: value * each.share(features, item) for each, value in highest.items()} for item in items)
+    return [MappingProxyType({name: bonus for name, bonus in each.items() if bonus > 0}) for each in given]
 
 
 def _symbol(features: _Features, item: RecallItem) -> bool:
