@@ -80,7 +80,7 @@ def test_the_environment_wins(tmp_path: Path) -> None:
         ),
         (
             "sources: [{id: a, domain: code, type: git, path: x, relist_hours: 1}]",
-            ["key 'relist_hours' belongs to type confluence, github, jira, slack, stackexchange, web, not git"],
+            ["key 'relist_hours' belongs to type confluence, feed, github, jira, slack, stackexchange, web, not git"],
         ),
         ("sources: [{id: a, domain: code, type: git}]", ["key 'path' or 'url' is missing"]),
         ("sources: [{id: a, domain: documentation, type: web, path: x}]", ["key 'url' is missing"]),
@@ -89,6 +89,8 @@ def test_the_environment_wins(tmp_path: Path) -> None:
             ["keys 'path' and 'url' exclude each other"],
         ),
         ("sources: [{id: a, domain: code, type: git, url: 'https://u:secret@h/a'}]", ["'url' holds a password"]),
+        ("sources: [{id: a, domain: code, type: git, url: 'ext::sh -c x'}]", ["url: expected https://HOST/PATH"]),
+        ("sources: [{id: a, domain: code, type: git, url: 'h:--upload-pack=x'}]", ["could be read as an option"]),
         (
             "sources: [{id: a, domain: code, type: git, path: x, submodules: true}]",
             ["key 'submodules': submodules are not read; name each of them as a source of its own"],

@@ -61,6 +61,8 @@ def test_the_usual_forms_are_read(url: str, protocol: str, host: str, port: int 
         ("https://example.org:99999/x", "expected https://HOST/PATH"),
         ("https://example.org/x\n", "control characters"),
         ("--upload-pack=evil", "expected https://HOST/PATH"),
+        ("host:-oProxyCommand=evil", "could be read as an option"),
+        ("git@host:--upload-pack=evil", "could be read as an option"),
     ],
 )
 def test_other_forms_are_refused(url: str, reason: str | None) -> None:

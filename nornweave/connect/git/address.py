@@ -93,6 +93,10 @@ def _short_form(url: str) -> GitAddress:
     if match is None:
         raise ConfigError(f"url: expected {_FORMS}; a repository on this machine may also be named by 'path'")
     user, host, path = match[1] or "", match[2], match[3]
+    if path.startswith("-"):
+        raise ConfigError(
+            "url: a path that begins with '-' could be read as an option; write './-…' or ssh://HOST/PATH"
+        )
     return GitAddress(url, "ssh", host.lower(), None, user, path)
 
 

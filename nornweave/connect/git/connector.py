@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from nornweave.config.sources import EnvironmentName, Name, SourceSettings
 from nornweave.connect.connector import Connector
 from nornweave.connect.protocol import Source
+from nornweave.core.errors import ConfigError
 from nornweave.core.types import Domain, SourceId
 
 
@@ -38,6 +39,17 @@ class GitSettings(SourceSettings):
         if isinstance(values, dict) and "submodules" in values:
             raise ValueError("key 'submodules': submodules are not read; name each of them as a source of its own")
         return values
+
+    @model_validator(mode="after")
+    def _has_an_address(self) -> Self:
+        from nornweave.connect.git.address import parse_address
+
+        try:
+            if self.url is not None:
+                parse_address(self.url)
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+        return self
 
 
 def _open(settings: GitSettings, data_dir: Path) -> Source:
