@@ -13,8 +13,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict bef
 
 from nornweave.ask.answer.context_budget import estimate_tokens
 from nornweave.ask.answer.synthesis.citations import citation_key
-from nornweave.ask.views import FusionResult
-from nornweave.ask.views.answer import FusedItemDocument
+from nornweave.ask.views.answer import FusedItemDocument, FusionResult
 from nornweave.ask.views.tools import Link
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!&~])")

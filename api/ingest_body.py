@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from typing_extensions import TypedDict
 
-from nornweave.ask.views import Deposit, DepositDocument
+from nornweave.ask.views.texts import Deposit, DepositDocument
 from nornweave.core.text.checked_values import MAX_LINE_CHARACTERS, Moment, PlainJson, textual
 from nornweave.core.types import freeze
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from nornweave.ask.views import LedgerDocument, LedgerEntryDocument
+from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument
 from nornweave.core.text.checked_values import Name, UrlCount, UrlSwitch
 from nornweave.core.types import Domain
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from nornweave.ask.feedback.database import FILE
-from nornweave.ask.views import FusionResult
+from nornweave.ask.views.answer import FusionResult
 
 Lines = tuple[int, int] | None
 

@@ -18,7 +18,7 @@ from nornweave.ask.answer.pages import largest
 from nornweave.ask.search.records import AgentState
 from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.agents import SeenAgent
-from nornweave.ask.views import LedgerDocument, LedgerEntryDocument
+from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument
 from nornweave.ask.views.tool_results import ConflictsPageDocument, FetchDocument, ToolStatusDocument
 from nornweave.ask.views.tools import (
     Link,

@@ -12,7 +12,7 @@ from api.pages.citations import CitedPlace, day_of, place_of
 from api.pages.coverage_view import RETRIEVERS, Searched, counted, coverage_of, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
 from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
-from nornweave.ask.views import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
+from nornweave.ask.views.answer import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 
 _SIGNALS = {
     "score": "of all that, weighed against the other signals",

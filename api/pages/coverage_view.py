@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from api.pages.catalogue import DomainChoice
-from nornweave.ask.views import FusionResult
+from nornweave.ask.views.answer import FusionResult
 
 RETRIEVERS = {
     "dense": "meaning",

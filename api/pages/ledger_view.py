@@ -9,7 +9,7 @@ from api.pages.addresses import conflict_address, passage_address
 from api.pages.answer_view import ConflictSideView, certainty, value_of
 from api.pages.citations import CitedPlace, day_of, detail_of
 from api.pages.text_runs import TextRun, runs_of
-from nornweave.ask.views import LedgerEntryDocument, LedgerSideDocument
+from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
 
 MAX_SHOWN = 200
 

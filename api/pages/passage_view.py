@@ -11,7 +11,7 @@ from api.pages.addresses import passage_address
 from api.pages.citations import CitedPlace, place_of
 from api.pages.code_colours import colours_of
 from api.pages.text_runs import Mark, TextRun, runs_of
-from nornweave.ask.views import ChunkDocument, DocumentDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 from nornweave.core.text.lines import lines_of
 
 CONTEXT_LINES = 16

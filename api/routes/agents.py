@@ -16,7 +16,7 @@ from api.state import Served, Serving
 from nornweave.ask.agents.exchange import GROUPS_HEADER
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.agents import SeenAgent
-from nornweave.ask.views import RecallDocument, recall_document
+from nornweave.ask.views.items import RecallDocument, recall_document
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
 

@@ -12,7 +12,7 @@ from api.openapi import problem_responses
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served
-from nornweave.ask.views import DocumentsDocument, WithdrawnDocument
+from nornweave.ask.views.texts import DocumentsDocument, WithdrawnDocument
 from nornweave.core.files.paths import unsafe_path
 from nornweave.index.inbox_life_cycle import ForeignDocumentError
 

@@ -22,7 +22,7 @@ from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.seen.agents import SeenAgent
-from nornweave.ask.views import Deposit
+from nornweave.ask.views.texts import Deposit
 
 router = APIRouter(tags=["inbox"], responses={**PROBLEMS, **problem_responses(403)})
 alone = APIRouter(tags=["agent"], responses={**PROBLEMS, **problem_responses(403)})

@@ -44,8 +44,10 @@ from api.schemas import json_response
 from api.state import Serving, serving_of
 from api.syncs import Running
 from nornweave.ask.seen.answers import SeenAnswers
-from nornweave.ask.views import ChunkDocument, DocumentDocument, FormerDocument, FusionResult, LedgerDocument
+from nornweave.ask.views.answer import FusionResult
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument, EvaluationsQuery
+from nornweave.ask.views.ledger import LedgerDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FormerDocument
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, present
 

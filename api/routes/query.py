@@ -22,7 +22,7 @@ from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
-from nornweave.ask.views import FusionResult, SynthesisDocument, synthesis_document
+from nornweave.ask.views.answer import FusionResult, SynthesisDocument, synthesis_document
 from nornweave.core.errors import QueryError
 
 TEXT: dict[int | str, dict[str, Any]] = {

@@ -13,7 +13,8 @@ from api.openapi import problem_responses
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving
-from nornweave.ask.views import ChunkDocument, DocumentDocument, LedgerDocument
+from nornweave.ask.views.ledger import LedgerDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 
 T = TypeVar("T")
 

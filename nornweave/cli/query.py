@@ -16,7 +16,7 @@ from nornweave.core.types import Domain, present
 
 if TYPE_CHECKING:
     from nornweave.ask.fuse.records import Answer
-    from nornweave.ask.views import FusionResult
+    from nornweave.ask.views.answer import FusionResult
 
 Text: TypeAlias = Annotated[str, typer.Argument(help="What to look for, in your own words or as an identifier.")]
 TopK: TypeAlias = Annotated[int, typer.Option(help="Number of items, 1 to 100.", min=1, max=100)]
@@ -82,7 +82,7 @@ def query(
 def _print_answer(answered: Answer, *, as_json: bool, characters: int | None) -> int:
     """Print an answer, as text if a number of characters per domain is given; return the exit code."""
     from nornweave.ask.answer.text_renderer import render_answer
-    from nornweave.ask.views import answer_document
+    from nornweave.ask.views.answer import answer_document
     from nornweave.cli.report import print_answer
 
     result = answer_document(answered)

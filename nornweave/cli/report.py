@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from nornweave.ask.views import LedgerDocument, LedgerSideDocument
+from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
 from nornweave.ingest.records import SyncReport

@@ -23,7 +23,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState, RecallResponse
 from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.answers import SeenAnswers
-from nornweave.ask.views import FusionResult
+from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.connect.connectors import load_settings

@@ -12,7 +12,7 @@ from scripted_engine import ScriptedAgent, ScriptedEngine
 from api.schemas import RegistryDocument
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import AgentState
-from nornweave.ask.views import RecallDocument
+from nornweave.ask.views.items import RecallDocument
 from nornweave.config import Settings
 from nornweave.core.access.viewer import ANYONE
 from nornweave.core.errors import NoGenerationError, QueryError, StoreError

@@ -19,7 +19,7 @@ from scripted_engine import ScriptedAgent
 
 from api.app import create_app
 from api.multipart_body import MAX_FILES
-from nornweave.ask.views import DocumentsDocument
+from nornweave.ask.views.texts import DocumentsDocument
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 from nornweave.ingest.pipeline import run

@@ -19,7 +19,7 @@ from api.fuse_body import FuseBody
 from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.ask.search.records import CoverageGap
-from nornweave.ask.views import FusionResult
+from nornweave.ask.views.answer import FusionResult
 from nornweave.core.access.viewer import ANYONE
 
 LEAST = {"chunk_id": "a-1", "content": "Refunds take a week.", "score": 0.5}

@@ -16,7 +16,8 @@ from fastapi import FastAPI
 from scripted_engine import ScriptedAgent, ScriptedEngine, ledger_entry, write_ledger, write_status
 
 from api.app import create_app
-from nornweave.ask.views import FusionResult, LedgerDocument
+from nornweave.ask.views.answer import FusionResult
+from nornweave.ask.views.ledger import LedgerDocument
 from nornweave.config import Settings
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import Domain

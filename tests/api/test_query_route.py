@@ -15,7 +15,7 @@ from waiting import GENEROUS_MS, HANGS_S, SOON_S, until_async
 
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import AgentState
-from nornweave.ask.views import FusionResult
+from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain

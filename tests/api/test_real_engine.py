@@ -18,7 +18,10 @@ from shown_answers import remembered
 
 from nornweave.ask.feedback.book import REMEMBERED_DAYS, FeedbackBook
 from nornweave.ask.feedback.database import FeedbackFile
-from nornweave.ask.views import ChunkDocument, DocumentDocument, FusionResult, LedgerDocument, RecallDocument
+from nornweave.ask.views.answer import FusionResult
+from nornweave.ask.views.items import RecallDocument
+from nornweave.ask.views.ledger import LedgerDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 from nornweave.config import FeedbackSettings, Settings
 
 READY_WITHIN_S = 120

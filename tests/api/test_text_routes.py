@@ -8,7 +8,8 @@ import pytest
 from api_support import Ask, conforms, is_problem
 from scripted_engine import ScriptedAgent, ScriptedEngine, ledger_entry, write_ledger
 
-from nornweave.ask.views import ChunkDocument, DocumentDocument, LedgerDocument
+from nornweave.ask.views.ledger import LedgerDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 

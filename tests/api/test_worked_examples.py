@@ -21,16 +21,11 @@ from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
 from lab.record_examples import ALONE, ASKED, shortened
 from nornweave.ask.feedback.book import FeedbackDocument
-from nornweave.ask.views import (
-    ChunkDocument,
-    DocumentDocument,
-    DocumentsDocument,
-    FusionResult,
-    LedgerDocument,
-    RecallDocument,
-    WithdrawnDocument,
-)
+from nornweave.ask.views.answer import FusionResult
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
+from nornweave.ask.views.items import RecallDocument
+from nornweave.ask.views.ledger import LedgerDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, DocumentsDocument, WithdrawnDocument
 from nornweave.core.types import Domain
 
 BODIES: dict[str, type[BaseModel]] = {

@@ -13,7 +13,7 @@ from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.pipeline import answer_from
 from nornweave.ask.search.question import ConflictStrategy
 from nornweave.ask.search.records import CoverageGap
-from nornweave.ask.views import answer_document
+from nornweave.ask.views.answer import answer_document
 from nornweave.config.fusion import FusionSettings
 from nornweave.disagree.conflicts.detectors import Detector
 

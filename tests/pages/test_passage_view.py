@@ -9,7 +9,7 @@ import pytest
 
 from api.pages.code_colours import COLOURED_WITHIN_S, MAX_COLOURED_CHARACTERS, colours_of
 from api.pages.passage_view import PassageView, passage_view
-from nornweave.ask.views import ChunkDocument, DocumentDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 
 CODE = '"""A module.\n\nOf two lines."""\n\n\ndef pay(amount):\n    return "paid"  # done\n'
 

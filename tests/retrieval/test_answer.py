@@ -29,7 +29,7 @@ from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.fan_out import merge_items
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse
-from nornweave.ask.views import FusionResult, answer_document
+from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.config import Settings
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import EncoderError, QueryError

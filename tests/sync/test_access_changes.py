@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nornweave.ask.views import Deposit
+from nornweave.ask.views.texts import Deposit
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.connect.inbox.deposits import deposit

@@ -10,7 +10,7 @@ from nornweave.ask.answer.synthesis.prompt import Evidence
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.fuse.records import Answer, Synthesis
-from nornweave.ask.views import FusionResult, answer_document
+from nornweave.ask.views.answer import FusionResult, answer_document
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from nornweave.ask.feedback.records import (
     written,
 )
 from nornweave.ask.search.question import Question
-from nornweave.ask.views import FusionResult
+from nornweave.ask.views.answer import FusionResult
 from nornweave.config import Settings
 from nornweave.core.errors import DatabaseBusyError, StoreError
 from nornweave.index.wiring import workspace_server

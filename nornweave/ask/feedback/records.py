@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from nornweave.ask.search.question import Question
-from nornweave.ask.views import FusedItemDocument, FusionResult
+from nornweave.ask.views.answer import FusedItemDocument, FusionResult
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Metadata, canonical_json, digest, freeze
 

@@ -19,7 +19,7 @@ from nornweave.ask.search.question import NOTHING_HIDDEN, Question
 from nornweave.ask.search.records import Filters, HiddenPlace, RecallResponse
 from nornweave.ask.seen.agents import check_own
 from nornweave.ask.trace import Rankings, trace
-from nornweave.ask.views import FusionResult, answer_document
+from nornweave.ask.views.answer import FusionResult, answer_document
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, present

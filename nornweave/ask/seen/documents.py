@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.views import Deposit, DepositDocument, DocumentsDocument, documents_document
 from nornweave.ask.views.status import StatusDocument, status_document
+from nornweave.ask.views.texts import Deposit, DepositDocument, DocumentsDocument, documents_document
 from nornweave.config import Settings
 from nornweave.connect.inbox.deposits import deposit
 from nornweave.connect.inbox.receipts import ReceiptBook

@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.views import LedgerDocument
-from nornweave.ask.views.ledger import ledger_document
+from nornweave.ask.views.ledger import LedgerDocument, ledger_document
 from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError

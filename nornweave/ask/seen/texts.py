@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from nornweave.ask.search.agent import Agent
-from nornweave.ask.views import (
+from nornweave.ask.views.texts import (
     ChunkDocument,
     DocumentDocument,
     FormerDocument,
