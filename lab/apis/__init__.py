@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
 
 from lab.apis import confluence, feed, github, jira, site, slack, stackexchange
 from lab.apis.server import Api
+from nornweave.connect.confluence.connector import ConfluenceSettings
 from nornweave.connect.confluence.feed import ConfluenceFeed
+from nornweave.connect.feed.connector import FeedSettings
 from nornweave.connect.feed.feed import SyndicationFeed
+from nornweave.connect.github.connector import GithubSettings
 from nornweave.connect.github.feed import GithubFeed
+from nornweave.connect.jira.connector import JiraSettings
 from nornweave.connect.jira.feed import JiraFeed
-from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.feed import Feed
+from nornweave.connect.mirror.settings import MirroredSettings
+from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.feed import SlackFeed
+from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.feed import StackExchangeFeed
+from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
-from nornweave.core.types import Domain
+from nornweave.core.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,40 +35,59 @@ class StandIn:
 
     Attributes:
         large: returns a server with about so many documents.
-        feed: reads the server at an address.
+        kind: the class of the settings.
+        feed: reads the API that settings name.
+        keys: of the settings for the server at an address; ``token`` is what the environment holds.
     """
 
     large: Callable[[int], Api]
-    feed: Callable[[str, Limits], Feed]
+    kind: type[MirroredSettings]
+    feed: Callable[..., Feed]
+    keys: Callable[[str], Mapping[str, Any]]
+
+    def settings(self, url: str, /, **keys: Any) -> Any:
+        """Return the settings that read the server at an address; ``keys`` replace those of the table.
+
+        Raises:
+            ConfigError: a key has the wrong form.
+        """
+        given = {"id": "source", "domain": min(self.kind.domains), **self.keys(url), **keys}
+        token = given.pop("token", None)
+        kind = type(self.kind.__name__, (self.kind,), {"token": property(lambda _: token), "__module__": __name__})
+        try:
+            return kind(**given)
+        except ValidationError as error:
+            raise ConfigError("; ".join(problem["msg"] for problem in error.errors())) from error
 
 
 STAND_INS: Mapping[str, StandIn] = {
     "github": StandIn(
-        large=github.large,
-        feed=lambda url, limits: GithubFeed(github.REPOSITORY, api_url=url, token=github.TOKEN, limits=limits),
+        github.large,
+        GithubSettings,
+        GithubFeed,
+        lambda url: {"repository": github.REPOSITORY, "api_url": url, "token": github.TOKEN},
     ),
     "confluence": StandIn(
-        large=confluence.large,
-        feed=lambda url, limits: ConfluenceFeed(url, user=confluence.USER, token=confluence.TOKEN, limits=limits),
+        confluence.large,
+        ConfluenceSettings,
+        ConfluenceFeed,
+        lambda url: {"url": url, "user": confluence.USER, "token": confluence.TOKEN},
     ),
     "jira": StandIn(
-        large=jira.large,
-        feed=lambda url, limits: JiraFeed(url, user=jira.USER, token=jira.TOKEN, limits=limits),
+        jira.large, JiraSettings, JiraFeed, lambda url: {"url": url, "user": jira.USER, "token": jira.TOKEN}
     ),
-    "feed": StandIn(
-        large=feed.large,
-        feed=lambda url, limits: SyndicationFeed(f"{url}{feed.PATH}", Domain.DOCUMENTATION, limits=limits),
-    ),
-    "web": StandIn(
-        large=site.large,
-        feed=lambda url, limits: WebFeed(f"{url}/guide/", domain=Domain.DOCUMENTATION, max_pages=20_000, limits=limits),
-    ),
+    "feed": StandIn(feed.large, FeedSettings, SyndicationFeed, lambda url: {"url": f"{url}{feed.PATH}"}),
+    "web": StandIn(site.large, WebSettings, WebFeed, lambda url: {"url": f"{url}/guide/", "max_pages": 20_000}),
     "slack": StandIn(
-        large=slack.large,
-        feed=lambda url, limits: SlackFeed(api_url=f"{url}/api", token=slack.TOKEN, limits=limits),
+        slack.large,
+        SlackSettings,
+        SlackFeed,
+        lambda url: {"api_url": f"{url}/api", "token_env": "SLACK_TOKEN", "token": slack.TOKEN},
     ),
     "stackexchange": StandIn(
-        large=stackexchange.large,
-        feed=lambda url, limits: StackExchangeFeed(stackexchange.SITE, ["python"], api_url=f"{url}/2.3", limits=limits),
+        stackexchange.large,
+        StackExchangeSettings,
+        StackExchangeFeed,
+        lambda url: {"api_url": f"{url}/2.3", "site": stackexchange.SITE, "tags": ("python",)},
     ),
 }

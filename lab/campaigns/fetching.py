@@ -14,7 +14,6 @@ from lab.campaigns.processes import CampaignChild
 from lab.campaigns.report import Order, Tally
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.mirrored import MirroredSource
-from nornweave.core.types import SourceId
 
 DOCUMENTS = 400
 # Of the longest reading; a killed one is waited for no longer.
@@ -32,7 +31,8 @@ def kill_readings(order: Order, documents: int = DOCUMENTS) -> Tally:
 
 def read(name: str, url: str, folder: Path) -> Mapping[str, str]:
     """Read an API to the end; return the mark of each document, by path."""
-    source = MirroredSource(SourceId(name), STAND_INS[name].feed(url, LIMITS), folder)
+    settings = STAND_INS[name].settings(url)
+    source = MirroredSource(settings, STAND_INS[name].feed(settings, limits=LIMITS), folder)
     listing = source.list()
     source.close()
     if listing.problem:

@@ -13,7 +13,7 @@ from typing import Any
 from feed_source import DAY, FeedSource, TolerantSource
 from interruptions import FAULTS
 
-from lab.apis import confluence, feed, github, jira, slack, stackexchange
+from lab.apis import STAND_INS, confluence, feed, github, jira, slack, stackexchange
 from lab.apis.confluence import ConfluenceServer
 from lab.apis.feed import FeedServer
 from lab.apis.github import GithubServer
@@ -22,18 +22,12 @@ from lab.apis.server import HANG_UP, Api, Reply
 from lab.apis.slack import SlackServer
 from lab.apis.stackexchange import StackExchangeServer
 from nornweave.connect.confluence.document import confluence_document
-from nornweave.connect.confluence.feed import ConfluenceFeed
-from nornweave.connect.feed.feed import SyndicationFeed, feed_document
+from nornweave.connect.feed.feed import feed_document
 from nornweave.connect.github.export import github_document
-from nornweave.connect.github.feed import GithubFeed
 from nornweave.connect.jira.document import jira_document
-from nornweave.connect.jira.feed import JiraFeed
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.slack.export import slack_document
-from nornweave.connect.slack.feed import SlackFeed
 from nornweave.connect.stackexchange.document import stackexchange_document
-from nornweave.connect.stackexchange.feed import StackExchangeFeed
 from nornweave.core.types import Document, Domain, digest
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=3.0)
@@ -59,8 +53,7 @@ class FeedCase:
         within: requests until then, at most.
         changes_meanwhile: it changes while it is read.
         passing: failures that pass, those of one request in a row.
-        feed: made of settings only.
-        wrong: settings that are refused.
+        wrong: keys of settings that are refused.
         large: returns a server with many documents.
         share: requests of a pass that finds nothing new, of those of the first one.
         settles: the second pass is not small yet.
@@ -80,7 +73,6 @@ class FeedCase:
     within: int = 8
     changes_meanwhile: bool = False
     passing: Sequence[Sequence[Reply]] = ((HANG_UP, Reply({}, 503)), (Reply({}, 429, {"retry-after": "0"}),) * 2)
-    feed: Callable[..., Feed]
     wrong: Sequence[Mapping[str, Any]]
     large: Callable[[], tuple[Api, int]]
     share: float
@@ -92,14 +84,29 @@ def bodies(document: Document) -> list[str]:
     return [message.body for message in document.messages]
 
 
+def opened(
+    name: str,
+    address: str,
+    folder: Path,
+    parse: Callable[..., Document],
+    say: Callable[[Document], Any],
+    *,
+    of: type[FeedSource] = FeedSource,
+    limits: Limits = QUICK,
+    now: Callable[[], float] | None = None,
+    **keys: Any,
+) -> FeedSource:
+    """Open the stand-in of this name; ``keys`` are those of its settings."""
+    settings = STAND_INS[name].settings(address, **keys)
+    feed = STAND_INS[name].feed(settings, limits=limits, **({"now": now} if now else {}))
+    return of(feed, settings, folder, parse, say)
+
+
 # GitHub
 
 
-def github_source(
-    server: GithubServer, folder: Path, *, token: str | None = github.TOKEN, limits: Limits = QUICK
-) -> FeedSource:
-    feed = GithubFeed(github.REPOSITORY, api_url=server.url, token=token, limits=limits)
-    return FeedSource(feed, folder, github_document, bodies)
+def github_source(server: GithubServer, folder: Path, **keys: Any) -> FeedSource:
+    return opened("github", server.url, folder, github_document, bodies, **keys)
 
 
 def github_said(server: GithubServer) -> dict[str, list[str]]:
@@ -152,18 +159,9 @@ def change_github(server: GithubServer, choose: random.Random, kinds: Sequence[i
 # Slack
 
 
-def slack_source(
-    server: SlackServer,
-    folder: Path,
-    *,
-    channels: Sequence[str] = (),
-    token: str | None = slack.TOKEN,
-    limits: Limits = QUICK,
-) -> FeedSource:
-    feed = SlackFeed(channels, api_url=f"{server.url}/api", token=token, limits=limits)
-    return TolerantSource(
-        feed, folder, slack_document, lambda found: [(m.id, m.speaker, m.body) for m in found.messages]
-    )
+def slack_source(server: SlackServer, folder: Path, **keys: Any) -> FeedSource:
+    say = lambda document: [(each.id, each.speaker, each.body) for each in document.messages]  # noqa: E731
+    return opened("slack", server.url, folder, slack_document, say, of=TolerantSource, **keys)
 
 
 def slack_said(server: SlackServer) -> dict[str, list[tuple[str, str, str]]]:
@@ -216,17 +214,10 @@ def change_slack(server: SlackServer, choose: random.Random, *, edits_replies: b
 # Stack Exchange
 
 
-def stackexchange_source(
-    server: StackExchangeServer,
-    folder: Path,
-    *,
-    tags: Sequence[str] = ("python", "duckdb"),
-    site: str = stackexchange.SITE,
-    key: str | None = None,
-    limits: Limits = QUICK,
-) -> FeedSource:
-    feed = StackExchangeFeed(site, tags, api_url=f"{server.url}/2.3", key=key, key_name="STACK_APPS_KEY", limits=limits)
-    return FeedSource(feed, folder, partial(stackexchange_document, domain=Domain.RESEARCH), lambda found: found.text)
+def stackexchange_source(server: StackExchangeServer, folder: Path, **keys: Any) -> FeedSource:
+    parse = partial(stackexchange_document, domain=Domain.RESEARCH)
+    keys = {"tags": ("python", "duckdb"), **keys}
+    return opened("stackexchange", server.url, folder, parse, lambda document: document.text, **keys)
 
 
 def stackexchange_said(server: StackExchangeServer, tags: Sequence[str] = ("python", "duckdb")) -> dict[str, str]:
@@ -268,10 +259,9 @@ def stackexchange_large() -> tuple[Api, int]:
 # Confluence
 
 
-def confluence_source(server: ConfluenceServer, folder: Path, **options: Any) -> FeedSource:
-    chosen = {"user": confluence.USER, "token": confluence.TOKEN, "limits": QUICK, **options}
-    feed = ConfluenceFeed(**{"url": f"{server.url}/wiki", **chosen})
-    return FeedSource(feed, folder, confluence_document, lambda found: (found.text, found.metadata.get("ancestors")))
+def confluence_source(server: ConfluenceServer, folder: Path, **keys: Any) -> FeedSource:
+    say = lambda document: (document.text, document.metadata.get("ancestors"))  # noqa: E731
+    return opened("confluence", f"{server.url}/wiki", folder, confluence_document, say, **keys)
 
 
 def confluence_said(server: ConfluenceServer, *keys: str) -> dict[str, tuple[str, Any]]:
@@ -326,9 +316,8 @@ def change_confluence(server: ConfluenceServer, choose: random.Random, *, kinds:
 # Jira
 
 
-def jira_source(server: JiraServer, folder: Path, **options: Any) -> FeedSource:
-    chosen = {"url": server.url, "user": jira.USER, "token": jira.TOKEN, "limits": QUICK, "now": server.now}
-    return FeedSource(JiraFeed(**{**chosen, **options}), folder, jira_document, bodies)
+def jira_source(server: JiraServer, folder: Path, **keys: Any) -> FeedSource:
+    return opened("jira", server.url, folder, jira_document, bodies, now=server.now, **keys)
 
 
 def jira_said(server: JiraServer, *projects: str) -> dict[str, list[str]]:
@@ -374,9 +363,9 @@ def change_jira(server: JiraServer, choose: random.Random, *, kinds: int) -> Non
 # RSS and Atom
 
 
-def feed_source(server: FeedServer, folder: Path, *, limits: Limits = QUICK) -> FeedSource:
-    opened = SyndicationFeed(server.url + feed.PATH, Domain.RESEARCH, limits=limits)
-    return FeedSource(opened, folder, partial(feed_document, domain=Domain.RESEARCH), lambda found: found.text)
+def feed_source(server: FeedServer, folder: Path, **keys: Any) -> FeedSource:
+    parse = partial(feed_document, domain=Domain.RESEARCH)
+    return opened("feed", server.url, folder, parse, lambda document: document.text, domain=Domain.RESEARCH, **keys)
 
 
 def feed_said(server: FeedServer) -> dict[str, str]:
@@ -393,7 +382,6 @@ def change_feed(server: FeedServer, choose: random.Random) -> None:
         server.write(f"T{server.hours}", f"<p>{server.hours}</p>")
 
 
-ATLASSIAN = {"url": "https://team.atlassian.net", "user": jira.USER, "token": jira.TOKEN}
 CASES: Mapping[str, FeedCase] = {
     "github": FeedCase(
         start=lambda choose: GithubServer(page_size=choose.choice(PAGE_SIZES)),
@@ -403,7 +391,6 @@ CASES: Mapping[str, FeedCase] = {
         change=change_github,
         change_seen_at_once=partial(change_github, kinds=(0, 1, 2, 3, 4, 6)),
         examples=(40, 40),
-        feed=lambda **options: GithubFeed(**{"repository": github.REPOSITORY, **options}),
         wrong=(
             {"repository": "acme"},
             {"repository": "acme/../x"},
@@ -429,7 +416,6 @@ CASES: Mapping[str, FeedCase] = {
         change_seen_at_once=change_feed,
         examples=(10, 10),
         changes_meanwhile=True,
-        feed=lambda **options: SyndicationFeed(options["url"], Domain.RESEARCH),
         wrong=(*OTHERS[1:], {"url": "ftp://x"}, {"url": "https://user:pw@x"}),
         large=lambda: (feed.large(300), 300),
         share=1.0,
@@ -460,7 +446,6 @@ CASES: Mapping[str, FeedCase] = {
                 HANG_UP,
             ),
         ),
-        feed=lambda **options: SlackFeed(**{"token": slack.TOKEN, **options}),
         wrong=({"api_url": "ftp://x"}, {"api_url": "http://slack.example.com"}, {"token": "a b"}),
         large=lambda: (slack.large(300), 300),
         share=0.05,
@@ -482,7 +467,6 @@ CASES: Mapping[str, FeedCase] = {
                 HANG_UP,
             ),
         ),
-        feed=lambda **options: StackExchangeFeed(**{"site": stackexchange.SITE, "tags": ["python"], **options}),
         wrong=({"tags": []}, {"tags": ["a;b"]}, {"tags": ["a b"]}, {"api_url": "ftp://x"}),
         large=stackexchange_large,
         share=0.05,
@@ -498,7 +482,6 @@ CASES: Mapping[str, FeedCase] = {
         within=10,
         changes_meanwhile=True,
         passing=tuple((fault, fault) for fault in (HANG_UP, Reply({}, 429, {"retry-after": "0"}), Reply({}, 503))),
-        feed=lambda **options: ConfluenceFeed(**{**ATLASSIAN, **options}),
         wrong=(
             {"token": None},
             {"token": "two words"},
@@ -521,7 +504,6 @@ CASES: Mapping[str, FeedCase] = {
         examples=(25, 20),
         within=10,
         changes_meanwhile=True,
-        feed=lambda **options: JiraFeed(**{**ATLASSIAN, **options}),
         wrong=(
             {"token": None},
             {"token": "two words"},

@@ -27,8 +27,8 @@ REFUSALS: Mapping[str, Sequence[tuple[Reply, str]]] = {
     ),
     "stackexchange": (
         (Reply({"error_id": 400, "error_name": "bad_parameter", "error_message": "x"}, 400), "check that the site"),
-        (Reply({"error_id": 403, "error_name": "access_denied"}, 400), "check the app key in STACK_APPS_KEY"),
-        (Reply({"error_id": 405, "error_name": "key_required"}, 400), "check the app key in STACK_APPS_KEY"),
+        (Reply({"error_id": 403, "error_name": "access_denied"}, 400), "check the app key in token_env"),
+        (Reply({"error_id": 405, "error_name": "key_required"}, 400), "check the app key in token_env"),
         (Reply({"error_id": 404, "error_name": "no_method"}, 404), "no_method; try again later"),
         (Reply({"items": {}}), "no list of items in the answer"),
         (Reply({"items": [], "has_more": True}), "goes on without saying anything new"),

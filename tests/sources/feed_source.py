@@ -8,6 +8,7 @@ from typing import Any
 
 from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.mirror.mirrored import MirroredSource
+from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Entry, Listing, SourceId
 
@@ -26,12 +27,13 @@ class FeedSource:
     def __init__(
         self,
         feed: Feed,
+        settings: MirroredSettings,
         folder: Path,
         parse: Callable[[SourceId, Entry, bytes], Document],
         say: Callable[[Document], Any],
     ) -> None:
         self.clock = 1_000_000.0
-        self.source = MirroredSource(ID, feed, folder, relist_s=DAY, now=lambda: self.clock)
+        self.source = MirroredSource(settings, feed, folder, now=lambda: self.clock)
         self._parse = parse
         self._say = say
 

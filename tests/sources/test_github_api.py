@@ -4,14 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from feed_cases import QUICK, github_said, github_source
+from feed_cases import github_said, github_source
 
 from lab.apis.github import REPOSITORY, GithubServer
 from lab.apis.server import Reply, serving
-from nornweave.connect.github.feed import GithubFeed
-from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.core.errors import SourceUnavailableError
-from nornweave.core.types import SourceId
 
 
 @pytest.fixture
@@ -136,9 +133,8 @@ def test_a_full_first_page_that_stays_the_same_hides_nothing(github: GithubServe
 def test_another_repository_begins_anew(github: GithubServer, tmp_path: Path) -> None:
     github.open("T")
     assert github_source(github, tmp_path).paths() == ["issues/1"]
-    feed = GithubFeed("acme/other", api_url=github.url, limits=QUICK)
     with pytest.raises(SourceUnavailableError, match="check that 'acme/other' exists"):
-        MirroredSource(SourceId("gh"), feed, tmp_path).list()
+        github_source(github, tmp_path, repository="acme/other", token=None).list()
 
 
 _KINDS = range(8)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from nornweave.connect.feed.connector import FeedSettings
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.connect.mirror.mirror import Mirror
 from nornweave.connect.mirror.mirrored import MirroredSource
@@ -50,7 +51,8 @@ def page(position: int, *letters: str, gone: tuple[str, ...] = (), confirmed: tu
 class Source(MirroredSource):
     def __init__(self, feed: Letters, folder: Path) -> None:
         self.clock = 1_000_000.0
-        super().__init__(SourceId("letters"), feed, folder, relist_s=100.0, now=lambda: self.clock)
+        settings = FeedSettings(id="letters", domain=Domain.RESEARCH, path=folder, relist_hours=100 / 3600)
+        super().__init__(settings, feed, folder, now=lambda: self.clock)
 
     def texts(self) -> dict[str, str]:
         return {entry.path: self.fetch(entry).decode() for entry in self.list().entries}
@@ -140,14 +142,14 @@ def test_another_scope_and_a_damaged_file_are_read_anew(tmp_path: Path) -> None:
     other = Letters(scope="b")
     other.script = [page(1, "b")]
     assert Source(other, tmp_path).texts() == {"b": "b"}
-    (tmp_path / "letters.sqlite").write_bytes(b"no database" * 1000)
+    (tmp_path / "remote" / "letters.sqlite").write_bytes(b"no database" * 1000)
     other.script = [page(1, "c")]
     assert Source(other, tmp_path).texts() == {"c": "c"}
 
 
 def test_two_listings_at_once_are_refused(tmp_path: Path) -> None:
     with (
-        Mirror(tmp_path / "letters.sqlite", "a").reading(),
+        Mirror(tmp_path / "remote" / "letters.sqlite", "a").reading(),
         pytest.raises(SourceUnavailableError, match="another process is reading"),
     ):
         Source(Letters(), tmp_path).list()
@@ -160,7 +162,7 @@ def test_what_vanished_and_what_cannot_be_read_is_tried_again(tmp_path: Path) ->
     source.list()
     with pytest.raises(TransientDocumentError, match="vanished"):
         source.fetch(Entry(path="z", gate=""))
-    (tmp_path / "letters.sqlite").write_bytes(b"no database" * 1000)
+    (tmp_path / "remote" / "letters.sqlite").write_bytes(b"no database" * 1000)
     with pytest.raises(TransientDocumentError, match="cannot be read"):
         source.fetch(Entry(path="a", gate=""))
 

@@ -255,7 +255,7 @@ def test_a_history_that_ignores_where_it_goes_on_deletes_nothing(slack: SlackSer
 
 
 def test_a_token_that_is_not_set_is_named(slack: SlackServer, tmp_path: Path) -> None:
-    with pytest.raises(SourceUnavailableError, match="SLACK_TOKEN is not set; export the token of a Slack app"):
+    with pytest.raises(SourceUnavailableError, match="token_env names SLACK_TOKEN, which is not set"):
         slack_source(slack, tmp_path, token=None).paths()
     assert not slack.requests
 

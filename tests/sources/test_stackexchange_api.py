@@ -157,7 +157,7 @@ def test_a_used_up_quota_is_named_and_reading_goes_on_when_it_is_renewed(
     source = stackexchange_source(site, tmp_path)
     problem = source.source.list().problem or ""
     assert "quota is used up; it is renewed at midnight UTC" in problem
-    assert "an app key in STACK_APPS_KEY raises it from 300 requests to 10,000" in problem
+    assert "an app key in token_env raises it from 300 requests to 10,000" in problem
     asked = len(site.requests)
     assert "rate limit until" in (source.source.list().problem or ""), "more requests available in 40000 seconds"
     assert len(site.requests) == asked + 1
@@ -167,7 +167,7 @@ def test_a_used_up_quota_is_named_and_reading_goes_on_when_it_is_renewed(
 
 def test_the_key_is_sent_and_never_shown(site: StackExchangeServer, tmp_path: Path) -> None:
     site.ask("One")
-    source = stackexchange_source(site, tmp_path, key=KEY)
+    source = stackexchange_source(site, tmp_path, token=KEY, token_env="STACK_APPS_KEY")
     assert len(source.paths()) == 1
     assert all(request.query["key"] == KEY for request in site.requests)
     source.a_day_later()

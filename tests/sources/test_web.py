@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from interruptions import list_interrupted
 
+from lab.apis import STAND_INS
 from lab.apis.server import HANG_UP, Reply, serving
 from lab.apis.site import SiteServer, large, small
 from nornweave.connect.connectors import open_source
@@ -21,7 +22,7 @@ from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.text.spans import KnownStarts, TokenIndex
-from nornweave.core.types import Document, Domain, Listing, SourceId
+from nornweave.core.types import Document, Domain, Listing
 from nornweave.read.chunking.chunker import Chunker
 
 LIMITS = Limits(attempts=1, backoff_s=0.0, max_wait_s=1.0, read_s=10.0)
@@ -34,10 +35,9 @@ class Source:
     def __init__(self, site: SiteServer, folder: Path, **options: Any) -> None:
         self.clock = 1_000_000.0
         self.slept: list[float] = []
-        options = {"domain": Domain.DOCUMENTATION, "limits": LIMITS, "sleep": self.slept.append, **options}
-        url = options.pop("url", f"{site.url}/guide/")
-        feed = WebFeed(url, **options)
-        self.source = MirroredSource(SourceId("site"), feed, folder, relist_s=24 * HOUR, now=lambda: self.clock)
+        settings = STAND_INS["web"].settings(site.url, **options)
+        feed = WebFeed(settings, limits=LIMITS, sleep=self.slept.append)
+        self.source = MirroredSource(settings, feed, folder, now=lambda: self.clock)
 
     def list(self) -> Listing:
         return self.source.list()
@@ -462,7 +462,7 @@ def test_a_site_without_pages_is_named(site: SiteServer, tmp_path: Path) -> None
 )
 def test_wrong_settings_are_refused(key: str, options: Mapping[str, Any]) -> None:
     with pytest.raises(ConfigError, match=key):
-        WebFeed(**{"url": "https://docs.example.org/", "domain": Domain.RESEARCH, **options})
+        WebFeed(STAND_INS["web"].settings("https://docs.example.org", **options))
 
 
 def test_the_settings_open_a_site(site: SiteServer, tmp_path: Path) -> None:

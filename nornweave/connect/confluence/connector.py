@@ -24,16 +24,9 @@ class ConfluenceSettings(AtlassianSettings):
 
 def _open(settings: ConfluenceSettings, data_dir: Path) -> Source:
     from nornweave.connect.confluence.feed import ConfluenceFeed
-    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.mirror.mirrored import MirroredSource
 
-    feed = ConfluenceFeed(
-        settings.url or "",
-        spaces=settings.spaces,
-        user=settings.user,
-        token=settings.token,
-        token_name=settings.token_name,
-    )
-    return mirrored(settings, feed, data_dir)
+    return MirroredSource(settings, ConfluenceFeed(settings), data_dir)
 
 
 CONFLUENCE = Connector(ConfluenceSettings, _open)

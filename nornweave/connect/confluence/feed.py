@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
+from nornweave.connect.confluence.connector import ConfluenceSettings
 from nornweave.connect.confluence.content import (
     Content,
     changed_trails,
@@ -29,7 +30,7 @@ from nornweave.connect.confluence.lists import SPACE_KEY, WITHOUT_BODIES, Conflu
 from nornweave.connect.confluence.people import PeopleReader
 from nornweave.connect.conversation import parse_time
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, AtlassianSite
+from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import ConfigError
 from nornweave.core.types import Document, Domain, Entry, SourceId
@@ -65,38 +66,20 @@ class ConfluenceFeed:
     domain = Domain.DOCUMENTATION
     version = "confluence-1"
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        spaces: Sequence[str] = (),
-        user: str | None = None,
-        token: str | None = None,
-        token_name: str = TOKEN_NAME,
-        limits: Limits | None = None,
-    ) -> None:
+    def __init__(self, settings: ConfluenceSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
-
-        Args:
-            url: of the site, with or without ``/wiki``.
-            spaces: keys; none: every current space that the account may read.
-            user: the account that the token belongs to; without one it is sent as a bearer token.
-            token: an API token.
-            token_name: the environment variable that holds it.
-            limits: of each request.
 
         Raises:
             ConfigError: address, key of a space or token have the wrong form, or there are too many spaces.
         """
-        for key in spaces:
+        for key in settings.spaces:
             if not SPACE_KEY.fullmatch(key):
                 raise ConfigError(f"spaces: {key!r}; expected the key of a space, such as 'ENG'")
-        if len(spaces) > _MAX_SPACES:
-            raise ConfigError(f"spaces: {len(spaces)}; expected at most {_MAX_SPACES}, or none for every space")
-        self._spaces = tuple(dict.fromkeys(spaces))
-        self._site = AtlassianSite(
-            url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits
-        )
+        if len(settings.spaces) > _MAX_SPACES:
+            found = len(settings.spaces)
+            raise ConfigError(f"spaces: {found}; expected at most {_MAX_SPACES}, or none for every space")
+        self._spaces = tuple(dict.fromkeys(settings.spaces))
+        self._site = AtlassianSite(settings, _advice(settings.token_name), limits)
         self._lists = ConfluenceLists(self._site, self._spaces)
         self._people = PeopleReader(self._site)
 

@@ -23,9 +23,9 @@ class FeedSettings(MirroredSettings):
 
 def _open(settings: FeedSettings, data_dir: Path) -> Source:
     from nornweave.connect.feed.feed import SyndicationFeed
-    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.mirror.mirrored import MirroredSource
 
-    return mirrored(settings, SyndicationFeed(settings.url or settings.required_path, settings.domain), data_dir)
+    return MirroredSource(settings, SyndicationFeed(settings), data_dir)
 
 
 FEED = Connector(FeedSettings, _open)

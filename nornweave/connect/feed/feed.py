@@ -12,6 +12,7 @@ from xml.etree.ElementTree import Element
 from defusedxml.ElementTree import fromstring
 
 from nornweave.connect.conversation import load_json, parse_time
+from nornweave.connect.feed.connector import FeedSettings
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
@@ -36,8 +37,9 @@ class SyndicationFeed:
 
     version = "feed-1"
 
-    def __init__(self, place: str | Path, domain: Domain, *, limits: Limits | None = None) -> None:
-        self.domain, self.scope, self._place = domain, f"1,{place}", place
+    def __init__(self, settings: FeedSettings, *, limits: Limits | None = None) -> None:
+        self._place = place = settings.url or settings.required_path
+        self.domain, self.scope = settings.domain, f"1,{place}"
         self._client = ApiClient(place, headers={"Accept": "*/*"}, limits=limits) if isinstance(place, str) else None
 
     def close(self) -> None:

@@ -12,8 +12,6 @@ from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain, SourceId
 
-PUBLIC_API = "https://api.github.com"
-
 
 class GithubSettings(ApiSettings):
     """The keys of ``type: github``."""
@@ -25,7 +23,7 @@ class GithubSettings(ApiSettings):
     type: Literal["github"] = "github"
     repository: Annotated[str, StringConstraints(pattern=r"^[\w.-]+/[\w.-]+$")] | None = None
     """``owner/name``: read GitHub through its API instead of a dump."""
-    api_url: str = PUBLIC_API
+    api_url: str = "https://api.github.com"
     """Of an enterprise server; the public service unless given."""
 
 
@@ -37,12 +35,9 @@ def _open(settings: GithubSettings, data_dir: Path) -> Source:
             SourceId(settings.id), settings.required_path, include=settings.include, exclude=settings.exclude
         )
     from nornweave.connect.github.feed import GithubFeed
-    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.mirror.mirrored import MirroredSource
 
-    feed = GithubFeed(
-        settings.repository, api_url=settings.api_url, token=settings.token, token_name=settings.token_name
-    )
-    return mirrored(settings, feed, data_dir)
+    return MirroredSource(settings, GithubFeed(settings), data_dir)
 
 
 GITHUB = Connector(GithubSettings, _open)

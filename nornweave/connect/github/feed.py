@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
-from nornweave.connect.github.connector import PUBLIC_API
+from nornweave.connect.github.connector import GithubSettings
 from nornweave.connect.github.discussions import Discussions
 from nornweave.connect.github.export import github_document, read_issue, write_issues
 from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
@@ -46,40 +46,25 @@ class GithubFeed:
     domain = Domain.CONVERSATIONS
     version = "github-api-2"
 
-    def __init__(
-        self,
-        repository: str,
-        *,
-        api_url: str = PUBLIC_API,
-        token: str | None = None,
-        token_name: str = "GITHUB_TOKEN",  # noqa: S107 - a name, not a token
-        limits: Limits | None = None,
-    ) -> None:
+    def __init__(self, settings: GithubSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
-
-        Args:
-            repository: ``owner/name``.
-            api_url: of GitHub Enterprise ``https://HOST/api/v3``.
-            token: sent to ``api_url`` only.
-            token_name: the environment variable that holds it.
-            limits: of each request.
 
         Raises:
             ConfigError: repository, URL or token have the wrong form.
         """
-        if not _REPOSITORY.fullmatch(repository):
-            raise ConfigError(f"repository: {repository!r}; expected 'owner/name'")
-        self._repository = repository
-        self._api_url = api_url.rstrip("/")
+        self._repository = settings.repository or ""
+        if not _REPOSITORY.fullmatch(self._repository):
+            raise ConfigError(f"repository: {self._repository!r}; expected 'owner/name'")
+        self._api_url = settings.api_url.rstrip("/")
         self._client = ApiClient(
             self._api_url,
             headers={"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": API_VERSION},
-            token=token,
-            token_name=token_name,
-            advice=_advice(repository, token_name),
+            token=settings.token,
+            token_name=settings.token_name,
+            advice=_advice(self._repository, settings.token_name),
             limits=limits,
         )
-        self._discussions = Discussions(self._client, repository, self._api_url) if token else None
+        self._discussions = Discussions(self._client, self._repository, self._api_url) if settings.token else None
 
     @property
     def scope(self) -> str:

@@ -24,16 +24,9 @@ class JiraSettings(AtlassianSettings):
 
 def _open(settings: JiraSettings, data_dir: Path) -> Source:
     from nornweave.connect.jira.feed import JiraFeed
-    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.mirror.mirrored import MirroredSource
 
-    feed = JiraFeed(
-        settings.url or "",
-        projects=settings.projects,
-        user=settings.user,
-        token=settings.token,
-        token_name=settings.token_name,
-    )
-    return mirrored(settings, feed, data_dir)
+    return MirroredSource(settings, JiraFeed(settings), data_dir)
 
 
 JIRA = Connector(JiraSettings, _open)

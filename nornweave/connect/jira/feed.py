@@ -18,10 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
+from nornweave.connect.jira.connector import JiraSettings
 from nornweave.connect.jira.content import comment_body, id_of, is_as_stored, issue_body, key_of, loaded
 from nornweave.connect.jira.document import jira_document
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.atlassian import MAX_REQUESTS, TOKEN_NAME, AtlassianSite, listed
+from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite, listed
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
@@ -64,38 +65,19 @@ class JiraFeed:
     version = "jira-1"
 
     def __init__(
-        self,
-        url: str,
-        *,
-        projects: Sequence[str] = (),
-        user: str | None = None,
-        token: str | None = None,
-        token_name: str = TOKEN_NAME,
-        limits: Limits | None = None,
-        now: Callable[[], float] = time.time,
+        self, settings: JiraSettings, *, limits: Limits | None = None, now: Callable[[], float] = time.time
     ) -> None:
         """Store the parameters; no request is made yet.
-
-        Args:
-            url: of the site.
-            projects: keys; none: every project that the account may read.
-            user: the account that the token belongs to; without one it is sent as a bearer token.
-            token: an API token.
-            token_name: the environment variable that holds it.
-            limits: of each request.
-            now: seconds since 1970.
 
         Raises:
             ConfigError: address, key of a project or token have the wrong form.
         """
-        for key in projects:
+        for key in settings.projects:
             if not _PROJECT.fullmatch(key):
                 raise ConfigError(f"projects: {key!r}; expected the key of a project, such as 'PAY'")
-        self._projects = tuple(dict.fromkeys(projects))
-        self._site = AtlassianSite(
-            url, user=user, token=token, token_name=token_name, advice=_advice(token_name), limits=limits
-        )
-        self._has_token = bool(token)
+        self._projects = tuple(dict.fromkeys(settings.projects))
+        self._site = AtlassianSite(settings, _advice(settings.token_name), limits)
+        self._has_token = bool(settings.token)
         self._now = now
 
     @property

@@ -10,9 +10,9 @@ from nornweave.connect.conversation import as_is, clean_name, mappings
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient, Parameters
 from nornweave.connect.mirror.feed import PositionLostError
+from nornweave.connect.mirror.settings import AtlassianSettings
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 
-TOKEN_NAME = "ATLASSIAN_TOKEN"  # noqa: S105 - a name, not a token
 # Ten million pages of 50; a site that sends more sends the same ones for ever.
 MAX_REQUESTS = 200_000
 _BAD_REQUEST = frozenset({400})
@@ -26,42 +26,31 @@ class AtlassianSite:
         address: of the site, without the ``/wiki`` of its Confluence.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        user: str | None,
-        token: str | None,
-        token_name: str,
-        advice: Mapping[int, str],
-        limits: Limits | None,
-    ) -> None:
+    def __init__(self, settings: AtlassianSettings, advice: Mapping[int, str], limits: Limits | None) -> None:
         """Store the parameters; no request is made yet.
 
         Args:
-            url: of the site, with or without ``/wiki``.
-            user: the account; with one, user and token are sent as HTTP Basic, else the token as a bearer token.
-            token: without one, only what everybody may read is read.
-            token_name: the environment variable that holds it.
+            settings: the site with or without ``/wiki``; with a user, user and token are sent as HTTP Basic, else the
+                token as a bearer token; without a token, only what everybody may read is read.
             advice: status → what to do.
             limits: of each request.
 
         Raises:
             ConfigError: the address or the token has the wrong form, or there is a user without a token.
         """
-        if user and not token:
-            raise ConfigError(f"{token_name}: not set; expected the API token of {user!r}")
-        self.address = re.sub(r"/wiki\Z", "", url.rstrip("/")).rstrip("/")
-        self._token = token
+        user, self._token = settings.user, settings.token
+        if user and not self._token:
+            raise ConfigError(f"{settings.token_name}: not set; expected the API token of {user!r}")
+        self.address = re.sub(r"/wiki\Z", "", (settings.url or "").rstrip("/")).rstrip("/")
+        self._refused = _refused(user, settings.token_name)
         self._client = ApiClient(
             self.address,
-            auth=(user, token) if user and token else None,
-            token=None if user else token,
-            token_name=token_name,
-            advice={401: _refused(user, token_name), **advice},
+            auth=(user, self._token) if user and self._token else None,
+            token=None if user else self._token,
+            token_name=settings.token_name,
+            advice={401: self._refused, **advice},
             limits=limits,
         )
-        self._refused = _refused(user, token_name)
 
     def close(self) -> None:
         """Close the connections."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from nornweave.connect.mirror.feed import LEFT_OUT, NOTHING_KNOWN, Feed, Pass, PositionLostError
 from nornweave.connect.mirror.mirror import Mirror, MirrorReading
+from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import Watcher
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import unsafe_path
@@ -21,35 +22,26 @@ _MAX_SKIPS = 1_000
 class MirroredSource:
     """The documents of one API.
 
-    ``list`` asks the API for what changed, or for everything once in ``relist_s``, to find what was deleted. A pass
+    ``list`` asks the API for what changed, or for everything once in ``relist_hours``, to find what was deleted. A pass
     that is interrupted, by a kill or by the API, goes on with the next listing. ``fetch`` reads the mirror.
     """
 
     def __init__(
-        self,
-        id: SourceId,  # noqa: A002 - the port's name for it
-        feed: Feed,
-        folder: Path,
-        *,
-        relist_s: float = 86_400.0,
-        problem: str | None = None,
-        now: Callable[[], float] = time.time,
+        self, settings: MirroredSettings, feed: Feed, data_dir: Path, *, now: Callable[[], float] = time.time
     ) -> None:
         """Store the parameters; nothing is read yet.
 
         Args:
-            id: the source's id.
+            settings: of the source.
             feed: the API.
-            folder: where the mirror is kept.
-            relist_s: seconds from one full listing to the next.
-            problem: why the API cannot be asked, if so; what was read of it stays.
+            data_dir: of the workspace; the mirror is kept below it.
             now: seconds since 1970.
         """
-        self.id = id
+        self.id = SourceId(settings.id)
         self._feed = feed
-        self._mirror = Mirror(folder / f"{id}.sqlite", feed.scope)
-        self._relist_s = relist_s
-        self._problem = problem
+        self._mirror = Mirror(data_dir / "remote" / f"{self.id}.sqlite", feed.scope)
+        self._relist_s = settings.relist_hours * 3600
+        self._problem = settings.problem
         self._now = now
         self._watcher: Watcher = lambda *_: None
 

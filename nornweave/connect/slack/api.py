@@ -13,6 +13,7 @@ from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import PositionLostError
+from nornweave.connect.slack.connector import SlackSettings
 from nornweave.core.errors import SourceUnavailableError
 
 # Slack recommends no more than 200, and allows 999; of apps sold outside its marketplace 15.
@@ -59,10 +60,9 @@ class SlackError(SourceUnavailableError):
 class SlackApi:
     """The methods of one workspace, with its token."""
 
-    def __init__(self, api_url: str, *, token: str | None, token_name: str, limits: Limits | None) -> None:
-        self._has_token = bool(token)
-        self._token_name = token_name
-        self._client = ApiClient(api_url, token=token, token_name=token_name, limits=limits)
+    def __init__(self, settings: SlackSettings, limits: Limits | None) -> None:
+        self._token_name = settings.token_name
+        self._client = ApiClient(settings.api_url, token=settings.token, token_name=self._token_name, limits=limits)
 
     def close(self) -> None:
         """Close the connections."""
@@ -76,8 +76,6 @@ class SlackApi:
             PositionLostError: it does not know the cursor any more.
             SourceUnavailableError: it does not answer, answers nonsense, or limits its rate for too long.
         """
-        if not self._has_token:
-            raise SourceUnavailableError(f"{self._token_name} is not set; export the token of a Slack app in it")
         code = ""
         for attempt in range(self._client.limits.attempts):
             answer = self._client.get(method, parameters)

@@ -11,8 +11,6 @@ from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain, SourceId
 
-PUBLIC_API = "https://slack.com/api"
-
 
 class SlackSettings(ApiSettings):
     """The keys of ``type: slack``."""
@@ -23,7 +21,7 @@ class SlackSettings(ApiSettings):
     type: Literal["slack"] = "slack"
     channels: tuple[Name, ...] = ()
     """Names or ids; empty: every channel that the token's owner has joined."""
-    api_url: str = PUBLIC_API
+    api_url: str = "https://slack.com/api"
 
 
 def _open(settings: SlackSettings, data_dir: Path) -> Source:
@@ -31,11 +29,10 @@ def _open(settings: SlackSettings, data_dir: Path) -> Source:
         from nornweave.connect.slack.export import SlackSource
 
         return SlackSource(SourceId(settings.id), settings.path, include=settings.include, exclude=settings.exclude)
-    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.slack.feed import SlackFeed
 
-    feed = SlackFeed(settings.channels, api_url=settings.api_url, token=settings.token, token_name=settings.token_name)
-    return mirrored(settings, feed, data_dir)
+    return MirroredSource(settings, SlackFeed(settings), data_dir)
 
 
 SLACK = Connector(SlackSettings, _open)

@@ -22,7 +22,7 @@ from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pass, RecordPage, left_out
 from nornweave.connect.slack.api import SlackApi, SlackError
 from nornweave.connect.slack.channel import Channel, ChannelReader, channel_of
-from nornweave.connect.slack.connector import PUBLIC_API
+from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.export import read_message, slack_document
 from nornweave.connect.slack.people import PREFIX, People, people_in
 from nornweave.connect.slack.records import event_in, folder_of
@@ -45,30 +45,15 @@ class SlackFeed:
     domain = Domain.CONVERSATIONS
     version = "slack-api-1"
 
-    def __init__(
-        self,
-        channels: Sequence[str] = (),
-        *,
-        api_url: str = PUBLIC_API,
-        token: str | None = None,
-        token_name: str = "SLACK_TOKEN",  # noqa: S107 - a name, not a token
-        limits: Limits | None = None,
-    ) -> None:
+    def __init__(self, settings: SlackSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
-
-        Args:
-            channels: names or ids; empty: every channel that was joined.
-            api_url: where the methods are.
-            token: of a bot or a user; sent to ``api_url`` only.
-            token_name: the environment variable that holds it.
-            limits: of each request.
 
         Raises:
             ConfigError: URL or token have the wrong form.
         """
-        self._wanted = frozenset(each.removeprefix("#") for each in channels)
-        self._api_url = api_url.rstrip("/")
-        self._api = SlackApi(self._api_url, token=token, token_name=token_name, limits=limits)
+        self._wanted = frozenset(each.removeprefix("#") for each in settings.channels)
+        self._api_url = settings.api_url.rstrip("/")
+        self._api = SlackApi(settings, limits)
 
     @property
     def scope(self) -> str:

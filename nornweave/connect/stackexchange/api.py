@@ -13,6 +13,7 @@ from typing import Any
 from nornweave.connect.conversation import as_is
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient, Parameters
+from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.core.errors import SourceUnavailableError
 
 PER_PAGE = 100
@@ -29,14 +30,14 @@ _WAIT = re.compile(r"available in (\d{1,9}) seconds")
 class StackExchangeApi:
     """The methods of one site."""
 
-    def __init__(self, api_url: str, site: str, *, key: str | None, key_name: str, limits: Limits | None) -> None:
-        self._site = site
-        self._key_name = key_name
+    def __init__(self, settings: StackExchangeSettings, limits: Limits | None) -> None:
+        self._site = settings.site or ""
+        self._key_name, key = settings.token_name, settings.token
         self._has_key = bool(key)
         self._is_used_up = False
         self._ready_at: dict[str, float] = {}
         secrets = {"key": key} if key else {}
-        self._client = ApiClient(api_url, secrets=secrets, token_name=key_name, limits=limits)
+        self._client = ApiClient(settings.api_url, secrets=secrets, token_name=self._key_name, limits=limits)
 
     def close(self) -> None:
         """Close the connections."""

@@ -13,8 +13,6 @@ from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain, SourceId
 
-PUBLIC_API = "https://api.stackexchange.com/2.3"
-
 
 class StackExchangeSettings(ApiSettings):
     """The keys of ``type: stackexchange``."""
@@ -27,7 +25,7 @@ class StackExchangeSettings(ApiSettings):
     """A site of Stack Exchange, such as ``stackoverflow``: read it through its API instead of a dump."""
     tags: tuple[Name, ...] = ()
     """Questions with any of these."""
-    api_url: str = PUBLIC_API
+    api_url: str = "https://api.stackexchange.com/2.3"
 
 
 def _open(settings: StackExchangeSettings, data_dir: Path) -> Source:
@@ -41,17 +39,10 @@ def _open(settings: StackExchangeSettings, data_dir: Path) -> Source:
             include=settings.include,
             exclude=settings.exclude,
         )
-    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.stackexchange.feed import StackExchangeFeed
 
-    feed = StackExchangeFeed(
-        settings.site,
-        settings.tags,
-        api_url=settings.api_url,
-        key=settings.token,
-        key_name=settings.token_name,
-    )
-    return mirrored(settings, feed, data_dir)
+    return MirroredSource(settings, StackExchangeFeed(settings), data_dir)
 
 
 STACKEXCHANGE = Connector(StackExchangeSettings, _open)

@@ -21,7 +21,7 @@ from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
-from nornweave.connect.stackexchange.connector import PUBLIC_API
+from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
@@ -46,37 +46,22 @@ class StackExchangeFeed:
     domain = Domain.RESEARCH
     version = "stackexchange-api-1"
 
-    def __init__(
-        self,
-        site: str,
-        tags: Sequence[str],
-        *,
-        api_url: str = PUBLIC_API,
-        key: str | None = None,
-        key_name: str = "token_env",
-        limits: Limits | None = None,
-    ) -> None:
+    def __init__(self, settings: StackExchangeSettings, *, limits: Limits | None = None) -> None:
         """Store the parameters; no request is made yet.
-
-        Args:
-            site: such as ``stackoverflow``.
-            tags: questions with any of them.
-            api_url: with its version.
-            key: of an app; it raises the daily quota.
-            key_name: the environment variable that holds it.
-            limits: of each request.
 
         Raises:
             ConfigError: no tags, or a tag, URL or key of a wrong form.
         """
-        if not tags:
-            raise ConfigError(f"tags: none; name those whose questions to read, as {site!r} has too many in all")
-        for tag in tags:
+        if not settings.tags:
+            raise ConfigError(
+                f"tags: none; name those whose questions to read, as {settings.site!r} has too many in all"
+            )
+        for tag in settings.tags:
             if not _TAG.fullmatch(tag):
                 raise ConfigError(f"tags: {tag!r}; expected one tag, such as 'python'")
-        self._place = f"{api_url.rstrip('/')},{site}"
-        self._tags = sorted(set(tags))
-        self._api = StackExchangeApi(api_url, site, key=key, key_name=key_name, limits=limits)
+        self._place = f"{settings.api_url.rstrip('/')},{settings.site}"
+        self._tags = sorted(set(settings.tags))
+        self._api = StackExchangeApi(settings, limits)
 
     @property
     def scope(self) -> str:

@@ -31,19 +31,10 @@ class WebSettings(MirroredSettings):
 
 
 def _open(settings: WebSettings, data_dir: Path) -> Source:
-    from nornweave.connect.mirror.opening import mirrored
+    from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.web.feed import WebFeed
 
-    feed = WebFeed(
-        settings.url or "",
-        domain=settings.domain,
-        prefix=settings.prefix,
-        hosts=settings.hosts,
-        max_pages=settings.max_pages,
-        include=settings.include,
-        exclude=settings.exclude,
-    )
-    return mirrored(settings, feed, data_dir)
+    return MirroredSource(settings, WebFeed(settings), data_dir)
 
 
 WEB = Connector(WebSettings, _open)

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 from nornweave.connect.mirror.addresses import scope_of
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.api_client import ApiClient
 from nornweave.connect.mirror.feed import Body, Known, Pass, RecordPage
+from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.crawl import Crawl
 from nornweave.connect.web.page import PageReader, changed_at
 from nornweave.connect.web.queue import Reach
 from nornweave.connect.web.robots import Robots
 from nornweave.core.errors import DocumentSkipped
-from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.core.types import Document, Entry, SourceId
 from nornweave.read.isolated import parse_apart
 from nornweave.read.web_document import document_version, web_document, write_page
 
@@ -35,39 +36,24 @@ class WebFeed:
     """The pages of one website."""
 
     def __init__(
-        self,
-        url: str,
-        *,
-        domain: Domain,
-        prefix: str | None = None,
-        hosts: Sequence[str] = (),
-        max_pages: int = 5_000,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-        limits: Limits | None = None,
-        sleep: Callable[[float], None] = time.sleep,
+        self, settings: WebSettings, *, limits: Limits | None = None, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         """Store the parameters; no request is made yet.
 
         Args:
-            url: the page to begin with.
-            domain: documentation or research.
-            prefix: addresses of pages begin so; the folder of ``url`` unless given.
-            hosts: further hosts whose pages below the same path belong to it.
-            max_pages: at most so many documents.
-            include: globs of the paths of documents; links are followed on other pages too.
-            exclude: globs of paths that are not asked for.
+            settings: of the source.
             limits: of each request.
             sleep: waits for so many seconds where robots.txt asks for it.
 
         Raises:
             ConfigError: an address, a host or a glob has the wrong form.
         """
-        self.domain = domain
-        self._reach = Reach(scope_of(url, prefix, tuple(hosts)), max_pages, tuple(include), tuple(exclude))
+        self.domain = settings.domain
+        scope = scope_of(settings.url or "", settings.prefix, settings.hosts)
+        self._reach = Reach(scope, settings.max_pages, settings.include, settings.exclude)
         self._client = ApiClient(
-            self._reach.scope.prefix,
-            hosts=self._reach.scope.authorities,
+            scope.prefix,
+            hosts=scope.authorities,
             token_name="nothing else",  # noqa: S106 - what raises a rate limit; there is no token
             limits=limits,
         )
