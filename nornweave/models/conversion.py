@@ -1,4 +1,4 @@
-"""Convert a model for OpenVINO in a subprocess, once, and keep the result in a folder.
+"""Convert a model for OpenVINO in a subprocess, once; keep the result in a folder and load it from there.
 
 ::
 
@@ -19,22 +19,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import TypeVar
 
-from nornweave.core.errors import EncoderError
 from nornweave.core.types import digest
-from nornweave.models.folders import ModelFolder
+from nornweave.models.folders import ENCODER, ModelFolder, ModelKind
 from nornweave.models.int8 import recipe_version
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 CONVERTER = "2"
 """Part of the key: raise it when a conversion comes out differently."""
-ENCODERS = "nornweave.models.encoders.convert"
 DEADLINE = 900.0
 """Seconds for one conversion; 15 for a model of 90 MB on two cores."""
 CONVERTING_PACKAGES = ("openvino", "sentence-transformers", "transformers")
@@ -109,30 +110,52 @@ def machine_cache(fallback: Path) -> Path:
     return folder if os.access(folder, os.W_OK | os.X_OK) else fallback
 
 
+def load_fastest(
+    kind: ModelKind,
+    model: ModelFolder,
+    cache_dir: Path,
+    device: str,
+    *,
+    run_converted: Callable[[Path, ConversionManifest], T],
+    run_with_torch: Callable[[], T],
+) -> T:
+    """Load a model converted if it runs so on this CPU, else with sentence-transformers.
+
+    Args:
+        run_converted: loads the converted model from its folder and tries it.
+
+    Raises:
+        NornWeaveError: ``kind.error``: ``cache_dir`` cannot be written, or ``run_with_torch`` fails.
+    """
+    if device == "cpu":
+        try:
+            folder, manifest = converted(model, cache_dir, kind=kind)
+            try:
+                return run_converted(folder, manifest)
+            except kind.error as error:
+                # It may be damaged, or converted on another CPU: sentence-transformers can still run the original.
+                raise FastPathRefusedError(str(error)) from error
+        except FastPathRefusedError as error:
+            log.warning("%s %s runs on sentence-transformers, slower: %s", kind.noun, model.name, error)
+    return run_with_torch()
+
+
 def converted(
-    model: ModelFolder, cache_dir: Path, *, converter: str = ENCODERS, deadline: float = DEADLINE
+    model: ModelFolder, cache_dir: Path, *, kind: ModelKind = ENCODER, deadline: float = DEADLINE
 ) -> tuple[Path, ConversionManifest]:
     """Return the folder of the converted model, converting it first if need be.
 
-    Args:
-        converter: the module that converts models of this kind, run as ``python -m``.
-
     Raises:
         FastPathRefusedError: it cannot be converted, or came out different. Lasting reasons are remembered.
-        EncoderError: ``cache_dir`` cannot be written.
+        NornWeaveError: ``kind.error``: ``cache_dir`` cannot be written.
     """
-    key = digest(
-        model.digest,
-        converter,
-        CONVERTER,
-        recipe_version(),
-        *(_version(package) for package in CONVERTING_PACKAGES),
-    )
+    packages = (_version(package) for package in CONVERTING_PACKAGES)
+    key = digest(model.digest, kind.converter, CONVERTER, recipe_version(), *packages)
     folder = cache_dir / f"{re.sub(r'[^A-Za-z0-9]+', '-', model.name).strip('-')[:60]}-{key[:16]}"
     try:
-        manifest = ConversionManifest.read(folder) or _convert(model, folder, converter, deadline)
+        manifest = ConversionManifest.read(folder) or _convert(model, folder, kind.converter, deadline)
     except OSError as error:
-        raise EncoderError(
+        raise kind.error(
             f"the converted model {model.name!r} cannot be kept in {str(cache_dir)!r} ({error}); "
             "make the folder writable, or set data_dir to one that is"
         ) from error

@@ -1,19 +1,26 @@
-"""Find a model's files: bundled with a package, in a folder, or in the Hugging Face cache."""
+"""Find a model's files and check them, without torch: bundled, a folder, the Hugging Face cache, else the hub."""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from nornweave.core.errors import EncoderError
-from nornweave.models.hub import UNUSED_FOLDERS, fetch
+from nornweave.core.errors import EncoderError, NornWeaveError, RerankerError
 from nornweave.models.weights import default_weights
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 BUNDLED = frozenset({MINILM, "all-MiniLM-L6-v2"})
 READ_SUFFIXES = frozenset({".json", ".txt", ".model", ".safetensors", ".bin"})
-HUB_TIMEOUT = 10.0
+TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spiece.model", "tokenizer.model")
+# Exports for other runtimes, which nothing here reads, and documents about the model.
+UNUSED_FOLDERS = frozenset({"onnx", "openvino", "coreml", ".cache", ".git"})
+UNUSED_SUFFIXES = ("onnx", "h5", "ot", "msgpack", "tflite", "gguf", "md")
+UNUSED_FILES = (*(f"*.{suffix}" for suffix in UNUSED_SUFFIXES), *(f"{name}/*" for name in UNUSED_FOLDERS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +29,7 @@ class ModelFolder:
 
     Attributes:
         name: what people call it; never a path.
-        digest: of every file that decides about its vectors.
+        digest: of every file that decides about its vectors or scores.
     """
 
     name: str
@@ -31,42 +38,66 @@ class ModelFolder:
 
     @property
     def version(self) -> str:
-        """Return the version of its vectors, which depends on the files (weights, tokenizer, maximum length) only."""
+        """Return the version, which depends on the files (weights, tokenizer, maximum length) only."""
         return f"{self.name}@{self.digest[:16]}"
 
 
-def locate(model: str) -> ModelFolder:
+@dataclass(frozen=True, slots=True)
+class ModelKind:
+    """A kind of model that sentence-transformers saves.
+
+    Attributes:
+        noun: what errors call it.
+        class_name: of sentence-transformers.
+        error: raised when it is not found, does not load, or fails.
+        converter: the module that converts it, run as ``python -m``.
+        hub_timeout: seconds until a hub that does not answer counts as out of reach.
+        expected: what a name or folder should be.
+        advice: what to do when the hub does not give it.
+        check: raises ``error`` for a folder, with the model's name, that holds no such model.
+    """
+
+    noun: str
+    class_name: str
+    error: type[NornWeaveError]
+    converter: str
+    hub_timeout: float
+    expected: str
+    advice: str
+    check: Callable[[Path, str], None]
+
+
+def locate(model: str, kind: ModelKind | None = None) -> ModelFolder:
     """Find a model's files; download them only when no local copy is complete.
 
     Args:
-        model: a name on the Hugging Face hub, or a folder. The default one comes with a package.
+        model: a name on the Hugging Face hub, or a folder. The default encoder comes with a package.
+        kind: by default an encoder.
 
     Raises:
-        EncoderError: there is no such folder, or the hub has no such model or cannot be reached.
+        NornWeaveError: ``kind.error``: there is no such folder, it holds no such model, or the hub does not give it.
     """
-    if model in BUNDLED:
-        return _opened(MINILM, default_weights())
+    kind = kind or ENCODER
+    if kind is ENCODER and model in BUNDLED:
+        return _opened(MINILM, default_weights(), kind)
     folder = Path(model).expanduser()
     if model.strip() and folder.is_dir():
-        return _opened(folder.resolve().name, folder)
+        return _opened(folder.resolve().name, folder, kind)
     if not model.strip() or model.startswith((".", "~", "/")) or model.count("/") > 1:
-        raise EncoderError(
-            f"embedding model {model!r} is not a folder; expected one with a sentence-transformers model, "
-            "or a name such as 'sentence-transformers/all-MiniLM-L6-v2'"
-        )
-    return _opened(model, _from_hub(model))
+        raise kind.error(f"{kind.noun} {model!r} is not a folder; expected {kind.expected}")
+    try:
+        fetched = fetch(model, timeout=kind.hub_timeout)
+    except OSError as error:
+        raise kind.error(f"{kind.noun} {model!r} is {error}; {kind.advice}") from error
+    return _opened(model, fetched, kind)
 
 
-def _opened(name: str, folder: Path) -> ModelFolder:
-    if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
-        raise EncoderError(
-            f"embedding model {name!r}: its folder has neither modules.json nor config.json; "
-            "expected a model saved by sentence-transformers or transformers"
-        )
+def _opened(name: str, folder: Path, kind: ModelKind) -> ModelFolder:
+    kind.check(folder, name)
     try:
         return ModelFolder(name, folder, _digest(folder))
     except OSError as error:
-        raise EncoderError(f"embedding model {name!r} cannot be read ({error}); check the permissions") from error
+        raise kind.error(f"{kind.noun} {name!r} cannot be read ({error}); check the permissions") from error
 
 
 def _digest(folder: Path) -> str:
@@ -83,11 +114,97 @@ def _digest(folder: Path) -> str:
     return whole.hexdigest()
 
 
-def _from_hub(model: str) -> Path:
+def fetch(model: str, *, timeout: float) -> Path:
+    """Return the folder of a model on the hub, downloading it only when no local copy is complete.
+
+    Raises:
+        OSError: it is neither in the cache nor available from the hub; the message says why.
+    """
+    # Set before the first import only: huggingface_hub reads its environment then.
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    import httpx
+    from huggingface_hub import HfApi, snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError
+
     try:
-        return fetch(model, timeout=HUB_TIMEOUT)
-    except OSError as error:
-        raise EncoderError(
-            f"embedding model {model!r} is {error}; check the name, copy the model into a folder and name that, "
-            f"or use {MINILM!r}, which is bundled"
+        cached = Path(snapshot_download(model, local_files_only=True))
+        if _has_weights(cached):
+            return cached
+    except (OSError, ValueError):
+        pass  # not in the cache: ask the hub
+    try:
+        # Asked first, because snapshot_download waits for this answer without a limit (huggingface_hub 1.33).
+        revision = HfApi().model_info(model, timeout=timeout).sha
+        return Path(
+            snapshot_download(model, revision=revision, etag_timeout=timeout, ignore_patterns=list(UNUSED_FILES))
+        )
+    except (OSError, ValueError, HfHubHTTPError, httpx.HTTPError) as error:
+        reason = (str(error).splitlines() or ["no reason given"])[0]
+        raise OSError(
+            f"neither a folder nor in the local Hugging Face cache, and the hub did not give it "
+            f"({type(error).__name__}: {reason})"
         ) from error
+
+
+def _has_weights(folder: Path) -> bool:
+    return any(folder.glob("*.safetensors")) or any(folder.glob("*.bin"))
+
+
+def _check_encoder(folder: Path, name: str) -> None:
+    if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
+        raise EncoderError(
+            f"embedding model {name!r}: its folder has neither modules.json nor config.json; "
+            "expected a model saved by sentence-transformers or transformers"
+        )
+
+
+def _check_cross_encoder(folder: Path, name: str) -> None:
+    config = _config(folder, name)
+    advice = CROSS_ENCODER.advice
+    architectures = config.get("architectures") or ["no architecture"]
+    if not str(architectures[0]).endswith("ForSequenceClassification"):
+        raise RerankerError(
+            f"cross-encoder {name!r} is a {architectures[0]}; expected a model for sequence classification; {advice}"
+        )
+    labels = len(config["id2label"]) if isinstance(config.get("id2label"), dict) else config.get("num_labels", 2)
+    if labels != 1:
+        raise RerankerError(f"cross-encoder {name!r} gives {labels} scores to a pair; expected one; {advice}")
+    if not any((folder / file).is_file() for file in TOKENIZERS):
+        raise RerankerError(f"cross-encoder {name!r} has no tokenizer; expected one of {', '.join(TOKENIZERS)}")
+    if not _has_weights(folder):
+        raise RerankerError(f"cross-encoder {name!r} has no weights; expected *.safetensors or *.bin in its folder")
+
+
+def _config(folder: Path, name: str) -> dict[str, Any]:
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RerankerError(
+            f"cross-encoder {name!r} has no config.json that can be read ({error}); expected a saved CrossEncoder"
+        ) from error
+    if not isinstance(config, dict):
+        raise RerankerError(f"cross-encoder {name!r}: its config.json holds no mapping; expected a saved CrossEncoder")
+    return config
+
+
+ENCODER = ModelKind(
+    noun="embedding model",
+    class_name="SentenceTransformer",
+    error=EncoderError,
+    converter="nornweave.models.encoders.convert",
+    hub_timeout=10.0,
+    expected=f"one with a sentence-transformers model, or a name such as {MINILM!r}",
+    advice=f"check the name, copy the model into a folder and name that, or use {MINILM!r}, which is bundled",
+    check=_check_encoder,
+)
+CROSS_ENCODER = ModelKind(
+    noun="cross-encoder",
+    class_name="CrossEncoder",
+    error=RerankerError,
+    converter="nornweave.models.rerankers.convert",
+    hub_timeout=5.0,
+    expected="one with a saved CrossEncoder, or a name such as 'cross-encoder/ms-marco-MiniLM-L6-v2'; "
+    "set reranking.model to it, or to null",
+    advice="copy the model into a folder and set reranking.model to that, or set reranking.model to null",
+    check=_check_cross_encoder,
+)

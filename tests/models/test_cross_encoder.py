@@ -19,9 +19,8 @@ import pytest
 
 from nornweave.core.errors import RerankerError
 from nornweave.models.conversion import converted
+from nornweave.models.folders import CROSS_ENCODER, locate
 from nornweave.models.rerankers import RerankerSlot, Scores, load_reranker
-from nornweave.models.rerankers.loading import CONVERTER
-from nornweave.models.rerankers.models import find
 from nornweave.models.rerankers.port import BATCH_TOKENS, Batches
 
 pytestmark = [
@@ -126,9 +125,9 @@ def test_a_model_by_folder_gives_the_scores_of_sentence_transformers(tiny: Path,
 def test_torch_gives_them_exactly_whatever_activation_was_saved(
     build: Build, original: Scores, activation: str
 ) -> None:
-    from nornweave.models.rerankers.sentence_transformer import CrossEncoderReranker
+    from nornweave.models.torch_models import CrossEncoderReranker
 
-    reranker = CrossEncoderReranker(find(str(build("exact", activation=activation))), batch_size=2)
+    reranker = CrossEncoderReranker(locate(str(build("exact", activation=activation)), CROSS_ENCODER), batch_size=2)
     assert reranker.score(QUERY, TEXTS) == pytest.approx(original, abs=1e-4)
     assert reranker.score(QUERY, []).shape == (0,)
 
@@ -147,7 +146,7 @@ def test_a_converted_model_that_does_not_run_is_stood_in_for(
 ) -> None:
     copied = tmp_path / "cache"
     shutil.copytree(cache, copied)
-    target, manifest = converted(find(str(tiny)), copied, converter=CONVERTER)
+    target, manifest = converted(locate(str(tiny), CROSS_ENCODER), copied, kind=CROSS_ENCODER)
     (target / "model.xml").write_text("<net/>", encoding="utf-8")
     manifest.write(target)  # with checksums that fit: this CPU's OpenVINO cannot read what another one's wrote
     reranker = load_reranker(str(tiny), cache_dir=copied)
@@ -157,9 +156,9 @@ def test_a_converted_model_that_does_not_run_is_stood_in_for(
 
 
 def test_a_model_that_gives_no_number_is_an_error(build: Build) -> None:
-    from nornweave.models.rerankers.sentence_transformer import CrossEncoderReranker
+    from nornweave.models.torch_models import CrossEncoderReranker
 
-    reranker = CrossEncoderReranker(find(str(build("nan", broken=True))))
+    reranker = CrossEncoderReranker(locate(str(build("nan", broken=True)), CROSS_ENCODER))
     with pytest.raises(RerankerError, match=r"'nan' gave text 0 of 1 the score nan"):
         reranker.score("refund", ["void"])
 
@@ -216,20 +215,21 @@ def test_a_model_in_the_local_cache_is_found_by_name_without_a_network(tiny: Pat
     (repository / "refs").mkdir()
     (repository / "refs" / "main").write_text(revision, encoding="utf-8")
     script = (
-        "import sys; from nornweave.models.rerankers.models import find\n"
-        "print(find(sys.argv[1]).version, 'torch' in sys.modules)\n"
+        "import sys; from nornweave.models.folders import CROSS_ENCODER, locate\n"
+        "print(locate(sys.argv[1], CROSS_ENCODER).version, 'torch' in sys.modules)\n"
     )
     done = _run(script, NAME, HF_HOME=str(tmp_path), HF_ENDPOINT="http://127.0.0.1:9")
-    digest = find(str(tiny)).digest[:16]
+    digest = locate(str(tiny), CROSS_ENCODER).digest[:16]
     assert done.stdout == f"{NAME}@{digest} False\n", done.stderr
 
 
 NOWHERE = """
 import sys, time
 from pathlib import Path
+from dataclasses import replace
 import huggingface_hub
-from nornweave.models.rerankers import RerankerSlot, models
-models.HUB_TIMEOUT = 0.5
+from nornweave.models.rerankers import RerankerSlot, loading
+loading.CROSS_ENCODER = replace(loading.CROSS_ENCODER, hub_timeout=0.5)
 start = time.monotonic()
 slot = RerankerSlot(sys.argv[1], cache_dir=Path(sys.argv[2]))
 slot.start()
@@ -305,13 +305,13 @@ def test_a_model_of_several_labels_is_an_error(build: Build, tmp_path: Path) -> 
 
 
 def test_weights_that_are_none_are_an_error(tiny: Path, tmp_path: Path) -> None:
-    from nornweave.models.rerankers.sentence_transformer import CrossEncoderReranker
+    from nornweave.models.torch_models import CrossEncoderReranker
 
     folder = tmp_path / "broken"
     shutil.copytree(tiny, folder)
     (folder / "model.safetensors").write_bytes(b"not weights")
     with pytest.raises(RerankerError, match="'broken' does not load"):
-        CrossEncoderReranker(find(str(folder)))
+        CrossEncoderReranker(locate(str(folder), CROSS_ENCODER))
 
 
 def test_cuda_without_a_gpu_says_what_to_do(tiny: Path, tmp_path: Path) -> None:

@@ -20,10 +20,11 @@ from nornweave.models.encoders.bert import TOKENIZER_FILE, WEIGHTS_FILE, BertFol
 from nornweave.models.encoders.openvino import OpenVinoEncoder
 from nornweave.models.encoders.port import Vectors
 from nornweave.models.encoders.tokenizer import rust_tokenizer
+from nornweave.models.folders import ENCODER
 from nornweave.models.int8 import recipe_for
 from nornweave.models.runtimes import import_openvino, lacks_torch
 from nornweave.models.torch_export import CONVERSION_ERRORS, conversion_failed, example_inputs, export, fast_tokenizer
-from nornweave.models.torch_models import ENCODER, load_with_torch
+from nornweave.models.torch_models import load_with_torch
 
 AGREEMENT = 0.999
 """Lowest cosine accepted of a converted model; bfloat16 reaches .99998."""

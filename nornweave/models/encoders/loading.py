@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.conversion import FastPathRefusedError, converted
+from nornweave.models.conversion import ConversionManifest, load_fastest
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import INT8, Encoder
 from nornweave.models.encoders.precision import Precision, Speeds, Wanted, speeds_of
-from nornweave.models.folders import ModelFolder, locate
+from nornweave.models.folders import ENCODER, ModelFolder, locate
 from nornweave.models.int8 import recipe_version
-
-log = logging.getLogger(__name__)
 
 HASH = "hash:"
 LITELLM = ("litellm:", "litellm/")
@@ -92,14 +89,20 @@ def _open(
         name = model[len(LITELLM[0]) :]
         return LiteLLMEncoder(name, dimensions=dimensions, batch_size=batch_size, timeout=timeout, api_base=api_base)
     folder = locate(model)
-    if device == "cpu":
-        try:
-            return _fast(folder, cache_dir, batch_size, choose)
-        except FastPathRefusedError as error:
-            log.warning("embedding model %s runs on sentence-transformers, slower: %s", folder.name, error)
-    from nornweave.models.encoders.sentence_transformer import SentenceTransformerEncoder
 
-    return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
+    def run_with_torch() -> Encoder:
+        from nornweave.models.torch_models import SentenceTransformerEncoder
+
+        return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
+
+    return load_fastest(
+        ENCODER,
+        folder,
+        cache_dir,
+        device,
+        run_converted=lambda bundle, manifest: _run_converted(folder, bundle, manifest, batch_size, choose),
+        run_with_torch=run_with_torch,
+    )
 
 
 def _hash_encoder(model: str) -> HashEncoder:
@@ -111,21 +114,17 @@ def _hash_encoder(model: str) -> HashEncoder:
         ) from error
 
 
-def _fast(folder: ModelFolder, cache_dir: Path, batch_size: int, choose: Choose) -> Encoder:
-    target, manifest = converted(folder, cache_dir)
+def _run_converted(
+    folder: ModelFolder, bundle: Path, manifest: ConversionManifest, batch_size: int, choose: Choose
+) -> Encoder:
     from nornweave.models.encoders.openvino import OpenVinoEncoder
 
     def opened(precision: Precision, batch_size: int = PROBE_BATCH) -> Encoder:
         version = _version(folder, precision)
-        return OpenVinoEncoder(target, manifest, version=version, batch_size=batch_size, precision=precision)
+        return OpenVinoEncoder(bundle, manifest, version=version, batch_size=batch_size, precision=precision)
 
-    try:
-        speeds = speeds_of(opened, target, has_int8=manifest.has_int8)
-        encoder = opened(choose(folder, speeds), batch_size)
-        encoder.encode_query("probe")
-    except EncoderError as error:
-        # Converted on another CPU, perhaps, or damaged since: there is still a way to serve.
-        raise FastPathRefusedError(str(error)) from error
+    encoder = opened(choose(folder, speeds_of(opened, bundle, has_int8=manifest.has_int8)), batch_size)
+    encoder.encode_query("probe")
     return encoder
 
 

@@ -16,12 +16,11 @@ import numpy as np
 from nornweave.core.errors import RerankerError
 from nornweave.models.conversion import ConversionManifest, FastPathRefusedError
 from nornweave.models.encoders.convert import probes
-from nornweave.models.folders import ModelFolder
+from nornweave.models.folders import CROSS_ENCODER, ModelFolder
 from nornweave.models.rerankers.openvino import OpenVinoReranker
 from nornweave.models.rerankers.port import Batches
-from nornweave.models.rerankers.sentence_transformer import logits
 from nornweave.models.torch_export import example_inputs, export, fast_tokenizer
-from nornweave.models.torch_models import CROSS_ENCODER, load_with_torch
+from nornweave.models.torch_models import load_with_torch, logits
 
 AGREEMENT = 0.98
 """Lowest ``1 - |difference|`` of two scores accepted: bfloat16 moves a logit by some hundredths."""

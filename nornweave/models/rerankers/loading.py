@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from pathlib import Path
 from typing import Literal
 
-from nornweave.core.errors import EncoderError, RerankerError
-from nornweave.models.conversion import FastPathRefusedError, converted
-from nornweave.models.folders import ModelFolder
-from nornweave.models.rerankers.models import find
+from nornweave.models.conversion import ConversionManifest, load_fastest
+from nornweave.models.folders import CROSS_ENCODER, locate
 from nornweave.models.rerankers.port import Reranker
-
-log = logging.getLogger(__name__)
-
-CONVERTER = "nornweave.models.rerankers.convert"
 
 
 def load_reranker(
@@ -31,29 +24,21 @@ def load_reranker(
     Raises:
         RerankerError: the model cannot be found or loaded, or does not give one score to a pair.
     """
-    folder = find(model)
-    if device == "cpu":
-        try:
-            return _fast(folder, cache_dir, batch_size)
-        except FastPathRefusedError as error:
-            log.warning("cross-encoder %s runs on sentence-transformers, slower: %s", folder.name, error)
-    from nornweave.models.rerankers.sentence_transformer import CrossEncoderReranker
+    folder = locate(model, CROSS_ENCODER)
 
-    return _tried(CrossEncoderReranker(folder, device=device, batch_size=batch_size))
+    def run_converted(bundle: Path, manifest: ConversionManifest) -> Reranker:
+        from nornweave.models.rerankers.openvino import OpenVinoReranker
 
+        return _tried(OpenVinoReranker(bundle, manifest, model=folder, batch_size=batch_size))
 
-def _fast(model: ModelFolder, cache_dir: Path, batch_size: int) -> Reranker:
-    try:
-        target, manifest = converted(model, cache_dir, converter=CONVERTER)
-    except EncoderError as error:
-        raise RerankerError(str(error)) from error
-    from nornweave.models.rerankers.openvino import OpenVinoReranker
+    def run_with_torch() -> Reranker:
+        from nornweave.models.torch_models import CrossEncoderReranker
 
-    try:
-        return _tried(OpenVinoReranker(target, manifest, model=model, batch_size=batch_size))
-    except RerankerError as error:
-        # Converted on another CPU, perhaps, or damaged since: there is still a way to serve.
-        raise FastPathRefusedError(str(error)) from error
+        return _tried(CrossEncoderReranker(folder, device=device, batch_size=batch_size))
+
+    return load_fastest(
+        CROSS_ENCODER, folder, cache_dir, device, run_converted=run_converted, run_with_torch=run_with_torch
+    )
 
 
 def _tried(reranker: Reranker) -> Reranker:
