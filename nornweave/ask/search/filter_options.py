@@ -5,8 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 
-from nornweave.ask.search.filter_values import shown
-from nornweave.ask.search.filters import declared_filter
+from nornweave.ask.search.filters import declared_filter, shown
 from nornweave.config import FilterSettings
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain, JsonValue

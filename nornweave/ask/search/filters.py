@@ -1,26 +1,35 @@
-"""Translate the filters of a request into the conditions that chunks must meet."""
+"""Translate the filters of a request into the conditions that chunks must meet.
+
+Values come as JSON has them. Every error names the place, and what is expected there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, time
+from typing import NoReturn
 
-from nornweave.ask.search.filter_values import (
-    boolean_value,
-    date_condition,
-    moment_range,
-    moment_value,
-    number_condition,
-    place_of,
-    relative_glob,
-    shown,
-    text_value,
-    text_values,
-)
 from nornweave.config import FilterSettings
 from nornweave.core.errors import QueryError
+from nornweave.core.text.dates import utc
 from nornweave.core.types import JsonValue
-from nornweave.index.conditions import AnyName, AnyOf, Between, Condition, PathGlob, Under
+from nornweave.index.conditions import AnyName, AnyNumber, AnyOf, Between, Condition, InRange, PathGlob, Under
 
+MAX_CHARACTERS = 1024
+MAX_VALUES = 100
+MAX_NUMBER = 1e300
+_DATE = "an ISO 8601 date or time as a string, such as '2026-01-15T00:00:00Z'"
+_EXPECTED = {
+    "string": "a string",
+    "list": "a list of strings",
+    "datetime": _DATE,
+    "date_range": "an object with 'start', 'end' or both, such as {\"start\": \"2026-01-15\"}",
+    "keyword": "a string or a list of strings",
+    "integer": "an integer, a list of integers, or an object with 'min', 'max' or both",
+    "number": "a number, a list of numbers, or an object with 'min', 'max' or both",
+    "boolean": "true or false",
+    "date": f"{_DATE}, or an object with 'start', 'end' or both",
+}
 # Names are found by their words, whatever their order and however much of them is said.
 _NAMES = frozenset({"authors"})
 
@@ -65,33 +74,141 @@ def declared_filter(declared: Sequence[FilterSettings], key: str, prefix: str) -
         if each.key == key:
             return each
     allowed = ", ".join(sorted(each.key for each in declared)) or "none"
-    raise QueryError(place_of(prefix, key), f"no such filter; allowed here: {allowed}")
+    raise QueryError(_place_of(prefix, key), f"no such filter; allowed here: {allowed}")
+
+
+def shown(value: object) -> str:
+    """Show a value in a message, cut where it is long; what cannot be printed comes escaped."""
+    shown = repr(value)
+    return shown if len(shown) <= 80 else f"{shown[:80]}…"
 
 
 def _condition(declared: FilterSettings, value: JsonValue, where: str) -> Condition:
-    if declared.is_declared:
-        return _declared_condition(declared, value, where)
-    if declared.type == "datetime":
-        return Between(declared.column, start=moment_value(value, where))
-    if declared.type == "date_range":
-        return moment_range(declared.column, value, where)
-    if declared.type == "list":
-        texts = text_values(value, where)
-        return AnyName(declared.column, texts) if declared.column in _NAMES else AnyOf(declared.column, texts)
-    text = text_value(value, where, "string")
-    if declared.column == "path":
-        return PathGlob(relative_glob(text, where))
-    return Under(text) if declared.column == "heading_path" else AnyOf(declared.column, (text,))
-
-
-def _declared_condition(declared: FilterSettings, value: JsonValue, where: str) -> Condition:
-    column = declared.column
-    match declared.type:
+    column, kind = declared.column, declared.type
+    match kind:
+        case "datetime":
+            return Between(column, start=_moment(value, where))
+        case "date_range":
+            return _moments(column, value, where, kind)
+        case "list":
+            texts = _texts(value, where, kind)
+            return AnyName(column, texts) if column in _NAMES else AnyOf(column, texts)
+        case "keyword":
+            return AnyOf(column, _texts(value, where, kind))
         case "integer" | "number":
-            return number_condition(column, value, where, declared.type)
+            return _numbers(column, value, where, kind)
         case "boolean":
-            return AnyOf(column, (boolean_value(value, where),))
-        case "date":
-            return date_condition(column, value, where)
-        case _:
-            return AnyOf(column, text_values(value, where, "keyword"))
+            if not isinstance(value, bool):
+                _refuse(value, where, kind)
+            return AnyOf(column, (str(value).lower(),))  # as the store spells them
+        case "date":  # a day is met by every moment of it
+            if isinstance(value, Mapping):
+                return _moments(column, value, where, kind)
+            return Between(column, start=_moment(value, where), end=_moment(value, where, is_end=True))
+    text = _text(value, where, kind)
+    if column == "path":
+        return PathGlob(_relative(text, where))
+    return Under(text) if column == "heading_path" else AnyOf(column, (text,))
+
+
+def _text(value: JsonValue, where: str, kind: str) -> str:
+    """Read a text that is not blank."""
+    if not isinstance(value, str):
+        _refuse(value, where, kind)
+    if not value.strip():
+        raise QueryError(where, f"is blank; expected {_EXPECTED[kind]}")
+    if len(value) > MAX_CHARACTERS:
+        raise QueryError(where, f"has {len(value)} characters; at most {MAX_CHARACTERS} are allowed")
+    if "\0" in value or any("\ud800" <= character <= "\udfff" for character in value):
+        raise QueryError(where, f"{shown(value)} holds a NUL or half a surrogate pair; expected Unicode text")
+    return value
+
+
+def _texts(value: JsonValue, where: str, kind: str) -> tuple[str, ...]:
+    """Read a list; a string is taken as a list of one."""
+    if isinstance(value, str):
+        return (_text(value, where, kind),)
+    if not isinstance(value, Sequence):
+        _refuse(value, where, kind)
+    _check_count(value, where)
+    return tuple(_text(each, f"{where}[{number}]", "string") for number, each in enumerate(value))
+
+
+def _numbers(column: str, value: JsonValue, where: str, kind: str) -> AnyNumber | InRange:
+    """Read a number, a list of numbers, of which any may be met, or a range with both ends included."""
+    if isinstance(value, Mapping):
+        ends = {name: _number(end, f"{where}.{name}", kind) for name, end in _ends(value, where, ("min", "max"), kind)}
+        least, most = ends.get("min"), ends.get("max")
+        if least is not None and most is not None and least > most:
+            raise QueryError(where, f"starts at {least:g}, above its end at {most:g}")
+        return InRange(column, least, most)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        _check_count(value, where)
+        return AnyNumber(column, tuple(_number(each, f"{where}[{place}]", kind) for place, each in enumerate(value)))
+    return AnyNumber(column, (_number(value, where, kind),))
+
+
+def _moments(column: str, value: JsonValue, where: str, kind: str) -> Between:
+    """Read a range of moments, both ends included."""
+    if not isinstance(value, Mapping):
+        _refuse(value, where, kind)
+    stated = _ends(value, where, ("start", "end"), kind)
+    ends = {name: _moment(end, f"{where}.{name}", is_end=name == "end") for name, end in stated}
+    start, end = ends.get("start"), ends.get("end")
+    if start is not None and end is not None and start > end:
+        raise QueryError(where, f"starts at {start.isoformat()}, after its end at {end.isoformat()}")
+    return Between(column, start=start, end=end)
+
+
+def _moment(value: JsonValue, where: str, *, is_end: bool = False) -> datetime:
+    """Read a moment in UTC; a date without a time is that day's first moment, as the end of a range its last."""
+    text = _text(value, where, "datetime").strip()
+    try:
+        return datetime.combine(date.fromisoformat(text), time.max if is_end else time.min, UTC)
+    except ValueError:
+        pass  # no date alone
+    try:
+        return utc(datetime.fromisoformat(text))
+    except (ValueError, OverflowError) as error:
+        raise QueryError(where, f"{shown(value)} is not a date; expected {_EXPECTED['datetime']}") from error
+
+
+def _number(value: JsonValue, where: str, kind: str) -> float:
+    allowed = int if kind == "integer" else int | float
+    if isinstance(value, bool) or not isinstance(value, allowed) or not abs(value) <= MAX_NUMBER:
+        _refuse(value, where, kind)
+    return float(value)
+
+
+def _relative(glob: str, where: str) -> str:
+    """Refuse a glob that leaves its source."""
+    if ".." in glob.split("/"):
+        raise QueryError(where, f"{shown(glob)} holds '..'; paths are relative to their source, such as src/**")
+    return glob
+
+
+def _ends(
+    value: Mapping[str, JsonValue], where: str, names: tuple[str, str], kind: str
+) -> Sequence[tuple[str, JsonValue]]:
+    """Return the ends of a range that are stated, one at least, in the order of their names."""
+    if unknown := [key for key in value if key not in names]:
+        raise QueryError(_place_of(where, unknown[0]), f"no such key; allowed here: {', '.join(sorted(names))}")
+    stated = [(name, value[name]) for name in names if value.get(name) is not None]
+    if not stated:
+        raise QueryError(where, f"is empty; expected {_EXPECTED[kind]}")
+    return stated
+
+
+def _check_count(values: Sequence[JsonValue], where: str) -> None:
+    if not 1 <= len(values) <= MAX_VALUES:
+        raise QueryError(where, f"has {len(values)} values; expected 1 to {MAX_VALUES}")
+
+
+def _refuse(value: JsonValue, where: str, kind: str) -> NoReturn:
+    """Say that a value is of another type than its filter."""
+    raise QueryError(where, f"expected {_EXPECTED[kind]}, found {shown(value)}")
+
+
+def _place_of(prefix: str, key: str) -> str:
+    """Name a place by a key that may be anything."""
+    return f"{prefix}.{key if key.isprintable() else ascii(key)[1:-1]}"[:MAX_CHARACTERS]
