@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from evals.evaluation import GenerationReport, evaluate_candidate
+from nornweave.ask.search.heuristics import heading_terms
 from nornweave.ask.search.query import read_query
-from nornweave.ask.search.query_features import heading_terms
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.text import analyzer

@@ -7,8 +7,7 @@ from fusion_support import item, response
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nornweave.ask.fuse.collect import collect
-from nornweave.ask.fuse.normalize import normalize, scale_of
+from nornweave.ask.fuse.collect import collect, normalize, scale_of
 from nornweave.ask.fuse.records import FusedItem
 
 SCORES = st.lists(st.floats(-1e308, 1e308, allow_nan=False), max_size=8)

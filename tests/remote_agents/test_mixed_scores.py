@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nornweave.ask.agents.exchange import read_answer
-from nornweave.ask.fuse.collect import collect
-from nornweave.ask.fuse.normalize import normalize, scale_of
+from nornweave.ask.fuse.collect import collect, normalize, scale_of
 from nornweave.ask.search.records import RecallResponse
 from nornweave.core.types import Domain
 

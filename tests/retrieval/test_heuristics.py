@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ranked_items import citation
 
-from nornweave.ask.search.heuristics import HEURISTICS, all_bonuses, dated
-from nornweave.ask.search.query_features import cues_of
+from nornweave.ask.search.heuristics import HEURISTICS, all_bonuses, cues_of, dated
 from nornweave.ask.search.records import RecallItem
 from nornweave.config import HeuristicSettings, RerankingSettings
 from nornweave.connect.connectors import load_settings

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from nornweave.ask.fuse.authority import query_type
-from nornweave.ask.fuse.collect import collect
+from nornweave.ask.fuse.collect import collect, normalize, scale_of
 from nornweave.ask.fuse.conflict_resolution import ConflictRules, resolve_conflicts
 from nornweave.ask.fuse.deduplication.merge import deduplicate
-from nornweave.ask.fuse.normalize import normalize, scale_of
 from nornweave.ask.fuse.rank import rank
 from nornweave.ask.fuse.records import Fused, Recalled, Scale
 from nornweave.ask.fuse.stopwatch import Stopwatch

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 from pydantic import Field
@@ -101,14 +101,7 @@ class ComparisonDocument(TypedDict):
 
 def evaluations_document(history: EvaluationHistory, asked: EvaluationsQuery) -> EvaluationsDocument:
     """Return what was measured, newest first."""
-    found = history.evaluations(
-        domain=asked.domain,
-        set_name=asked.set_name,
-        scope=asked.scope,
-        generation=asked.generation,
-        limit=asked.limit,
-    )
-    return {"evaluations": [evaluation_document(one) for one in found]}
+    return {"evaluations": [evaluation_document(each) for each in history.evaluations(**asdict(asked))]}
 
 
 def evaluation_document(evaluation: Evaluation) -> EvaluationDocument:
