@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -33,13 +34,33 @@ LARGE_MEMORY = "4GB"
 _SLICE = 8_192
 
 
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the tables of a domain are laid out.
+
+    Attributes:
+        settings: of the domain's storage.
+        dimensions: of the vectors; matters to writers only.
+        declared: filters of the domain.
+    """
+
+    settings: StorageSettings
+    dimensions: int
+    declared: DeclaredFilters = NO_DECLARED_FILTERS
+
+    def facts(self) -> dict[str, str]:
+        """Return the versions that decide how a generation is built; if they change, the published one is outdated."""
+        return {
+            "generation_schema": GENERATION_SCHEMA,
+            "vector_index": self.settings.vector_index,
+            "hnsw_ef_search": str(self.settings.hnsw_ef_search),
+            "dimensions": str(self.dimensions),
+            "filters": self.declared.version,
+        }
+
+
 def build_generation(
-    connection: Connection,
-    file: Path,
-    publication: Publication,
-    settings: StorageSettings,
-    facts: Mapping[str, str],
-    declared: DeclaredFilters = NO_DECLARED_FILTERS,
+    connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str]
 ) -> Candidate:
     """Build ``file`` from the working file that ``connection`` has open.
 
@@ -50,37 +71,34 @@ def build_generation(
         StoreError: the file was left with a write-ahead log, or ``vss`` is asked for and cannot be loaded.
         duckdb.Error: the disk is full, or the working file is damaged.
     """
-    if settings.vector_index == "hnsw":
+    if layout.settings.vector_index == "hnsw":
         check_vss()
     try:
-        return _build(connection, file, publication, settings, facts, declared)
+        return _build(connection, file, publication, layout, facts)
     except duckdb.OutOfMemoryException:
         log.warning(
             "%s: texts are too large for %s of memory, building with %s", file.name, WRITER_MEMORY, LARGE_MEMORY
         )
     limit_memory(connection, LARGE_MEMORY)
     try:
-        return _build(connection, file, publication, settings, facts, declared)
+        return _build(connection, file, publication, layout, facts)
     finally:
         limit_memory(connection, WRITER_MEMORY)
 
 
 def _build(
-    connection: Connection,
-    file: Path,
-    publication: Publication,
-    settings: StorageSettings,
-    facts: Mapping[str, str],
-    declared: DeclaredFilters = NO_DECLARED_FILTERS,
+    connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str]
 ) -> Candidate:
     file.unlink(missing_ok=True)
     attach(connection, file, "generation")
     try:
-        _fill(connection, declared)
+        _run(connection, statement_file("generation"))
+        fill_declared(connection, layout.declared)
+        _run(connection, statement_file("declared") + statement_file("facets"))
         # An HNSW index costs 94 % of the build and 4 kB of memory a chunk in each process, for a few milliseconds.
-        vector_index: Literal["exact", "hnsw"] = "hnsw" if settings.vector_index == "hnsw" else "exact"
+        vector_index: Literal["exact", "hnsw"] = "hnsw" if layout.settings.vector_index == "hnsw" else "exact"
         if vector_index == "hnsw":
-            index_vectors(connection, settings)
+            index_vectors(connection, layout.settings)
         counts = _count(connection)
         insert_publication(connection, "generation.publications", publication)
         described = {
@@ -106,29 +124,12 @@ def _build(
     )
 
 
-def build_facts(settings: StorageSettings, dimensions: int, declared: DeclaredFilters) -> dict[str, str]:
-    """Return the versions that decide how a generation is built; if they change, the published one is outdated."""
-    return {
-        "generation_schema": GENERATION_SCHEMA,
-        "vector_index": settings.vector_index,
-        "hnsw_ef_search": str(settings.hnsw_ef_search),
-        "dimensions": str(dimensions),
-        "filters": declared.version,
-    }
-
-
 def insert_publication(connection: Connection, table: str, publication: Publication) -> None:
     """Append the event to ``table`` (a constant of the caller)."""
     row = publication_row(publication)
     connection.register("publication_row", row)
     connection.execute(f"insert into {table} by name from publication_row")
     connection.unregister("publication_row")
-
-
-def _fill(connection: Connection, declared: DeclaredFilters) -> None:
-    _run(connection, statement_file("generation"))
-    fill_declared(connection, declared)
-    _run(connection, statement_file("declared") + statement_file("facets"))
 
 
 def _run(connection: Connection, statements: str) -> None:
@@ -162,11 +163,8 @@ def _count(connection: Connection) -> GenerationCounts:
         vectors=_integer(connection, "select count(*) from generation.vectors"),
         indexed_chunks=_integer(
             connection,
-            """
-            select
-              (select count(distinct chunk_no) from generation.postings)
-              + (select count(*) from chunks where len(terms) = 0)
-            """,
+            "select (select count(distinct chunk_no) from generation.postings)"
+            " + (select count(*) from chunks where len(terms) = 0)",
         ),
         orphans=_integer(
             connection,

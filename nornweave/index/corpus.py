@@ -13,6 +13,7 @@ from nornweave.config import StorageSettings
 from nornweave.core.errors import StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import GenerationId
+from nornweave.index.build import Layout
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.index.former_chunks import FormerPlace, former_place, place_in_files
 from nornweave.index.partition import partition, shard_count, working_files
@@ -47,9 +48,7 @@ class DuckDBStore:
         self.folder = folder
         self._open_lock = open_lock
         self.files = GenerationFiles(folder / "generations")
-        self._settings = settings
-        self._dimensions = dimensions
-        self._declared = declared
+        self._layout = Layout(settings, dimensions, declared)
 
     @contextmanager
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> Iterator[Writer]:
@@ -61,8 +60,8 @@ class DuckDBStore:
         with ExitStack() as stack:
             lock = stack.enter_context(self._open_lock(self.folder, purpose, wait_s))
             # Not before: whoever held the lock may have divided the domain anew, or the lock has brought its files.
-            count = shard_count(self.folder, self.files, self._settings.shards)
-            partition(self.folder, count, self._dimensions)
+            count = shard_count(self.folder, self.files, self._layout.settings.shards)
+            partition(self.folder, count, self._layout.dimensions)
             self.files.folder.mkdir(parents=True, exist_ok=True)
             self.files.clear_builds()
             files = working_files(self.folder, count)
@@ -73,11 +72,11 @@ class DuckDBStore:
             for file in files:
                 own = stack.enter_context(file_lock(file.parent, purpose, wait_s))
                 shards.append(stack.enter_context(self._writer(file, own)))
-            keep = self._settings.keep_generations
+            keep = self._layout.settings.keep_generations
             yield stack.enter_context(ShardedWriter(self.folder, self.files, lock, shards, keep))
 
     def _writer(self, file: Path, lock: Lock) -> DuckDBWriter:
-        return DuckDBWriter(file, self.files, lock, self._settings, self._dimensions, self._declared)
+        return DuckDBWriter(file, self.files, lock, self._layout)
 
     def current(self) -> GenerationId | None:
         """Return the published generation, or ``None``."""

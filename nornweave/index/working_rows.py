@@ -13,11 +13,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from nornweave.config import StorageSettings
 from nornweave.core.errors import StoreError
 from nornweave.core.types import DocumentId
+from nornweave.index.build import Layout
 from nornweave.index.connection import Connection, explain
-from nornweave.index.declared import DeclaredFilters
 from nornweave.index.outcomes import Outcome
 from nornweave.index.port import Batch, Vectors
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
@@ -34,8 +33,8 @@ class DuckDBTables(WorkingTables):
 
     _connection: Connection
 
-    def __init__(self, file: Path, settings: StorageSettings, dimensions: int, declared: DeclaredFilters) -> None:
-        super().__init__(settings, dimensions, declared)
+    def __init__(self, file: Path, layout: Layout) -> None:
+        super().__init__(layout)
         self._file = file
 
     def outcomes(self) -> tuple[Outcome, ...]:
@@ -145,13 +144,12 @@ class DuckDBTables(WorkingTables):
 
     def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
         """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
-        if vectors.shape != (len(keys), self._dimensions):
-            raise StoreError(f"expected vectors of shape {(len(keys), self._dimensions)}, found {vectors.shape}")
+        self._check_shape(keys, vectors)
         flat = pa.array(vectors.reshape(-1), type=pa.float32())
         table = pa.table(
             {
                 "embedding_key": pa.array(keys, type=pa.string()),
-                "vector": pa.FixedSizeListArray.from_arrays(flat, self._dimensions),
+                "vector": pa.FixedSizeListArray.from_arrays(flat, self._layout.dimensions),
             }
         )
         with self._transaction() as connection:

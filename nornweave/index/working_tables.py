@@ -7,11 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from nornweave.config import StorageSettings
+from nornweave.core.errors import StoreError
 from nornweave.core.types import DocumentId, Failure, GenerationId
-from nornweave.index.build import build_facts
-from nornweave.index.declared import DeclaredFilters
-from nornweave.index.port import Counts, PendingText, Publication, Stored
+from nornweave.index.build import Layout
+from nornweave.index.port import Counts, PendingText, Publication, Stored, Vectors
 
 # Publications are history for people; older ones than this are of no use to anybody.
 KEEP_PUBLICATIONS = 200
@@ -44,17 +43,8 @@ chunks c left join embeddings e on e.embedding_key = c.embedding_key where e.emb
 class WorkingTables(ABC):
     """The part of a writer that asks in the SQL of both databases."""
 
-    def __init__(self, settings: StorageSettings, dimensions: int, declared: DeclaredFilters) -> None:
-        """Store the parts.
-
-        Args:
-            settings: of the domain.
-            dimensions: of the vectors.
-            declared: filters.
-        """
-        self._settings = settings
-        self._dimensions = dimensions
-        self._declared = declared
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
 
     @abstractmethod
     def _rows(self, statement: str) -> list[tuple[Any, ...]]:
@@ -172,8 +162,12 @@ class WorkingTables(ABC):
             removed=tuple(changes["removed"]),
         )
 
+    def _check_shape(self, keys: Sequence[str], vectors: Vectors) -> None:
+        if vectors.shape != (expected := (len(keys), self._layout.dimensions)):
+            raise StoreError(f"expected vectors of shape {expected}, found {vectors.shape}")
+
     def _facts(self, facts: Mapping[str, str]) -> dict[str, str]:
-        return {**facts, **build_facts(self._settings, self._dimensions, self._declared)}
+        return {**facts, **self._layout.facts()}
 
     def _integer(self, statement: str) -> int:
         return sum(int(number) for (number,) in self._rows(statement))

@@ -11,18 +11,13 @@ from typing import Self
 
 import duckdb
 
-from nornweave.config import StorageSettings
 from nornweave.core.errors import PublicationError, StoreError
 from nornweave.core.files.lock import Lock
 from nornweave.core.types import GenerationId, canonical_json
-from nornweave.index.build import build_generation, insert_publication
+from nornweave.index.build import Layout, build_generation, insert_publication
 from nornweave.index.connection import Connection, explain
-from nornweave.index.declared import DeclaredFilters
 from nornweave.index.outcomes import write_outcomes
-from nornweave.index.port import (
-    Candidate,
-    Publication,
-)
+from nornweave.index.port import Candidate, Publication
 from nornweave.index.publish import GenerationFiles, number_of, remove_candidate
 from nornweave.index.working_file import open_working_file, read_meta
 from nornweave.index.working_rows import DuckDBTables
@@ -54,31 +49,14 @@ def hand_over(lock: Lock, files: GenerationFiles, before: GenerationId | None, w
 class DuckDBWriter(DuckDBTables):
     """The one writer of a working file; implements ``port.Writer``."""
 
-    def __init__(
-        self,
-        file: Path,
-        files: GenerationFiles,
-        lock: Lock,
-        settings: StorageSettings,
-        dimensions: int,
-        declared: DeclaredFilters,
-    ) -> None:
-        """Store the parts.
-
-        Args:
-            file: the working file.
-            files: the generations of the domain.
-            lock: on the working file, held.
-            settings: of the domain.
-            dimensions: of the vectors.
-            declared: filters.
-        """
-        super().__init__(file, settings, dimensions, declared)
+    def __init__(self, file: Path, files: GenerationFiles, lock: Lock, layout: Layout) -> None:
+        """Store the parts; ``lock`` is on the working file, and held."""
+        super().__init__(file, layout)
         self._files = files
         self._lock = lock
 
     def __enter__(self) -> Self:
-        self._connection = open_working_file(self._file, self._dimensions)
+        self._connection = open_working_file(self._file, self._layout.dimensions)
         return self
 
     def __exit__(
@@ -105,9 +83,7 @@ class DuckDBWriter(DuckDBTables):
         """Tell whether the working file holds something else than was published last, or was published otherwise."""
         with self._reading() as connection:
             published_facts = read_meta(connection).get("published_facts")
-        if published_facts != canonical_json(self._facts(facts)):
-            return True
-        return self._has_changes()
+        return published_facts != canonical_json(self._facts(facts)) or self._has_changes()
 
     def published_file(self) -> str | None:
         """Return what was recorded of the file of the last publication of this shard."""
@@ -139,15 +115,12 @@ class DuckDBWriter(DuckDBTables):
         """Build a file with what the working file holds, for a generation of this name."""
         publication = self._publication(generation, run_id)
         try:
-            built = build_generation(
-                self._connection, file, publication, self._settings, self._facts(facts), self._declared
-            )
+            return build_generation(self._connection, file, publication, self._layout, self._facts(facts))
         except duckdb.Error as error:
             file.unlink(missing_ok=True)
             raise StoreError(
                 f"{generation} could not be built from {self._file}, the published one stays: {explain(error)}"
             ) from error
-        return built
 
     def publish(self, candidate: Candidate) -> Publication:
         """Point readers at the candidate, atomically, and remove generations beyond the limit."""
@@ -159,7 +132,7 @@ class DuckDBWriter(DuckDBTables):
             raise StoreError(f"{candidate.generation} could not be published, the old one stays: {error}") from error
         # Killed between the pointer and this transaction, the next sync publishes the same content once more.
         self.record_publication(candidate)
-        self._files.prune(self._settings.keep_generations)
+        self._files.prune(self._layout.settings.keep_generations)
         hand_over(self._lock, self._files, before, [self])
         return candidate.publication
 
@@ -170,7 +143,7 @@ class DuckDBWriter(DuckDBTables):
         try:
             yield
         finally:
-            self._connection = open_working_file(self._file, self._dimensions)
+            self._connection = open_working_file(self._file, self._layout.dimensions)
 
     def record_publication(self, candidate: Candidate, file: str = "") -> None:
         """Record that a candidate is published, and in which file of a shard."""
@@ -190,7 +163,7 @@ class DuckDBWriter(DuckDBTables):
                 """,
                 [KEEP_PUBLICATIONS],
             )
-            _age_vectors(connection, candidate.generation, self._settings.keep_generations)
+            _age_vectors(connection, candidate.generation, self._layout.settings.keep_generations)
 
     def discard(self, candidate: Candidate) -> None:
         """Remove a candidate that must not be published."""

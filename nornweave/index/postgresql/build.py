@@ -20,11 +20,10 @@ from nornweave.config import StorageSettings
 from nornweave.core.access.rules import decode_rule, decode_source_rules, encode_rule
 from nornweave.core.errors import StoreError
 from nornweave.core.types import GenerationId
-from nornweave.index.build import build_generation
+from nornweave.index.build import Layout, build_generation
 from nornweave.index.checksums import checksum_of
 from nornweave.index.connection import Connection as FileConnection
 from nornweave.index.connection import connect_reader, explain
-from nornweave.index.declared import DeclaredFilters
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql.copies import LocalCopies
 from nornweave.index.postgresql.names import prefix_of
@@ -57,9 +56,8 @@ def build(
     folder: Path,
     copies: LocalCopies,
     publication: Publication,
-    settings: StorageSettings,
+    layout: Layout,
     facts: Mapping[str, str],
-    declared: DeclaredFilters,
 ) -> Candidate:
     """Build a generation and store it in one transaction; readers do not see it yet.
 
@@ -68,9 +66,8 @@ def build(
         folder: for temporary files.
         copies: take the file, so that this machine does not fetch what it made.
         publication: names the generation.
-        settings: of the domain.
+        layout: of the domain.
         facts: what a reader must know of how it was made.
-        declared: filters of the domain.
 
     Raises:
         StoreError, duckdb.Error, psycopg.Error, OSError: it was not built.
@@ -78,26 +75,21 @@ def build(
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".build-", dir=folder) as place:
         file = Path(place) / "generation.duckdb"
-        built = _built(connection, file, publication, settings, facts, declared)
-        index = upload(connection, file, publication.generation, settings)
+        built = _built(connection, file, publication, layout, facts)
+        index = upload(connection, file, publication.generation, layout.settings)
         copies.add(file, publication.generation, checksum_of(file))
     return replace(built, vector_index=index)
 
 
 def _built(
-    connection: Connection,
-    file: Path,
-    publication: Publication,
-    settings: StorageSettings,
-    facts: Mapping[str, str],
-    declared: DeclaredFilters,
+    connection: Connection, file: Path, publication: Publication, layout: Layout, facts: Mapping[str, str]
 ) -> Candidate:
     """Build the file from a copy of the working tables; an index over its vectors would be pgvector's."""
     working = open_working_file(file.with_name("working.duckdb"), int(facts["dimensions"]))
     try:
         _download(connection, working, int(facts["dimensions"]))
-        exact = settings.model_copy(update={"vector_index": "exact"})
-        return build_generation(working, file, publication, exact, facts, declared)
+        exact = replace(layout, settings=layout.settings.model_copy(update={"vector_index": "exact"}))
+        return build_generation(working, file, publication, exact, facts)
     except duckdb.Error as error:
         raise StoreError(f"{publication.generation} could not be built: {explain(error)}") from error
     finally:

@@ -14,6 +14,7 @@ import psycopg
 from nornweave.config import StorageSettings
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId, canonical_json
+from nornweave.index.build import Layout
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.index.former_chunks import FormerPlace, former_place
 from nornweave.index.outcomes import Outcome, write_outcomes
@@ -56,13 +57,11 @@ class PostgresStore:
         self.server = server
         self.folder = folder
         self.files = PostgresGenerations(server, folder)
-        self._settings = settings
-        self._dimensions = dimensions
-        self._declared = declared
+        self._layout = Layout(settings, dimensions, declared)
 
     def writer(self, *, wait_s: float = 0, purpose: str = "sync") -> PostgresWriter:
         """Return the domain's writer; entering it takes the lock."""
-        return PostgresWriter(self, self._settings, self._dimensions, self._declared, wait_s=wait_s, purpose=purpose)
+        return PostgresWriter(self, self._layout, wait_s=wait_s, purpose=purpose)
 
     def current(self) -> GenerationId | None:
         """Return the published generation, or ``None``."""
@@ -106,17 +105,8 @@ class PostgresStore:
 class PostgresWriter(PostgresTables):
     """The one writer of a schema; implements ``port.Writer``. Everything goes over the connection with the lock."""
 
-    def __init__(
-        self,
-        store: PostgresStore,
-        settings: StorageSettings,
-        dimensions: int,
-        declared: DeclaredFilters,
-        *,
-        wait_s: float,
-        purpose: str,
-    ) -> None:
-        super().__init__(store.server, settings, dimensions, declared)
+    def __init__(self, store: PostgresStore, layout: Layout, *, wait_s: float, purpose: str) -> None:
+        super().__init__(store.server, layout)
         self._store = store
         self._wait_s = wait_s
         self._purpose = purpose
@@ -127,7 +117,7 @@ class PostgresWriter(PostgresTables):
             self._connection = stack.enter_context(self._server.connect())
             become_writer(self._connection)
             take_lock(self._connection, self._server, wait_s=self._wait_s)
-            prepare_schema(self._connection, self._server, self._dimensions)
+            prepare_schema(self._connection, self._server, self._layout.dimensions)
             write_holder(self._connection, self._purpose)
             self._remove_candidates()
             stack.callback(self._write_outcomes)
@@ -162,9 +152,8 @@ class PostgresWriter(PostgresTables):
     def unpublished(self, facts: Mapping[str, str]) -> bool:
         """Tell whether a generation built now, with these facts, would differ from the newest publication."""
         published = self._rows("select value from meta where key = 'published_facts'")
-        if self.current() is None or published != [(canonical_json(self._facts(facts)),)]:
-            return True
-        return self._has_changes()
+        is_outdated = self.current() is None or published != [(canonical_json(self._facts(facts)),)]
+        return is_outdated or self._has_changes()
 
     def _facts(self, facts: Mapping[str, str]) -> dict[str, str]:
         # Generations of an earlier version, which stored no file, are built again.
@@ -186,9 +175,8 @@ class PostgresWriter(PostgresTables):
                     self._store.folder,
                     self._store.files.copies,
                     publication,
-                    self._settings,
+                    self._layout,
                     self._facts(facts),
-                    self._declared,
                 )
         except OSError as error:
             raise StoreError(f"{generation} could not be built, the published one stays: {error}") from error
@@ -200,7 +188,7 @@ class PostgresWriter(PostgresTables):
         with translated(self._server, what), self._connection.transaction():
             self._publish(candidate)
         try:
-            prune(self._connection, self._server.schema, self._settings.keep_generations)
+            prune(self._connection, self._server.schema, self._layout.settings.keep_generations)
             self._store.files.copies.prune(self._store.files.complete())
         except (psycopg.Error, StoreError, OSError) as error:  # it is published; the next publication removes them
             logger.warning("older generations could not be removed: %s", error)
@@ -228,7 +216,7 @@ class PostgresWriter(PostgresTables):
             """,
             [KEEP_PUBLICATIONS],
         )
-        _age_vectors(connection, number, self._settings.keep_generations)
+        _age_vectors(connection, number, self._layout.settings.keep_generations)
 
     def discard(self, candidate: Candidate) -> None:
         """Remove a candidate that must not be published."""

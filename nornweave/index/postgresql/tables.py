@@ -11,9 +11,7 @@ import numpy as np
 import pyarrow as pa
 from psycopg import sql
 
-from nornweave.config import StorageSettings
-from nornweave.core.errors import StoreError
-from nornweave.index.declared import DeclaredFilters
+from nornweave.index.build import Layout
 from nornweave.index.port import Batch, Vectors
 from nornweave.index.postgresql.server import Connection, Server, translated
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
@@ -28,8 +26,8 @@ class PostgresTables(WorkingTables):
 
     _connection: Connection
 
-    def __init__(self, server: Server, settings: StorageSettings, dimensions: int, declared: DeclaredFilters) -> None:
-        super().__init__(settings, dimensions, declared)
+    def __init__(self, server: Server, layout: Layout) -> None:
+        super().__init__(layout)
         self._server = server
 
     @contextmanager
@@ -97,8 +95,7 @@ class PostgresTables(WorkingTables):
 
     def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
         """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
-        if vectors.shape != (len(keys), self._dimensions):
-            raise StoreError(f"expected vectors of shape {(len(keys), self._dimensions)}, found {vectors.shape}")
+        self._check_shape(keys, vectors)
         with self._transaction() as connection:
             connection.execute(
                 """
