@@ -4,23 +4,94 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import AbstractContextManager
+from dataclasses import fields, is_dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+from pydantic import TypeAdapter, ValidationError
 
 from nornweave.config import Settings
 from nornweave.core.errors import StoreError
-from nornweave.core.types import GenerationId, Origin
-from nornweave.disagree.conflicts import LocatedFact
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.files.lock import WriterLock
+from nornweave.core.types import Fact, GenerationId
 from nornweave.disagree.conflicts.origins import NO_ORIGINS, KnownLine, Origins, origins_of
-from nornweave.disagree.ledger.entries import Ledger, LedgerEntry
+from nornweave.disagree.ledger.entries import Ledger
 from nornweave.index.facts import decode_facts, encode_facts
-from nornweave.index.ledger_place import LedgerFile, LedgerPlace, damaged
 from nornweave.index.wiring import store_of, workspace_server
 
 log = logging.getLogger(__name__)
 
 _VERSION = 3
+_LEDGER = TypeAdapter(Ledger)
+LOCK_WAIT_S = 60.0
+
+
+class LedgerPlace(Protocol):
+    """Where the document is; every method may be called from any thread.
+
+    Raises:
+        StoreError: from every method but ``version``, when it cannot be read or written.
+    """
+
+    name: str
+    """For messages."""
+
+    def read(self) -> str | None:
+        """Return the document; ``None`` before the first time."""
+
+    def write(self, document: str) -> None:
+        """Replace the document."""
+
+    def version(self) -> object:
+        """Return what differs when the document does; ``None`` where there is none. Hardly costs anything."""
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Exclude others that write while it is entered."""
+
+
+class LedgerFile:
+    """The document in a file; implements ``LedgerPlace``."""
+
+    def __init__(self, file: Path) -> None:
+        """Store where it is."""
+        self._file = file
+        self.name = str(file)
+
+    def read(self) -> str | None:
+        """Return the document; ``None`` before the first time."""
+        try:
+            return self._file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise damaged(self, error) from error
+
+    def write(self, document: str) -> None:
+        """Replace the file."""
+        try:
+            write_whole(self._file, document)
+        except OSError as error:
+            raise StoreError(f"{self._file}: cannot be written: {error}") from error
+
+    def version(self) -> object:
+        """Return what differs when the file does."""
+        try:
+            status = self._file.stat()
+        except OSError:
+            return None
+        return (status.st_mtime_ns, status.st_size, status.st_ino)
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Exclude other processes of this machine."""
+        return WriterLock(self._file.with_suffix(".lock"), purpose="ledger", wait_s=LOCK_WAIT_S)
+
+
+def damaged(place: LedgerPlace, error: Exception) -> StoreError:
+    """Return the error that says what to do about a ledger that cannot be read."""
+    return StoreError(f"{place.name}: is damaged ({error!r}); remove it: the next sync writes it anew")
 
 
 def ledger_file(settings: Settings) -> Path:
@@ -61,13 +132,10 @@ def load_ledger(settings: Settings) -> Ledger | None:
     if not isinstance(stored, dict) or stored.get("version") != _VERSION:
         return None
     try:
-        return Ledger(
-            made_at=datetime.fromisoformat(stored["made_at"]),
-            generations=stored["generations"],
-            open=tuple(map(_read_entry, stored["open"])),
-            settled=tuple(map(_read_entry, stored["settled"])),
-            lines=tuple(map(_read_line, stored["lines"])),
-        )
+        return _LEDGER.validate_python(_with_records(stored))
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        raise damaged(place, ValueError(f"{problem['loc']}: {problem['msg']}")) from error
     except (KeyError, TypeError, ValueError) as error:
         raise damaged(place, error) from error
 
@@ -106,86 +174,26 @@ def save_ledger(place: LedgerPlace, ledger: Ledger) -> None:
     Raises:
         StoreError: it cannot be written.
     """
-    stored = {
-        "version": _VERSION,
-        "made_at": ledger.made_at.isoformat(),
-        "generations": dict(ledger.generations),
-        "open": [_written_entry(entry) for entry in ledger.open],
-        "settled": [_written_entry(entry) for entry in ledger.settled],
-        "lines": [_written_line(line) for line in ledger.lines],
-    }
-    place.write(json.dumps(stored, ensure_ascii=False))
+    place.write(json.dumps({"version": _VERSION, **_plain(ledger)}, ensure_ascii=False, default=_plain))
 
 
-def _written_entry(entry: LedgerEntry) -> dict[str, Any]:
-    return {
-        **{name: getattr(entry, name) for name in _PLAIN},
-        "first_seen": entry.first_seen.isoformat(),
-        "settled": entry.settled.isoformat() if entry.settled else None,
-        "sides": [_written_side(side) for side in entry.sides],
-        "also": [_written_side(side) for side in entry.also],
-    }
+def _plain(record: object) -> Any:
+    """Return as JSON what ``json`` does not know: records as objects, times in ISO 8601, facts as in a generation."""
+    if isinstance(record, datetime):
+        return record.isoformat()
+    if isinstance(record, Fact):
+        return encode_facts((record,))
+    if isinstance(record, KnownLine):
+        return {"key": record.key, "version": record.version, **_plain(record.origin)}
+    if is_dataclass(record):
+        return {field.name: getattr(record, field.name) for field in fields(record)}
+    return dict(record)
 
 
-_PLAIN = (
-    "entry_id",
-    "entity",
-    "attribute",
-    "detector",
-    "suggested",
-    "reason",
-    "explanation",
-    "confidence",
-)
-
-
-def _written_side(side: LocatedFact) -> dict[str, Any]:
-    return {
-        **{name: getattr(side, name) for name in _PLACE},
-        "fact": encode_facts((side.fact,)),
-        "line_range": side.line_range,
-        "updated_at": side.updated_at.isoformat() if side.updated_at else None,
-    }
-
-
-_PLACE = ("domain", "source_id", "path", "section", "title", "revision", "author", "chunk_id")
-
-
-def _read_entry(stored: dict[str, Any]) -> LedgerEntry:
-    one, other = map(_read_side, stored["sides"])
-    return LedgerEntry(
-        **{name: stored[name] for name in _PLAIN},
-        sides=(one, other),
-        also=tuple(map(_read_side, stored["also"])),
-        first_seen=datetime.fromisoformat(stored["first_seen"]),
-        settled=datetime.fromisoformat(stored["settled"]) if stored["settled"] else None,
-    )
-
-
-def _read_side(stored: dict[str, Any]) -> LocatedFact:
-    (fact,) = decode_facts(json.loads(stored["fact"]))
-    lines, updated_at = stored["line_range"], stored["updated_at"]
-    return LocatedFact(
-        **{name: stored[name] for name in _PLACE},
-        fact=fact,
-        line_range=(lines[0], lines[1]) if lines else None,
-        updated_at=datetime.fromisoformat(updated_at) if updated_at else None,
-    )
-
-
-def _written_line(line: KnownLine) -> dict[str, Any]:
-    origin = line.origin
-    return {
-        "key": line.key,
-        "version": line.version,
-        "revision": origin.revision,
-        "author": origin.author,
-        "written_at": origin.written_at.isoformat() if origin.written_at else None,
-    }
-
-
-def _read_line(stored: dict[str, Any]) -> KnownLine:
-    domain, source_id, path, start, value = stored["key"]
-    written_at = datetime.fromisoformat(stored["written_at"]) if stored["written_at"] else None
-    origin = Origin(revision=stored["revision"], author=stored["author"], written_at=written_at)
-    return KnownLine((domain, source_id, path, start, value), stored["version"], origin)
+def _with_records(stored: dict[str, Any]) -> dict[str, Any]:
+    """Put the records back whose JSON is not that of their fields: facts, and who wrote lines."""
+    for entry in (*stored["open"], *stored["settled"]):
+        for side in (*entry["sides"], *entry["also"]):
+            (side["fact"],) = decode_facts(json.loads(side["fact"]))
+    lines = [{"key": line.pop("key"), "version": line.pop("version"), "origin": line} for line in stored["lines"]]
+    return {**stored, "lines": lines}

@@ -10,17 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from nornweave.core.types import (
-    Chunk,
-    ContentHash,
-    Document,
-    DocumentId,
-    Domain,
-    Metadata,
-    SourceId,
-    Span,
-    freeze,
-)
+from nornweave.core.types import Chunk, ContentHash, Document, DocumentId, Domain, Metadata, SourceId, Span, freeze
 
 Rows: TypeAlias = Callable[[str, list[object]], list[tuple[Any, ...]]]
 """Runs a statement with its values on a generation, and raises ``StoreError`` when that cannot be read."""

@@ -103,10 +103,7 @@ class Shards:
         return np.sort(np.concatenate([numbers[chunks_of(shard)] for numbers, shard in self.numbered()]))
 
     def gathered(
-        self,
-        numbers: Numbers,
-        rows_of: Callable[[Shard, Numbers], NDArray[np.float32]],
-        shape: tuple[int, ...] = (),
+        self, numbers: Numbers, rows_of: Callable[[Shard, Numbers], NDArray[np.float32]], shape: tuple[int, ...] = ()
     ) -> NDArray[np.float32]:
         """Return a row for each of some chunks, in their order."""
         rows = np.zeros((len(numbers), *shape), np.float32)

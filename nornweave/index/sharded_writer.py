@@ -41,12 +41,7 @@ class ShardedWriter:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        files: GenerationFiles,
-        lock: Lock,
-        shards: Sequence[DuckDBWriter],
-        keep: int,
+        self, folder: Path, files: GenerationFiles, lock: Lock, shards: Sequence[DuckDBWriter], keep: int
     ) -> None:
         """Store the parts.
 

@@ -9,8 +9,8 @@ import pytest
 from postgres_server import PostgresServer, postgres_server
 
 from nornweave.core.errors import StoreError
-from nornweave.index import ledger_place as file_module
-from nornweave.index.ledger_place import LedgerFile, LedgerPlace
+from nornweave.index import ledger_file as file_module
+from nornweave.index.ledger_file import LedgerFile, LedgerPlace
 from nornweave.index.postgresql import ledger as row_module
 from nornweave.index.postgresql.ledger import LedgerRow
 from nornweave.index.postgresql.server import Server

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from nornweave.core.errors import StoreError
-from nornweave.index.ledger_place import LOCK_WAIT_S
+from nornweave.index.ledger_file import LOCK_WAIT_S
 from nornweave.index.postgresql.lock import take_lock
 from nornweave.index.postgresql.roles import become_writer
 from nornweave.index.postgresql.server import Server, translated
