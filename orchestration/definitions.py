@@ -41,8 +41,7 @@ def build_definitions(
     Args:
         settings: which domains, from which sources.
         domains: which to show; the served ones (those with a source) unless given.
-        progress: see ``resources.domain_syncs``.
-        outcomes: see ``resources.domain_syncs``.
+        progress, outcomes: see ``resources.domain_syncs``.
         refresh_cron: when every domain is synced, changed or not.
         evaluation_cron: when the published generations are measured.
 

@@ -76,8 +76,7 @@ def materialize(
     if any(_is_interruption(error) for error in _errors(result)):
         raise KeyboardInterrupt
     why = _why(result)
-    is_full = full_disk(RuntimeError(why), settings.data_dir)
-    lost = is_full or f"{why}; the Dagster UI shows run {result.run_id}"
+    lost = full_disk(RuntimeError(why), settings.data_dir) or f"{why}; the Dagster UI shows run {result.run_id}"
     return SyncRun({domain: outcomes.get(domain, lost) for domain in domains}, _failed_after(result))
 
 

@@ -17,6 +17,7 @@ from nornweave.ingest.run_status import report_as_json
 Outcomes = Mapping[Domain, SyncReport | str]
 """Per domain the report of its sync, or the error that ended it."""
 
+STATUS_COLUMNS = ("generation", "kept", "documents", "chunks", "failed", "held", "skipped", "checked", "last run")
 SHOWN_FAILURES = 20
 EXCERPT_LINES = 4
 
@@ -32,19 +33,9 @@ def sync_document(outcomes: Outcomes) -> dict[str, Any]:
 def print_sync(console: Terminal, outcomes: Outcomes) -> None:
     """Print one row per domain."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in (
-        "domain",
-        "added",
-        "changed",
-        "removed",
-        "unchanged",
-        "failed",
-        "chunks",
-        "embedded",
-        "reused",
-        "seconds",
-    ):
-        table.add_column(name, justify="left" if name == "domain" else "right", no_wrap=True)
+    table.add_column("domain", no_wrap=True)
+    for name in ("added", "changed", "removed", "unchanged", "failed", "chunks", "embedded", "reused", "seconds"):
+        table.add_column(name, justify="right", no_wrap=True)
     table.add_column("generation", no_wrap=True)
     for domain, report in outcomes.items():
         if isinstance(report, SyncReport):
@@ -89,23 +80,9 @@ def sync_failed(console: Terminal, outcomes: Outcomes, failed_after: Mapping[str
     return failed
 
 
-STATUS_COLUMNS = (
-    "domain",
-    "generation",
-    "kept",
-    "documents",
-    "chunks",
-    "failed",
-    "held",
-    "skipped",
-    "checked",
-    "last run",
-)
-
-
 def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -> None:
     """Print the domains' status for people."""
-    table = Table(*STATUS_COLUMNS, box=None, pad_edge=False, header_style="bold")
+    table = Table("domain", *STATUS_COLUMNS, box=None, pad_edge=False, header_style="bold")
     for column in table.columns:
         column.no_wrap = True
     for domain, status in statuses.items():

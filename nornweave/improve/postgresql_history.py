@@ -21,8 +21,8 @@ from nornweave.improve.history import (
 )
 from nornweave.improve.records import Evaluation, QueryValue
 from nornweave.index.postgresql.roles import become_writer
+from nornweave.index.postgresql.schema import prepare_workspace
 from nornweave.index.postgresql.server import Connection, Server, translated
-from nornweave.index.postgresql.workspace import prepare_workspace
 
 
 class PostgresHistory(EvaluationHistory):

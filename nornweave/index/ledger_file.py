@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -187,7 +188,9 @@ def _plain(record: object) -> Any:
         return {"key": record.key, "version": record.version, **_plain(record.origin)}
     if is_dataclass(record):
         return {field.name: getattr(record, field.name) for field in fields(record)}
-    return dict(record)
+    if isinstance(record, Mapping):
+        return dict(record)
+    raise TypeError(f"{type(record).__name__} is not part of a ledger")
 
 
 def _with_records(stored: dict[str, Any]) -> dict[str, Any]:

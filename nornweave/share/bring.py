@@ -11,6 +11,7 @@ from collections.abc import Callable
 from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.types import GenerationId
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.publish import number_of
 from nornweave.index.status_file import NAME as STATUS
@@ -87,14 +88,8 @@ def bring(
         Stopped: the replica is shutting down.
     """
     domain, files = pointer.domain, file_store_of(settings, pointer.domain).files
-    current = files.current()
-    if current and number_of(current) == pointer.number:
+    if _is_here(store, pointer, files.current()):
         return
-    if current and number_of(current) > pointer.number:
-        raise PublicationError(
-            f"{store.url}: names gen-{pointer.number:06d} of {domain.value}, older than {current}, which "
-            "answers: a stale answer of the store, or another store under the same address"
-        )
     manifest = _manifest(store, pointer)
     if manifest.generation not in files.all():
         size = sum(file.size for file in manifest.files)
@@ -107,6 +102,20 @@ def bring(
     status = {"checked_at": manifest.published_at, "latest": {"generation": manifest.generation, **counts}}
     write_whole(domain_folder(settings, domain) / STATUS, json.dumps(status))
     files.prune(settings.domains[domain].storage.keep_generations)
+
+
+def _is_here(store: ObjectStore, pointer: Pointer, current: GenerationId | None) -> bool:
+    """Tell whether what a pointer names answers already.
+
+    Raises:
+        PublicationError: something newer does.
+    """
+    if current and number_of(current) > pointer.number:
+        raise PublicationError(
+            f"{store.url}: names gen-{pointer.number:06d} of {pointer.domain.value}, older than {current}, which "
+            "answers: a stale answer of the store, or another store under the same address"
+        )
+    return current is not None and number_of(current) == pointer.number
 
 
 def _manifest(store: ObjectStore, pointer: Pointer) -> PublishedManifest:

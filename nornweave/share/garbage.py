@@ -15,7 +15,7 @@ from nornweave.config.publish import PublishSettings
 from nornweave.core.errors import MissingObjectError, PublicationError
 from nornweave.core.types import Domain
 from nornweave.index.object_store import ObjectStore
-from nornweave.share.manifest import Pointer, PublishedManifest, pointer_key, read_json
+from nornweave.share.manifest import D, Pointer, PublishedManifest, pointer_key, read_document
 
 log = logging.getLogger(__name__)
 
@@ -53,15 +53,11 @@ def _collect(store: ObjectStore, settings: PublishSettings, domain: Domain) -> i
 
 def _needed(store: ObjectStore, domain: Domain, keep: int, before: datetime) -> Iterator[str]:
     """Yield the keys of a domain's last manifests, of those replaced within the grace period, and of their objects."""
-    try:
-        stored = store.read(pointer_key(domain))
-    except MissingObjectError:
-        return
-    assert stored is not None
-    key: str | None = read_json(Pointer, stored.content, pointer_key(domain)).manifest
+    pointer = _read(store, Pointer, pointer_key(domain))
+    key = pointer.manifest if pointer else None
     kept, replaced_at = 0, before
     while key:
-        manifest = _manifest(store, key)
+        manifest = _read(store, PublishedManifest, key)
         if manifest is None:  # older ones were removed already
             if not kept:
                 raise PublicationError(f"{store.url}/{key}: is gone, and the pointer names it; publish again")
@@ -74,13 +70,11 @@ def _needed(store: ObjectStore, domain: Domain, keep: int, before: datetime) -> 
         key = manifest.previous
 
 
-def _manifest(store: ObjectStore, key: str) -> PublishedManifest | None:
+def _read(store: ObjectStore, kind: type[D], key: str) -> D | None:
     try:
-        stored = store.read(key)
+        return read_document(store, kind, key)
     except MissingObjectError:
         return None
-    assert stored is not None
-    return read_json(PublishedManifest, stored.content, key)
 
 
 def _is_still_old(store: ObjectStore, key: str, before: datetime) -> bool:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from nornweave.core.errors import PublicationError
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
-from nornweave.index.object_store import PART_BYTES
+from nornweave.index.object_store import PART_BYTES, ObjectStore
 
 FORMAT = 1
 
@@ -136,6 +136,18 @@ def digest_of(content: bytes) -> str:
 def to_json(document: ManifestDocument) -> bytes:
     """Return a document as it is stored."""
     return document.model_dump_json(indent=1).encode() + b"\n"
+
+
+def read_document(store: ObjectStore, kind: type[D], key: str) -> D:
+    """Return a document of the store.
+
+    Raises:
+        MissingObjectError: there is none.
+        PublicationError: the store cannot be reached, or the document is damaged or of another format.
+    """
+    stored = store.read(key)
+    assert stored is not None
+    return read_json(kind, stored.content, f"{store.url}/{key}")
 
 
 def read_json(kind: type[D], content: bytes, where: str) -> D:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
+
+from pydantic import TypeAdapter
 
 from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
@@ -16,7 +18,7 @@ from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
 
-R = TypeVar("R", "Published", "Standing")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,9 @@ class Standing:
     domains: dict[str, DomainStanding] = field(default_factory=dict)
 
 
+_PUBLISHED, _STANDING = TypeAdapter(Published), TypeAdapter(Standing)
+
+
 def publisher_id(settings: Settings) -> str:
     """Return who publishes: a random name of this data folder, made once; machines that share domains are one."""
     if settings.workers and settings.workers.leases:
@@ -113,20 +118,12 @@ def standing_file(data_dir: Path) -> Path:
 
 def read_published(file: Path) -> Published | None:
     """Return what was noted; ``None`` without a note, or when it cannot be read."""
-    return _read(Published, file)
+    return _read(_PUBLISHED, file)
 
 
 def read_standing(file: Path) -> Standing | None:
     """Return a replica's standing; ``None`` before the first look at the store."""
-    standing = _read(Standing, file)
-    if standing is None:
-        return None
-    known = {one.name for one in fields(DomainStanding)}
-    domains = {
-        name: DomainStanding(**{key: value for key, value in noted.items() if key in known})  # type: ignore[attr-defined]
-        for name, noted in standing.domains.items()
-    }
-    return Standing(**{**_shallow(standing), "domains": domains})
+    return _read(_STANDING, file)
 
 
 def write_published(file: Path, record: Published) -> None:
@@ -150,17 +147,12 @@ def write_standing(file: Path, standing: Standing) -> None:
     aside.replace(file)
 
 
-def _read(kind: type[R], file: Path) -> R | None:
+def _read(kind: TypeAdapter[R], file: Path) -> R | None:
+    """Return a record; keys of later versions are left out."""
     try:
-        stored: Any = json.loads(file.read_text(encoding="utf-8"))
-        known = {one.name for one in fields(kind)}
-        return kind(**{key: value for key, value in stored.items() if key in known})
+        return kind.validate_json(file.read_bytes())
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         log.warning("%s: cannot be read, it is made anew: %s", file, error)
         return None
-
-
-def _shallow(record: Standing) -> dict[str, Any]:
-    return {one.name: getattr(record, one.name) for one in fields(record)}

@@ -12,7 +12,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from nornweave.config.publish import PublishSettings
@@ -32,6 +32,7 @@ from nornweave.share.manifest import (
     manifest_key,
     object_key,
     pointer_key,
+    read_document,
     read_json,
     to_json,
 )
@@ -85,7 +86,8 @@ class Upload:
         self.confirm()  # whoever takes over after this and publishes first changes the tag
         known = self._known()
         self._check_publisher(pointer, known)
-        if pointer and known and not self.full and _is_stored(generation, pointer, known):
+        is_stored = known and pointer and (known.built_as, known.manifest) == (generation, pointer.sha256)
+        if is_stored and not self.full:
             return known
         replaced = self._manifest(pointer) if pointer else None
         manifest = self._make(generation, pointer, replaced)
@@ -129,8 +131,7 @@ class Upload:
     def _manifest(self, pointer: Pointer) -> PublishedManifest | None:
         """Return the manifest that counts now; one that is damaged is replaced like any other."""
         try:
-            stored = self.store.read(pointer.manifest)
-            return read_json(PublishedManifest, stored.content, pointer.manifest) if stored else None
+            return read_document(self.store, PublishedManifest, pointer.manifest)
         except PublicationError as error:
             log.warning("%s: %s", self.domain.value, error)
             return None
@@ -180,16 +181,12 @@ class Upload:
         return entry
 
     def _is_young(self, modified: datetime) -> bool:
-        return (datetime.now(UTC) - modified).total_seconds() < self._grace_s / 4
-
-    @property
-    def _grace_s(self) -> float:
-        return self.settings.grace_hours * 3600
+        return datetime.now(UTC) - modified < timedelta(hours=self.settings.grace_hours) / 4
 
     def _check_pace(self, started: float) -> None:
         """Refuse to name objects that may have been removed meanwhile."""
-        took_s = time.monotonic() - started
-        if self._grace_s and took_s > self._grace_s / 2:
+        took_s, longest_s = time.monotonic() - started, self.settings.grace_hours * 3600 / 2
+        if 0 < longest_s < took_s:
             raise PublicationError(
                 f"{self.store.url}: the upload took {took_s:.0f} s, more than half of grace_hours; it starts over"
             )
@@ -240,10 +237,6 @@ class Upload:
                 f"{self.store.url}: {', '.join(missing)} of {manifest.generation} was removed during the upload; "
                 "run `nornweave publish --full`"
             )
-
-
-def _is_stored(generation: GenerationId, pointer: Pointer, known: Published) -> bool:
-    return known.built_as == generation and known.manifest == pointer.sha256
 
 
 def _is_same(manifest: PublishedManifest, other: PublishedManifest) -> bool:

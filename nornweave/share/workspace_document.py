@@ -22,7 +22,7 @@ from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
 from nornweave.index.ledger_file import ledger_file
 from nornweave.index.object_store import ObjectStore
-from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, read_json, to_json
+from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, read_document, read_json, to_json
 from nornweave.share.records import Published, read_published, record_file, write_published
 
 log = logging.getLogger(__name__)
@@ -159,8 +159,7 @@ def take_over_workspace(store: ObjectStore, settings: Settings) -> None:
         OSError: they cannot be written.
     """
     with suppress(MissingObjectError):
-        if stored := store.read(KEY):
-            take_over_plans(read_json(WorkspaceDocument, stored.content, f"{store.url}/{KEY}"), settings)
+        take_over_plans(read_document(store, WorkspaceDocument, KEY), settings)
 
 
 def replica_configuration(document: WorkspaceDocument, url: str, access: Mapping[str, Any] | None) -> str:

@@ -13,8 +13,8 @@ from nornweave.ask.feedback.database import BATCH, BETWEEN_S
 from nornweave.ask.feedback.port import check_shown
 from nornweave.ask.feedback.records import StoredAnswer
 from nornweave.core.errors import DatabaseBusyError
+from nornweave.index.postgresql.schema import prepare_workspace
 from nornweave.index.postgresql.server import Connection, Server
-from nornweave.index.postgresql.workspace import prepare_workspace
 
 _REMEMBER = """
 insert into shown (query_id, at, text, filters, domains, items, asker)

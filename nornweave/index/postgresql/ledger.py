@@ -11,8 +11,8 @@ from nornweave.core.errors import StoreError
 from nornweave.index.ledger_file import LOCK_WAIT_S
 from nornweave.index.postgresql.lock import take_lock
 from nornweave.index.postgresql.roles import become_writer
+from nornweave.index.postgresql.schema import prepare_workspace
 from nornweave.index.postgresql.server import Server, translated
-from nornweave.index.postgresql.workspace import prepare_workspace
 
 log = logging.getLogger(__name__)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nornweave.index.postgresql.schema import SCHEMA, statement_text
+from nornweave.index.postgresql.schema import SCHEMA, WORKSPACE_SCHEMA, statement_text
 from nornweave.index.postgresql.server import Connection
-from nornweave.index.postgresql.workspace import WORKSPACE_SCHEMA
 
 _ROLES = ("nornweave_owner", "nornweave_writer", "nornweave_reader", "nornweave_people")
 
