@@ -69,7 +69,7 @@ def evaluations(
     """Look back: what was measured, newest first, or two generations beside each other."""
     from nornweave.ask.views.evaluations import EvaluationsQuery, comparison_document, evaluations_document
     from nornweave.cli.evaluation_report import print_comparison, print_evaluations
-    from nornweave.improve.opening import history_of
+    from nornweave.improve.history_file import history_of
 
     history = history_of(settings_of(context))
     if compare:

@@ -14,6 +14,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import WriterLock
 from nornweave.improve.history import (
@@ -30,6 +31,7 @@ from nornweave.improve.history import (
 )
 from nornweave.improve.records import Evaluation, QueryValue
 from nornweave.index.connection import Connection, statement_file
+from nornweave.index.wiring import workspace_server
 
 WAIT_S = 10.0
 POLL_S = 0.02
@@ -122,6 +124,20 @@ class HistoryFile(EvaluationHistory):
 
     def _damaged(self, error: Exception) -> StoreError:
         return StoreError(f"{self._file}: cannot be used ({error}); if it is damaged, remove it: history starts afresh")
+
+
+def history_of(settings: Settings) -> EvaluationHistory:
+    """Return the history of evaluations.
+
+    Raises:
+        ConfigError: it is in PostgreSQL, and the packages for that are not installed.
+    """
+    server = workspace_server(settings)
+    if server is None:
+        return HistoryFile(settings.data_dir / "evaluations")
+    from nornweave.improve.postgresql_history import PostgresHistory
+
+    return PostgresHistory(server)
 
 
 def _no_rows(_statement: str, _parameters: Sequence[Any]) -> Sequence[Sequence[Any]]:

@@ -79,15 +79,12 @@ class DuckDBStore:
         return DuckDBWriter(file, self.files, lock, self._layout)
 
     def current(self) -> GenerationId | None:
-        """Return the published generation, or ``None``."""
         return self.files.current()
 
     def generations(self) -> tuple[GenerationId, ...]:
-        """Return the generations that can be served, oldest first."""
         return self.files.all()
 
     def published_facts(self) -> Mapping[str, str]:
-        """Return the versions that the published generation was built with; empty if none can be read."""
         try:
             current = self.current()
             return {} if current is None else self.files.facts(current)
@@ -110,7 +107,6 @@ class DuckDBStore:
             return (self.files.path(generation),)
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
-        """Publish an older generation: the one before the current, unless named."""
         with self._open_lock(self.folder, "rollback", 0) as lock:
             target = generation or self.files.previous()
             self.files.point_at(target)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,38 @@ def read_rows(
         raise StoreError(f"{path}: cannot be read ({error}); roll back, or sync again") from error
     finally:
         connection.close()
+
+
+def read_lines(path: Path, places: Collection[tuple[str, str, int]]) -> dict[tuple[str, str, int], str]:
+    """Return lines of the documents of a generation.
+
+    Args:
+        path: of a generation.
+        places: source, path and line, from 1.
+
+    Returns:
+        By place, without their ends; what the generation does not have is left out.
+
+    Raises:
+        StoreError: the generation cannot be read.
+    """
+    rows = read_rows(
+        path,
+        """
+        with wanted as (
+          select distinct unnest($sources) as source_id, unnest($paths) as path, unnest($lines) as line
+        )
+        select source_id, path, line, string_split(d."text", chr(10))[line]
+        from wanted
+        join documents d using (source_id, path)
+        """,
+        {
+            "sources": [source_id for source_id, _, _ in places],
+            "paths": [path for _, path, _ in places],
+            "lines": [line for _, _, line in places],
+        },
+    )
+    return {tuple(place): text.removesuffix("\r") for *place, text in rows if text is not None}
 
 
 def facts_of(path: Path) -> Mapping[str, str]:

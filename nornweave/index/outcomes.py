@@ -1,5 +1,6 @@
-"""``outcomes.json`` of a domain: the documents whose last attempt stored nothing, for whoever serves.
+"""What the syncs of a domain left for whoever serves: ``outcomes.json``, and the reports in ``status.json``.
 
+Outcomes are of the documents whose last attempt stored nothing.
 The working file is the truth; nobody can read it while it is being written. A generation does not say this either: a
 document that fails publishes nothing.
 """
@@ -11,12 +12,13 @@ import logging
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from nornweave.core.files.atomic_write import write_whole
 
 logger = logging.getLogger(__name__)
 
-NAME = "outcomes.json"
+NAME, STATUS = "outcomes.json", "status.json"
 # A repository may skip a hundred thousand files; nobody reads a list of them.
 MAX_OUTCOMES = 20_000
 
@@ -43,7 +45,7 @@ def write_outcomes(folder: Path, outcomes: Sequence[Outcome]) -> None:
     """Replace the file if it says something else; a failure is logged, for the working file still knows."""
     text = json.dumps([asdict(outcome) for outcome in outcomes[:MAX_OUTCOMES]], ensure_ascii=False)
     try:
-        if _text(folder) != text:
+        if _text(folder / NAME) != text:
             write_whole(folder / NAME, text)
     except OSError as error:
         logger.warning("%s: cannot be written: %s", folder / NAME, error)
@@ -52,14 +54,24 @@ def write_outcomes(folder: Path, outcomes: Sequence[Outcome]) -> None:
 def read_outcomes(folder: Path) -> tuple[Outcome, ...]:
     """Return what the last sync left, by source and path; empty where none ran."""
     try:
-        return tuple(Outcome(**stored) for stored in json.loads(_text(folder) or "[]"))
+        return tuple(Outcome(**stored) for stored in json.loads(_text(folder / NAME) or "[]"))
     except (OSError, ValueError, TypeError) as error:
         logger.warning("%s: cannot be read: %s", folder / NAME, error)
         return ()
 
 
-def _text(folder: Path) -> str | None:
+def read_status(folder: Path) -> dict[str, Any]:
+    """Return the domain's status, empty when it never ran."""
     try:
-        return (folder / NAME).read_text(encoding="utf-8")
+        loaded = json.loads(_text(folder / STATUS) or "{}")
+    except (OSError, ValueError) as error:
+        logger.warning("%s: cannot be read, starting it afresh: %s", folder / STATUS, error)
+        return {}
+    return loaded if isinstance(loaded, dict) else {}
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
     except FileNotFoundError:
         return None

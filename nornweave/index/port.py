@@ -197,7 +197,15 @@ class Writer(Protocol):
         """Store a batch in one transaction, which also removes the old chunks."""
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign this pipeline's vector keys to chunks that another pipeline made."""
+        """Assign this pipeline's vector keys to chunks that another pipeline made.
+
+        They are what could not be read again since the pipeline changed. A generation must not mix vectors of two
+        encoders.
+
+        Args:
+            pipelines: the present ones.
+            key_of: embedded text → embedding key.
+        """
 
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
         """Yield the texts without a vector, longest first, in windows."""

@@ -72,7 +72,6 @@ class ShardedWriter:
             log.warning("%s", unwritten)
 
     def manifest(self) -> Mapping[tuple[str, str], Stored]:
-        """Return the manifest: what is known of every document, by source id and path."""
         return {place: stored for shard in self._shards for place, stored in shard.manifest().items()}
 
     def apply(self, batch: Batch) -> None:
@@ -85,7 +84,6 @@ class ShardedWriter:
         return shard_of(document, len(self._shards)) == number
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign this pipeline's vector keys to chunks that another pipeline made."""
         for shard in self._shards:
             shard.adopt(pipelines, key_of)
 
@@ -116,11 +114,9 @@ class ShardedWriter:
                 shard.add_vectors([keys[place] for place in places], vectors[places])
 
     def failures(self) -> tuple[Failure, ...]:
-        """Return what failed, by source and path."""
         return _by_place(failure for shard in self._shards for failure in shard.failures())
 
     def skips(self) -> tuple[Failure, ...]:
-        """Return the documents that were read and then skipped on purpose, by source and path."""
         return _by_place(failure for shard in self._shards for failure in shard.skips())
 
     def counts(self) -> Counts:
@@ -129,7 +125,6 @@ class ShardedWriter:
         return Counts(**{field.name: sum(getattr(one, field.name) for one in counts) for field in fields(Counts)})
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
-        """Tell whether a generation built now, with these facts, would differ from the newest publication."""
         current = self._files.current()
         try:
             manifest = self._files.manifest(current) if current else None
@@ -145,7 +140,6 @@ class ShardedWriter:
         )
 
     def current(self) -> GenerationId | None:
-        """Return the published generation."""
         return self._files.current()
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
@@ -199,7 +193,6 @@ class ShardedWriter:
         )
 
     def publish(self, candidate: Candidate) -> Publication:
-        """Point readers at the candidate, atomically, and remove generations beyond the limit."""
         before = self._files.current()
         self._lock.confirm()
         try:
@@ -215,7 +208,6 @@ class ShardedWriter:
         return candidate.publication
 
     def discard(self, candidate: Candidate) -> None:
-        """Remove a candidate that must not be published."""
         self._remove_built(candidate.generation)
         remove_candidate(self._manifest_file(candidate.generation))
 

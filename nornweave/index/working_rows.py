@@ -69,7 +69,6 @@ class DuckDBTables(WorkingTables):
             raise StoreError(f"{self._file}: cannot be read: {explain(error)}") from error
 
     def apply(self, batch: Batch) -> None:
-        """Store a batch in one transaction, which also removes the old chunks."""
         stored_ids = [one.document.id for one in batch.stored]
         looked_at = [*stored_ids, *batch.removed, *(identity for identity, _ in batch.touched)]
         with self._transaction() as connection:
@@ -82,15 +81,6 @@ class DuckDBTables(WorkingTables):
             _touch(connection, batch.touched)
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign this pipeline's vector keys to chunks that another pipeline made.
-
-        They are what could not be read again since the pipeline changed. A generation must not mix vectors of two
-        encoders.
-
-        Args:
-            pipelines: the present ones.
-            key_of: embedded text → embedding key.
-        """
         with self._reading() as connection:
             rows = connection.execute(
                 f"""
@@ -143,7 +133,6 @@ class DuckDBTables(WorkingTables):
             ).fetchall()
 
     def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
-        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
         self._check_shape(keys, vectors)
         flat = pa.array(vectors.reshape(-1), type=pa.float32())
         table = pa.table(

@@ -55,11 +55,9 @@ class WorkingTables(ABC):
         """Return embedding keys among some with their texts."""
 
     def pending_count(self) -> int:
-        """Count the distinct texts without a vector."""
         return self._integer(f"select count(distinct c.embedding_key) from {_WITHOUT_VECTOR}")
 
     def pending_texts(self, window: int) -> Iterator[tuple[PendingText, ...]]:
-        """Yield the texts without a vector, longest first, in windows."""
         rows = self._rows(
             f"""
             select c.embedding_key, max(token_count + floor(length(context) / 4.0)) as size
@@ -73,7 +71,6 @@ class WorkingTables(ABC):
             yield tuple(PendingText(key, text) for key, text in self._texts_of(keys[start : start + window]))
 
     def counts(self) -> Counts:
-        """Count everything that reconciliation compares."""
         # One row per number: as eleven columns of one row DuckDB 1.5.5 plans their join for a tenth of a second.
         rows = self._rows(
             f"""
@@ -94,7 +91,6 @@ class WorkingTables(ABC):
         return Counts(**{name: int(number) for name, number in rows})
 
     def manifest(self) -> Mapping[tuple[str, str], Stored]:
-        """Return the manifest: what is known of every document, by source id and path."""
         rows = self._rows(
             """
             select
@@ -127,11 +123,9 @@ class WorkingTables(ABC):
         }
 
     def failures(self) -> tuple[Failure, ...]:
-        """Return what failed, by source and path."""
         return self._not_stored("outcome <> 'skipped'")
 
     def skips(self) -> tuple[Failure, ...]:
-        """Return the documents that were read and then skipped on purpose, by source and path."""
         return self._not_stored("outcome = 'skipped'")
 
     def _not_stored(self, condition: str) -> tuple[Failure, ...]:

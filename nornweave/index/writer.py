@@ -70,7 +70,6 @@ class DuckDBWriter(DuckDBTables):
             self._connection.close()
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
-        """Tell whether a generation built now, with these facts, would differ from the newest publication."""
         return not self._is_published_sound() or self._is_unrecorded() or self.is_changed(facts)
 
     def _is_unrecorded(self) -> bool:
@@ -103,11 +102,9 @@ class DuckDBWriter(DuckDBTables):
         return True
 
     def current(self) -> GenerationId | None:
-        """Return the published generation."""
         return self._files.current()
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
-        """Build a generation that readers do not see yet."""
         generation = self._files.next()
         return self.build_file(self._files.build_path(generation), generation, run_id, facts)
 
@@ -123,7 +120,6 @@ class DuckDBWriter(DuckDBTables):
             ) from error
 
     def publish(self, candidate: Candidate) -> Publication:
-        """Point readers at the candidate, atomically, and remove generations beyond the limit."""
         before = self._files.current()
         self._lock.confirm()
         try:
@@ -166,7 +162,6 @@ class DuckDBWriter(DuckDBTables):
             _age_vectors(connection, candidate.generation, self._layout.settings.keep_generations)
 
     def discard(self, candidate: Candidate) -> None:
-        """Remove a candidate that must not be published."""
         remove_candidate(self._files.build_path(candidate.generation))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import WriterLock
-from nornweave.index.status_file import NAME, read_status
+from nornweave.index.outcomes import STATUS, read_status
 from nornweave.ingest.records import SyncReport
 
 __all__ = ["KEEP_RUNS", "read_status", "record_failure", "record_run", "report_as_json"]
@@ -75,7 +75,7 @@ def _plain(value: object) -> object:
 
 def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any]) -> None:
     """Add a run to those before it; a second process that does so waits for the first."""
-    file = folder / NAME
+    file = folder / STATUS
     try:
         with WriterLock(folder / "status.lock", purpose="status", wait_s=LOCK_WAIT_S):
             now = datetime.now(UTC).isoformat(timespec="seconds")

@@ -11,7 +11,7 @@ from nornweave.config import Settings
 from nornweave.core.errors import ConfigError, NornWeaveError, PublicationError, PublisherConflictError
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
-from nornweave.index.leases.wiring import held_domain
+from nornweave.index.leases.domain_lease import held_domain
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.wiring import domain_folder, file_store_of
 from nornweave.share.records import Published, publisher_id, read_published, record_file, write_published

@@ -21,9 +21,9 @@ from evals.runs import Progress
 from nornweave.ask.engine import Engine
 from nornweave.config import EvaluationSettings, Settings
 from nornweave.core.types import Domain
-from nornweave.improve.opening import history_of
+from nornweave.improve.history_file import history_of
 from nornweave.improve.records import ALL_DOMAINS, Verdict
-from nornweave.index.leases.wiring import pull
+from nornweave.index.leases.domain_lease import pull
 from nornweave.index.wiring import store_of
 from nornweave.ingest.alarms import Alarm, AlarmKind
 from orchestration.announcements import Announcements

@@ -24,7 +24,7 @@ from nornweave.connect.connectors import load_settings
 from nornweave.core.errors import StoreError
 from nornweave.core.text import analyzer
 from nornweave.core.types import Domain, GenerationId
-from nornweave.improve.opening import history_of
+from nornweave.improve.history_file import history_of
 from nornweave.improve.records import Verdict
 from nornweave.index.port import Candidate
 from nornweave.index.publish import CandidateFiles

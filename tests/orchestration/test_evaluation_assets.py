@@ -24,7 +24,7 @@ from nornweave.core.errors import ConfigError
 from nornweave.core.files.lock import WriterLock
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
-from nornweave.improve.opening import history_of
+from nornweave.improve.history_file import history_of
 from nornweave.improve.records import Evaluation, Verdict
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.ingest.confirmations import ConfirmationSubject

@@ -8,7 +8,7 @@ from typing_extensions import TypedDict
 
 from nornweave.config import Settings
 from nornweave.core.types import Domain
-from nornweave.index.status_file import read_status
+from nornweave.index.outcomes import read_status
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.share.publishing import copied
 

@@ -64,15 +64,12 @@ class PostgresStore:
         return PostgresWriter(self, self._layout, wait_s=wait_s, purpose=purpose)
 
     def current(self) -> GenerationId | None:
-        """Return the published generation, or ``None``."""
         return self.files.current()
 
     def generations(self) -> tuple[GenerationId, ...]:
-        """Return the generations that can be served, oldest first."""
         return self.files.all()
 
     def published_facts(self) -> Mapping[str, str]:
-        """Return the versions that the published generation was built with; empty if none can be read."""
         try:
             current = self.current()
             return {} if current is None else self.files.meta(current)
@@ -89,7 +86,6 @@ class PostgresStore:
         return (self.files.local_file(generation),)
 
     def rollback(self, generation: GenerationId | None = None) -> GenerationId:
-        """Publish an older generation: the one before the current, unless named."""
         connection = self.server.connect()
         with translated(self.server, "nothing was rolled back"), connection:
             become_writer(connection)
@@ -150,7 +146,6 @@ class PostgresWriter(PostgresTables):
             logger.warning("%s", error)
 
     def unpublished(self, facts: Mapping[str, str]) -> bool:
-        """Tell whether a generation built now, with these facts, would differ from the newest publication."""
         published = self._rows("select value from meta where key = 'published_facts'")
         is_outdated = self.current() is None or published != [(canonical_json(self._facts(facts)),)]
         return is_outdated or self._has_changes()
@@ -160,12 +155,10 @@ class PostgresWriter(PostgresTables):
         return {**super()._facts(facts), "stored_as": "file"}
 
     def current(self) -> GenerationId | None:
-        """Return the published generation."""
         rows = self._rows("select number from pointer")
         return name_of(rows[0][0]) if rows else None
 
     def build(self, run_id: str, facts: Mapping[str, str]) -> Candidate:
-        """Build a generation that readers do not see yet."""
         generation = name_of(self._integer("select nextval('generation_numbers')"))
         publication = self._publication(generation, run_id)
         try:
@@ -219,7 +212,6 @@ class PostgresWriter(PostgresTables):
         _age_vectors(connection, number, self._layout.settings.keep_generations)
 
     def discard(self, candidate: Candidate) -> None:
-        """Remove a candidate that must not be published."""
         with translated(self._server, f"{candidate.generation} could not be removed"):
             number = number_of(candidate.generation)
             if self._rows("select from generations where number = %s and not complete", [number]):

@@ -40,7 +40,6 @@ class PostgresTables(WorkingTables):
             return self._connection.execute(statement, values).fetchall()
 
     def apply(self, batch: Batch) -> None:
-        """Store a batch in one transaction, which also removes the old chunks."""
         stored_ids = [one.document.id for one in batch.stored]
         looked_at = [*stored_ids, *batch.removed, *(identity for identity, _ in batch.touched)]
         failed = [one.document_id for one in batch.not_stored]
@@ -72,7 +71,6 @@ class PostgresTables(WorkingTables):
         )
 
     def adopt(self, pipelines: Collection[str], key_of: Callable[[str], str]) -> None:
-        """Assign this pipeline's vector keys to chunks that another pipeline made."""
         rows = self._rows(
             f"""
             select chunk_id, embedding_key, {EMBEDDED_TEXT}
@@ -94,7 +92,6 @@ class PostgresTables(WorkingTables):
                 )
 
     def add_vectors(self, keys: Sequence[str], vectors: Vectors) -> None:
-        """Store vectors of shape ``(len(keys), dimensions)`` under their keys, in one transaction."""
         self._check_shape(keys, vectors)
         with self._transaction() as connection:
             connection.execute(
