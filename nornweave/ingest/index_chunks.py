@@ -19,7 +19,7 @@ from nornweave.disagree.facts.passage import Passage
 from nornweave.index.port import IndexedChunk
 from nornweave.read.chunking.chunker import Chunker
 from nornweave.read.chunking.sections import CONVERTED
-from nornweave.read.transfer import Fields, document_from
+from nornweave.read.isolated import Fields, document_from
 
 MAX_FACTS_OF_CHUNK = 128
 """More is a table of constants; each is read at every query that finds the chunk."""

@@ -32,8 +32,8 @@ from nornweave.ingest.diff import Look
 from nornweave.ingest.index_chunks import index_document
 from nornweave.models.encoders import Encoder
 from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.isolated import Fields, metadata_from
 from nornweave.read.time_limits import seconds_for
-from nornweave.read.transfer import Fields, metadata_from
 
 logger = logging.getLogger(__name__)
 

@@ -1,18 +1,33 @@
-"""Parse a document in a separate process with limits of time and memory."""
+"""Parse a document in a separate process with limits of time and memory.
+
+The process gets and sends JSON, which ``sandbox.frames`` writes; what it sends is read here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Concatenate, ParamSpec, cast
+from datetime import datetime
+from typing import Any, Concatenate, ParamSpec, TypeAlias, cast
 
 from nornweave.core.sandbox import run_apart
 from nornweave.core.sandbox.functions import address_of, function_at
-from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
+from nornweave.core.types import (
+    Document,
+    Domain,
+    Entry,
+    JsonValue,
+    Message,
+    Metadata,
+    Section,
+    SourceId,
+    Span,
+    freeze,
+)
 from nornweave.read.formats.reader import CONVERTED
 from nornweave.read.time_limits import CONVERTED_SECONDS, pdf_seconds, seconds_for
-from nornweave.read.transfer import Fields, document_from, entry_from
 
 Options = ParamSpec("Options")
+Fields: TypeAlias = Mapping[str, Any]
 
 
 def parse_apart(
@@ -50,3 +65,41 @@ def _seconds(path: str, size: int) -> float:
     if path.endswith(tuple(CONVERTED)):
         return CONVERTED_SECONDS
     return pdf_seconds(size) if path.endswith(".pdf") else seconds_for(size)
+
+
+def entry_from(sent: Fields) -> Entry:
+    """Read an entry."""
+    return Entry(**{**sent, "updated_at": _moment(sent["updated_at"]), "metadata": freeze(sent["metadata"])})
+
+
+def document_from(sent: Fields) -> Document:
+    """Read a document."""
+    return Document(
+        **{
+            **sent,
+            "domain": Domain(sent["domain"]),
+            "updated_at": _moment(sent["updated_at"]),
+            "metadata": metadata_from(sent["metadata"]),
+            "messages": tuple(map(_message, sent["messages"])),
+            "sections": tuple(map(_section, sent["sections"])),
+            "page_starts": tuple(sent["page_starts"]),
+        }
+    )
+
+
+def metadata_from(sent: Fields) -> Metadata:
+    """Read metadata; lists become tuples."""
+    return freeze({key: tuple(value) if isinstance(value, list) else value for key, value in sent.items()})
+
+
+def _message(sent: Fields) -> Message:
+    timestamp = _moment(sent["timestamp"])
+    return Message(**{**sent, "span": Span(**sent["span"]), "timestamp": timestamp, "lead": tuple(sent["lead"])})
+
+
+def _section(sent: Fields) -> Section:
+    return Section(**{**sent, "span": Span(**sent["span"]), "metadata": metadata_from(sent["metadata"])})
+
+
+def _moment(sent: str | None) -> datetime | None:
+    return datetime.fromisoformat(sent) if sent is not None else None

@@ -14,9 +14,9 @@ from nornweave.core.text.decode import decode
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.file import assemble, parse_version
 from nornweave.read.front_matter import describe
+from nornweave.read.isolated import metadata_from
 from nornweave.read.parsed import Parsed
 from nornweave.read.pdf.document import parse_pdf
-from nornweave.read.transfer import metadata_from
 from nornweave.read.web_page import VERSION as PAGE_VERSION
 
 # Raise it when the same page comes out as another document.

@@ -10,20 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.connect.github.connector import GithubSettings
 from nornweave.connect.github.export import GithubDumpSource
 from nornweave.core.errors import (
     DocumentError,
     DocumentSkipped,
     SourceUnavailableError,
 )
-from nornweave.core.types import Document, Domain, SourceId
+from nornweave.core.types import Document, Domain
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "github"
 TOKEN = "ghp_secret123"
 
 
 def dump(root: Path = GOLDEN) -> GithubDumpSource:
-    return GithubDumpSource(SourceId("issues"), root)
+    return GithubDumpSource(GithubSettings(id="issues", domain=Domain.CONVERSATIONS, path=root))
 
 
 def document(path: str, root: Path = GOLDEN) -> Document:

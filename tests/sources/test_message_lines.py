@@ -9,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.conversation import parse_time
+from nornweave.connect.messages.connector import MessagesSettings
 from nornweave.connect.messages.source import MessagesSource
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.core.types import Document, Domain, Entry
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "messages"
 
 
 def source(root: Path = GOLDEN) -> MessagesSource:
-    return MessagesSource(SourceId("chat"), root)
+    return MessagesSource(MessagesSettings(id="chat", domain=Domain.CONVERSATIONS, path=root))
 
 
 def parsed(path: str, content: object) -> Document:

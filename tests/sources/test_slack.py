@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.conversation import line_of
+from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.export import SlackSource
 from nornweave.connect.slack.text import Directory, body_of, plain
 from nornweave.core.errors import (
@@ -20,13 +21,13 @@ from nornweave.core.errors import (
     SourceUnavailableError,
     TransientDocumentError,
 )
-from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.core.types import Document, Domain, Entry
 
 EXPORT = Path(__file__).parents[1] / "golden" / "conversations" / "slack"
 
 
 def source(root: Path, **options: Any) -> SlackSource:
-    return SlackSource(SourceId("chat"), root, **options)
+    return SlackSource(SlackSettings(id="chat", domain=Domain.CONVERSATIONS, path=root, **options))
 
 
 def document(root: Path, path: str) -> Document:

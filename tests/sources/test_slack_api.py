@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from lab.apis.server import Reply, serving
 from lab.apis.slack import SlackServer, small
 from nornweave.connect.slack.channel import TURNS
+from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.export import SlackSource, slack_document
 from nornweave.core.errors import DocumentError, SourceUnavailableError
-from nornweave.core.types import SourceId
+from nornweave.core.types import Domain, SourceId
 
 DAY = 86_400
 
@@ -63,7 +64,7 @@ def test_export_and_api_give_the_same_text(slack: SlackServer, tmp_path: Path) -
     (export / "users.json").write_text(json.dumps(list(slack.users.values())))
     (export / "channels.json").write_text(json.dumps(list(slack.channels.values())))
     (export / "engineering/2026-01-16.json").write_text(json.dumps(list(slack.messages[channel].values())))
-    exported = SlackSource(SourceId("chat"), export)
+    exported = SlackSource(SlackSettings(id="chat", domain=Domain.CONVERSATIONS, path=export))
     (entry,) = exported.list().entries
     (found,) = slack_source(slack, tmp_path).documents().values()
     assert found.text == slack_document(SourceId("chat"), entry, exported.fetch(entry)).text

@@ -9,16 +9,17 @@ from hypothesis import strategies as st
 
 from nornweave.connect.conversation import indented
 from nornweave.connect.exports.speakers import split_speaker
+from nornweave.connect.transcripts.connector import TranscriptsSettings
 from nornweave.connect.transcripts.source import TranscriptSource, date_of
 from nornweave.connect.transcripts.subtitles import Said, parse_plain, parse_srt, parse_vtt, seconds
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
-from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.core.types import Document, Domain, Entry
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "transcripts"
 
 
 def source(root: Path = GOLDEN) -> TranscriptSource:
-    return TranscriptSource(SourceId("meetings"), root)
+    return TranscriptSource(TranscriptsSettings(id="meetings", domain=Domain.CONVERSATIONS, path=root))
 
 
 def parsed(path: str, raw: bytes) -> Document:

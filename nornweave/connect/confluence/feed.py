@@ -33,7 +33,7 @@ from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite
 from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
 from nornweave.core.errors import ConfigError
-from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
 from nornweave.read.isolated import parse_apart
 
 STAGES = ("spaces", "pages", "blogposts", "trails")
@@ -48,13 +48,10 @@ _ID = re.compile(r"[0-9]{1,20}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
-    """A part of a stage; ``cursor`` is the page of the list to go on with, ``None`` for the first one."""
+class _Step(RecordPage):
+    """A part of a stage; ``position`` is the cursor of the page to go on with, ``None`` for the first one."""
 
-    records: tuple[FeedRecord, ...] = ()
-    confirmed: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    cursor: str | None = None
+    position: JsonValue = None
     since: Mapping[str, str] = field(default_factory=dict)
     is_change: bool = False
     is_end: bool = False
@@ -110,17 +107,11 @@ class ConfluenceFeed:
                 position = {
                     **position,
                     "stage": STAGES[number + 1] if is_last else stage,
-                    "cursor": None if is_last else step.cursor,
+                    "cursor": None if is_last else step.position,
                     "since": {**position["since"], **step.since},
                     "changed": position["changed"] or step.is_change,
                 }
-                yield RecordPage(
-                    records=step.records,
-                    confirmed=step.confirmed,
-                    gone=step.gone,
-                    position=position,
-                    since=position["since"],
-                )
+                yield replace(step, position=position, since=position["since"])
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return a page with its body, the titles above it and the names of those it mentions, as JSON."""
@@ -161,7 +152,7 @@ class ConfluenceFeed:
                 yield self._stored(contents, known, cursor)
             else:
                 yield from self._stored_if_changed(stage, contents, known, cursor)
-            yield _Step(cursor=following, is_end=following is None)
+            yield _Step(position=following, is_end=following is None)
             if following is None:
                 return
             cursor = following
@@ -180,7 +171,7 @@ class ConfluenceFeed:
             contents = contents_of(fresh, spaces, self._lists.base(content), stage)
             is_end = following is None or len(fresh) < len(results)
             yield from self._stored_if_changed(stage, contents, known, cursor)
-            yield _Step(cursor=None if is_end else following, since=since, is_end=is_end)
+            yield _Step(position=None if is_end else following, since=since, is_end=is_end)
             if is_end:
                 return
             cursor = following
@@ -215,7 +206,7 @@ class ConfluenceFeed:
         yield _Step(
             records=tuple(each.meta for each in same),
             confirmed=tuple(f"{kind}/{each.id}/" for each in same for kind in ("body", "trail")),
-            cursor=cursor,
+            position=cursor,
             is_change=any(known.body(each.meta.key) != each.meta.body for each in same),
         )
 
@@ -228,7 +219,7 @@ class ConfluenceFeed:
             records=(*records, *self._people.unknown(contents, known)),
             confirmed=tuple(f"trail/{each.id}/" for each in contents),
             gone=tuple(f"trail/{each.id}/" for each in moved),
-            cursor=cursor,
+            position=cursor,
             is_change=changed,
         )
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
+from nornweave.config.sources import SourceSettings
 from nornweave.core.errors import DocumentError, SourceUnavailableError, TransientDocumentError
 from nornweave.core.files.paths import PathFilter, printable, unsafe_path
 from nornweave.core.text.decode import MAX_BYTES
@@ -145,21 +146,14 @@ class FolderSource:
     suffixes: ClassVar[tuple[str, ...]]
     parser: Callable[[SourceId, Entry, bytes], Document]
 
-    def __init__(
-        self,
-        id: SourceId,  # noqa: A002 - the port's name for it
-        root: Path,
-        *,
-        include: Sequence[str] = (),
-        exclude: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, settings: SourceSettings) -> None:
         """Store the parameters; nothing is read yet.
 
         Raises:
             ConfigError: a glob is broken.
         """
-        self.id = id
-        self.folder = Folder(root, include=include, exclude=exclude)
+        self.id = SourceId(settings.id)
+        self.folder = Folder(settings.required_path, include=settings.include, exclude=settings.exclude)
 
     def list(self) -> Listing:
         """List the files.

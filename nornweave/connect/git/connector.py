@@ -54,7 +54,9 @@ class GitSettings(SourceSettings):
 
 def _open(settings: GitSettings, data_dir: Path) -> Source:
     if settings.url is not None:
-        return _open_remote(settings, settings.url, data_dir)
+        from nornweave.connect.git.remote import RemoteGitSource
+
+        return RemoteGitSource(settings, data_dir)
     from nornweave.connect.git.source import GitSource
 
     return GitSource(
@@ -64,25 +66,6 @@ def _open(settings: GitSettings, data_dir: Path) -> Source:
         include=settings.include,
         exclude=settings.exclude,
         ref=settings.ref,
-        web_url=settings.web_url,
-    )
-
-
-def _open_remote(settings: GitSettings, url: str, data_dir: Path) -> Source:
-    from nornweave.connect.git.address import parse_address
-    from nornweave.connect.git.clone import Clone
-    from nornweave.connect.git.network import Network
-    from nornweave.connect.git.remote import RemoteGitSource
-    from nornweave.connect.git.watched import MEGABYTE
-
-    network = Network(parse_address(url), hosts=settings.hosts, credentials_env=settings.credentials_env)
-    return RemoteGitSource(
-        SourceId(settings.id),
-        settings.domain,
-        Clone(data_dir, network, max_bytes=settings.max_megabytes * MEGABYTE),
-        ref=settings.ref,
-        include=settings.include,
-        exclude=settings.exclude,
         web_url=settings.web_url,
     )
 

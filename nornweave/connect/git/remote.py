@@ -6,14 +6,16 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from nornweave.connect.git.address import parse_address
 from nornweave.connect.git.clone import Clone
-from nornweave.connect.git.network import DamagedCloneError
+from nornweave.connect.git.connector import GitSettings
+from nornweave.connect.git.network import DamagedCloneError, Network
 from nornweave.connect.git.open_clone import OpenClone, find_ref, is_name
 from nornweave.connect.git.program import check_version
 from nornweave.connect.git.source import GitSource, UnreadableRepositoryError
-from nornweave.connect.git.watched import TooLargeError
+from nornweave.connect.git.watched import MEGABYTE, TooLargeError
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
-from nornweave.core.types import Document, Domain, Entry, Listing, SourceId, digest
+from nornweave.core.types import Document, Entry, Listing, SourceId, digest
 
 _DAMAGED = "damaged"
 _LOST = "the server has no blob {}, though a commit names it; the next sync asks again, 'git fsck' there says more"
@@ -23,42 +25,25 @@ _VERSION_S = 20.0
 class RemoteGitSource:
     """The files of one branch, tag or commit of a repository that has an address."""
 
-    def __init__(
-        self,
-        id: SourceId,  # noqa: A002 - the port's name for it
-        domain: Domain,
-        clone: Clone,
-        *,
-        ref: str = "HEAD",
-        include: tuple[str, ...] = (),
-        exclude: tuple[str, ...] = (),
-        web_url: str | None = None,
-    ) -> None:
+    def __init__(self, settings: GitSettings, data_dir: Path) -> None:
         """Store the parameters; nothing is read yet.
 
-        Args:
-            id: the source's id.
-            domain: that it feeds.
-            clone: what is kept of the repository.
-            ref: a branch, a tag or all digits of a commit.
-            include: globs of what is read.
-            exclude: globs of what is not.
-            web_url: where people read the files, see ``web_links``.
-
         Raises:
-            ConfigError: ``ref`` is no name.
+            ConfigError: ``ref`` is no name, or ``url`` no address.
         """
-        if not is_name(ref):
-            raise ConfigError(f"sources[{id}].ref: {ref!r}; expected a branch, a tag or all digits of a commit")
-        self.id = id
-        self.domain = domain
-        self._clone = clone
-        self._ref = ref
-        self._selection = digest(domain, ref, str(len(include)), *include, *exclude)
-        address = clone.network.address
+        self.id, self.domain = SourceId(settings.id), settings.domain
+        self._ref, include, exclude = settings.ref, settings.include, settings.exclude
+        if not is_name(self._ref):
+            raise ConfigError(
+                f"sources[{self.id}].ref: {self._ref!r}; expected a branch, a tag or all digits of a commit"
+            )
+        address = parse_address(settings.url or "")
+        network = Network(address, hosts=settings.hosts, credentials_env=settings.credentials_env)
+        self._clone = Clone(data_dir, network, max_bytes=settings.max_megabytes * MEGABYTE)
+        self._selection = digest(self.domain, self._ref, str(len(include)), *include, *exclude)
         self._files = GitSource(
-            id, domain, clone.repository, include=include, exclude=exclude, web_url=web_url, origin=address.url,
-            shown=address.shown,
+            self.id, self.domain, self._clone.repository, include=include, exclude=exclude, web_url=settings.web_url,
+            origin=address.url, shown=address.shown,
         )  # fmt: skip
 
     @property

@@ -10,7 +10,7 @@ from pydantic import StringConstraints
 from nornweave.connect.connector import Connector
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import Source
-from nornweave.core.types import Domain, SourceId
+from nornweave.core.types import Domain
 
 
 class GithubSettings(ApiSettings):
@@ -31,9 +31,7 @@ def _open(settings: GithubSettings, data_dir: Path) -> Source:
     if settings.repository is None:
         from nornweave.connect.github.export import GithubDumpSource
 
-        return GithubDumpSource(
-            SourceId(settings.id), settings.required_path, include=settings.include, exclude=settings.exclude
-        )
+        return GithubDumpSource(settings)
     from nornweave.connect.github.feed import GithubFeed
     from nornweave.connect.mirror.mirrored import MirroredSource
 

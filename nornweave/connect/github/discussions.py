@@ -87,7 +87,7 @@ class Discussions:
                 gone.append(f"discussions/{each['number']}/")
                 records += self._discussion(each)
             following = _next(connection) if len(fresh) == len(nodes) else None
-            yield GithubStep(records=tuple(records), gone=tuple(gone), url=following, is_end=following is None)
+            yield GithubStep(records=tuple(records), gone=tuple(gone), position=following, is_end=following is None)
             if following is None:
                 return
             cursor = following

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
@@ -84,17 +85,8 @@ class GithubFeed:
             url = position["url"] if number == first else None
             for step in self._read(stage, state, url, since, known):
                 is_last = step.is_end and number + 1 < len(STAGES)
-                yield RecordPage(
-                    records=step.records,
-                    confirmed=step.confirmed,
-                    gone=step.gone,
-                    position={
-                        "stage": STAGES[number + 1] if is_last else stage,
-                        "url": None if is_last else step.url,
-                        "since": since,
-                    },
-                    since=since,
-                )
+                at, following = (STAGES[number + 1], None) if is_last else (stage, step.position)
+                yield replace(step, position={"stage": at, "url": following, "since": since}, since=since)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         """Return an issue with its comments, reviews and review comments."""
@@ -138,9 +130,10 @@ class GithubFeed:
             if stage == "issues":
                 yield from self._issues(listed, known, here=url)
             else:
-                yield GithubStep(records=tuple(record for each in listed for record in _comment(stage, each)), url=url)
+                records = tuple(record for each in listed for record in _comment(stage, each))
+                yield GithubStep(records=records, position=url)
             url = answer.following
-            yield GithubStep(url=url, is_end=url is None)
+            yield GithubStep(position=url, is_end=url is None)
             if url is None:
                 return
         raise too_many(stage)
@@ -175,7 +168,7 @@ class GithubFeed:
             else:
                 plain.append(record)
                 confirmed.append(f"{record.document}/review/")
-        yield GithubStep(records=tuple(plain), confirmed=tuple(confirmed), url=here)
+        yield GithubStep(records=tuple(plain), confirmed=tuple(confirmed), position=here)
 
     def _with_parts(self, record: FeedRecord, *, is_pull: bool, has_lost: bool, here: str | None) -> GithubStep:
         document, number = record.document, record.document.rpartition("/")[2]
@@ -188,7 +181,7 @@ class GithubFeed:
             gone.append(f"{document}/comment/")
             comments = self._all(f"repos/{self._repository}/issues/{number}/comments")
             records += [_said(document, "comment", each) for each in comments]
-        return GithubStep(records=tuple(records), gone=tuple(gone), url=here)
+        return GithubStep(records=tuple(records), gone=tuple(gone), position=here)
 
     def _all(self, address: str) -> Iterator[Mapping[str, Any]]:
         parameters: dict[str, str | int] = {"per_page": PER_PAGE}

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from nornweave.connect.mirror.answers import ApiAnswer
-from nornweave.connect.mirror.feed import FeedRecord
+from nornweave.connect.mirror.feed import RecordPage
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.types import JsonValue
 
 # 200,000 issues; a server that sends more pages than this sends the same ones for ever.
 MAX_PAGES = 2_000
@@ -16,13 +17,10 @@ _OVERLAP = timedelta(minutes=2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GithubStep:
-    """A part of a list; ``url`` is the page to go on with, ``None`` for the first one."""
+class GithubStep(RecordPage):
+    """A part of a list; ``position`` is the address or cursor of the page to go on with, ``None`` for the first one."""
 
-    records: tuple[FeedRecord, ...] = ()
-    confirmed: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    url: str | None = None
+    position: JsonValue = None
     is_end: bool = False
 
 

@@ -14,7 +14,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
@@ -46,16 +46,6 @@ _FIELDS = (
 _PROJECT = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,99}", re.ASCII)
 _SITE = "site/"
 _MISSING = frozenset({404})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
-    """A part of the list; ``token`` names the page to go on with, ``None`` the first one."""
-
-    records: tuple[FeedRecord, ...] = ()
-    confirmed: tuple[str, ...] = ()
-    gone: tuple[str, ...] = ()
-    token: str | None = field(default=None)
 
 
 class JiraFeed:
@@ -101,15 +91,9 @@ class JiraFeed:
         if state.is_full and state.position is None:
             yield RecordPage(records=(self._read_site(),), position=position)
         is_brief = state.is_full and not position["whole"]
-        for step in self._search(position, is_brief, known):
-            position = {**position, "token": step.token}
-            yield RecordPage(
-                records=step.records,
-                confirmed=step.confirmed,
-                gone=step.gone,
-                position=position,
-                since={"at": position["begun"]},
-            )
+        for page in self._search(position, is_brief, known):
+            position = {**position, "token": page.position}
+            yield replace(page, position=position, since={"at": position["begun"]})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return an issue with its comments, as JSON."""
@@ -169,7 +153,8 @@ class JiraFeed:
         is_address = re.fullmatch(r"https?://[^\s<>\"']{1,300}", url)
         return FeedRecord(key=_SITE, document="", body={"url": url.rstrip("/") if is_address else self._site.address})
 
-    def _search(self, position: Mapping[str, Any], is_brief: bool, known: Known) -> Iterator[_Step]:
+    def _search(self, position: Mapping[str, Any], is_brief: bool, known: Known) -> Iterator[RecordPage]:
+        """Yield the parts of the list; their position is the token of the page to go on with."""
         token: str | None = position["token"]
         asked = {"jql": position["jql"], "fields": ["updated"] if is_brief else list(_FIELDS)}
         asked["maxResults"] = BRIEF if is_brief else WHOLE
@@ -184,18 +169,18 @@ class JiraFeed:
             before = ids
             yield from self._stored(issues, is_brief, known, token)
             token = as_is(content.get("nextPageToken"), str) if content.get("isLast") is not True else None
-            yield _Step(token=token)
+            yield RecordPage(position=token)
             if token is None:
                 return
         raise SourceUnavailableError(f"more than {MAX_REQUESTS:,} pages of issues; expected an end")
 
     def _stored(
         self, issues: Sequence[Mapping[str, Any]], is_brief: bool, known: Known, token: str | None
-    ) -> Iterator[_Step]:
+    ) -> Iterator[RecordPage]:
         """Store the issues that are not stored as they are now, each with all of its comments at once."""
         same = [each for each in issues if is_as_stored(each, known)]
         changed = [each for each in issues if not is_as_stored(each, known)]
-        yield _Step(confirmed=tuple(f"issue/{id_of(each)}/" for each in same), token=token)
+        yield RecordPage(confirmed=tuple(f"issue/{id_of(each)}/" for each in same), position=token)
         for start in range(0, len(changed), WHOLE):
             some: Sequence[Mapping[str, Any]] = changed[start : start + WHOLE]
             kept: tuple[str, ...] = ()
@@ -208,7 +193,7 @@ class JiraFeed:
                 kept, some = tuple(f"issue/{identity}/" for identity in sorted(left)), given
             records = tuple(record for each in some for record in self._issue(each))
             gone = tuple(f"issue/{id_of(each)}/" for each in some)
-            yield _Step(records=records, confirmed=kept, gone=gone, token=token)
+            yield RecordPage(records=records, confirmed=kept, gone=gone, position=token)
 
     def _issue(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
         """Yield an issue and its comments; nothing of one that only some may see."""

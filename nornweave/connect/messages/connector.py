@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connector import Connector
 from nornweave.connect.protocol import Source
-from nornweave.core.types import Domain, SourceId
+from nornweave.core.types import Domain
 
 
 class MessagesSettings(SourceSettings):
@@ -22,9 +22,7 @@ class MessagesSettings(SourceSettings):
 def _open(settings: MessagesSettings, data_dir: Path) -> Source:  # noqa: ARG001 - the files are not copied
     from nornweave.connect.messages.source import MessagesSource
 
-    return MessagesSource(
-        SourceId(settings.id), settings.required_path, include=settings.include, exclude=settings.exclude
-    )
+    return MessagesSource(settings)
 
 
 MESSAGES = Connector(MessagesSettings, _open)

@@ -9,7 +9,7 @@ from nornweave.config.sources import Name
 from nornweave.connect.connector import Connector
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import Source
-from nornweave.core.types import Domain, SourceId
+from nornweave.core.types import Domain
 
 
 class SlackSettings(ApiSettings):
@@ -28,7 +28,7 @@ def _open(settings: SlackSettings, data_dir: Path) -> Source:
     if settings.path is not None:
         from nornweave.connect.slack.export import SlackSource
 
-        return SlackSource(SourceId(settings.id), settings.path, include=settings.include, exclude=settings.exclude)
+        return SlackSource(settings)
     from nornweave.connect.mirror.mirrored import MirroredSource
     from nornweave.connect.slack.feed import SlackFeed
 

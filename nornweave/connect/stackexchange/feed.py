@@ -24,7 +24,7 @@ from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
 from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.errors import ConfigError, SourceUnavailableError
-from nornweave.core.types import Document, Domain, Entry, SourceId
+from nornweave.core.types import Document, Domain, Entry, JsonValue, SourceId
 from nornweave.read.isolated import parse_apart
 
 # Answers of the API may be as old as some minutes.
@@ -89,13 +89,8 @@ class StackExchangeFeed:
                 position = {"done": dict(done)}
                 if step.following is not None:
                     position |= {"tag": tag, "place": asdict(step.following)}
-                yield RecordPage(
-                    records=step.records,
-                    gone=step.gone,
-                    confirmed=step.confirmed,
-                    position=position,
-                    since={"tags": {each: at for each, at in done.items() if each in self._tags}},
-                )
+                since_tags = {each: at for each, at in done.items() if each in self._tags}
+                yield replace(step, position=position, since={"tags": since_tags})
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         """Return a question with its answers, in the shape of the API."""
@@ -205,12 +200,10 @@ class _Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Step:
+class _Step(RecordPage):
     """A page of questions with their answers; ``following`` is ``None`` at the end of a tag."""
 
-    records: tuple[FeedRecord, ...]
-    gone: tuple[str, ...]
-    confirmed: tuple[str, ...]
+    position: JsonValue = None
     following: _Place | None = None
     at: int = 0
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from nornweave.config.sources import SourceSettings
 from nornweave.connect.connector import Connector
 from nornweave.connect.protocol import Source
-from nornweave.core.types import Domain, SourceId
+from nornweave.core.types import Domain
 
 
 class TranscriptsSettings(SourceSettings):
@@ -22,9 +22,7 @@ class TranscriptsSettings(SourceSettings):
 def _open(settings: TranscriptsSettings, data_dir: Path) -> Source:  # noqa: ARG001 - the files are not copied
     from nornweave.connect.transcripts.source import TranscriptSource
 
-    return TranscriptSource(
-        SourceId(settings.id), settings.required_path, include=settings.include, exclude=settings.exclude
-    )
+    return TranscriptSource(settings)
 
 
 TRANSCRIPTS = Connector(TranscriptsSettings, _open)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import Chunk, Document, JsonValue, Metadata, Section, Span, freeze
-from nornweave.read.chunking.places import page_of
 
 VERSION = "papers-2"
 
@@ -118,3 +118,8 @@ def _metadata(document: Document, section: Section, page: int | None) -> Metadat
     values["ocr"] = True if isinstance(recognised, Sequence) and page in recognised else None
     values["section_name"] = section.heading or None
     return freeze({**values, **section.metadata})
+
+
+def page_of(page_starts: Sequence[int], offset: int) -> int | None:
+    """Return the page of a character, from 1; ``None`` for a document without pages."""
+    return max(1, bisect_right(page_starts, offset)) if page_starts else None

@@ -7,18 +7,18 @@ paragraph above.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from nornweave.core.text.spans import KnownStarts, TokenIndex, strip
-from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Span, freeze
+from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Section, Span, freeze
 from nornweave.read.chunking.outlines.blocks import Block, paragraphs
 from nornweave.read.chunking.outlines.html import read_html
 from nornweave.read.chunking.outlines.markdown import outline_markdown
 from nornweave.read.chunking.outlines.readable import Readable
 from nornweave.read.chunking.outlines.rst import outline_rst
 from nornweave.read.chunking.outlines.sections import joined, limit_of, sections_of, top_level
-from nornweave.read.chunking.places import named_place, page_of
+from nornweave.read.chunking.papers import page_of
 from nornweave.read.chunking.section_pieces import SectionPart, cut_section
 
 VERSION = "sections-4"
@@ -120,7 +120,7 @@ def _parts(
 def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex, anchor: str) -> Chunk:
     content = index.text[part.span.start : part.span.end]
     path = part.section.path
-    place = named_place(document.sections, span)
+    place = _named_place(document.sections, span)
     return Chunk(
         span=span,
         content=content,
@@ -131,6 +131,21 @@ def _chunk(document: Document, part: SectionPart, span: Span, index: TokenIndex,
         page=page_of(document.page_starts, span.start),
         metadata=freeze({**_metadata(document, part, content), **_academic(document, path), ANCHOR: anchor or None}),
     )
+
+
+def _named_place(sections: Sequence[Section], span: Span) -> str | None:
+    """Name the sections that a span touches: ``cell 12``, ``cells 12-15``; ``None`` for a document without any.
+
+    Args:
+        sections: tile the text; each heading is a word and a number.
+    """
+    if not sections:
+        return None
+    first = max(0, bisect_right(sections, span.start, key=lambda section: section.span.start) - 1)
+    end = bisect_left(sections, span.end, key=lambda section: section.span.start)
+    start, last = sections[first].heading, sections[max(first, end - 1)].heading
+    word, _, number = start.rpartition(" ")
+    return start if start == last else f"{word}s {number}-{last.rpartition(' ')[2]}"
 
 
 def _context(document: Document, path: tuple[str, ...]) -> str:
