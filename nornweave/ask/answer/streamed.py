@@ -10,7 +10,7 @@ from nornweave.ask.answer.synthesis.prompt import Evidence
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.fuse.records import Answer, Synthesis
-from nornweave.ask.views.answer import FusionResult, answer_document
+from nornweave.ask.views.answer import FusionResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +43,3 @@ class StreamedAnswer:
     def rendered(self) -> str:
         """Return the items as text, for who gets no other."""
         return render_answer(self._answer, self._max_chars_per_source)
-
-
-def to_streamed(answer: Answer, synthesizer: Synthesizer, max_chars_per_source: int) -> StreamedAnswer:
-    """Return an answer whose text has yet to be written."""
-    return StreamedAnswer(answer_document(answer), answer, synthesizer, max_chars_per_source)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -65,7 +65,7 @@ on conflict (query_id, chunk_id) do update
 set useful = excluded.useful, at = excluded.at
 """
 _KEEP = "update shown set judged = 1 where query_id = :query_id"
-_JUDGED = """
+JUDGED = """
 select query_id, shown.at, text, filters, domains, items, chunk_id, useful
 from feedback
 join shown using (query_id)
@@ -129,12 +129,15 @@ class FeedbackFile:
     def votes(self, *, patience_s: float) -> list[Mapping[str, Any]]:
         """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
         with self._opened(patience_s) as connection:
-            return [dict(row) for row in connection.execute(_JUDGED)]
+            return [dict(row) for row in connection.execute(JUDGED)]
 
     def forget(self, *, before: str, most: int, within_s: float, patience_s: float) -> bool:
         """Delete what was not judged and is old, or one of too many; tell whether that was everything."""
         with self._opened(patience_s) as connection:
-            is_done = _forget(connection, {"before": before, "most": most, "batch": BATCH}, within_s)
+            limits = {"before": before, "most": most, "batch": BATCH}
+            is_done = delete_in_batches(
+                lambda statement: connection.execute(statement, limits).rowcount, (_FORGET_OLD, _FORGET_MANY), within_s
+            )
             # Here, so that hardly a query has to.
             connection.execute("pragma wal_checkpoint(passive)").fetchall()
         return is_done
@@ -189,10 +192,11 @@ def _open(file: Path, patience_s: float, *, synchronous: bool = False) -> sqlite
     return connection
 
 
-def _forget(connection: sqlite3.Connection, limits: Mapping[str, str | int], within_s: float) -> bool:
+def delete_in_batches(delete: Callable[[str], int], statements: Sequence[str], within_s: float) -> bool:
+    """Run statements that delete at most ``BATCH`` rows until none is left; tell whether the time was enough."""
     deadline = time.monotonic() + within_s
-    for statement in (_FORGET_OLD, _FORGET_MANY):
-        while connection.execute(statement, limits).rowcount == BATCH:
+    for statement in statements:
+        while delete(statement) == BATCH:
             if time.monotonic() >= deadline:
                 return False
             time.sleep(BETWEEN_S)

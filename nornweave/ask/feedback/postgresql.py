@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from nornweave.ask.feedback.database import BATCH, BETWEEN_S
+from nornweave.ask.feedback.database import BATCH, JUDGED, delete_in_batches
 from nornweave.ask.feedback.port import check_shown
 from nornweave.ask.feedback.records import StoredAnswer
 from nornweave.core.errors import DatabaseBusyError
@@ -28,12 +28,6 @@ insert into feedback (query_id, chunk_id, useful, at)
 values (%s, %s, %s, %s)
 on conflict (query_id, chunk_id) do update
 set useful = excluded.useful, at = excluded.at
-"""
-_JUDGED = """
-select query_id, shown.at, text, filters, domains, items, chunk_id, useful
-from feedback
-join shown using (query_id)
-order by shown.number, chunk_id
 """
 _FORGET_OLD = """
 delete from shown
@@ -109,20 +103,17 @@ class FeedbackTables:
         """Return everything that was said, each with its answer: in the order of the answers, then by chunk."""
         del patience_s
         names = ("query_id", "at", "text", "filters", "domains", "items", "chunk_id", "useful")
-        return [dict(zip(names, row, strict=True)) for row in self._server.rows_if_there(_JUDGED)]
+        return [dict(zip(names, row, strict=True)) for row in self._server.rows_if_there(JUDGED)]
 
     def forget(self, *, before: str, most: int, within_s: float, patience_s: float) -> bool:
         """Delete what was not judged and is old, or one of too many; tell whether that was everything."""
         del patience_s
-        deadline = time.monotonic() + within_s
         limits = {"before": before, "most": most, "batch": BATCH}
 
-        for statement in (_FORGET_OLD, _FORGET_MANY):
-            while len(self._server.rows_if_there(statement, limits)) == BATCH:
-                if time.monotonic() >= deadline:
-                    return False
-                time.sleep(BETWEEN_S)
-        return True
+        def delete(statement: str) -> int:
+            return len(self._server.rows_if_there(statement, limits))
+
+        return delete_in_batches(delete, (_FORGET_OLD, _FORGET_MANY), within_s)
 
     def close(self) -> None:
         """Let the thread go when it has done what it was left with."""

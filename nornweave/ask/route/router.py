@@ -10,14 +10,13 @@ import math
 from collections.abc import Collection, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from nornweave.ask.route.signals import CUES, NAMED
+from nornweave.ask.search.fan_out import Recaller
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import Filters
 from nornweave.core.errors import QueryError
 from nornweave.core.types import Domain
-from nornweave.index.conditions import Condition
 
 NEUTRAL = 0.5
 # The default of ``FUSION_MAX_SOURCES``.
@@ -33,14 +32,7 @@ CLEAR_LEAD = 0.65
 EVIDENCE_GAIN = 4.0
 
 
-class TakesFilters(Protocol):
-    """What a question is sent to."""
-
-    def conditions(self, filters: Filters) -> tuple[Condition, ...]:
-        """Read filters of the domain; raises ``QueryError``."""
-
-
-A = TypeVar("A", bound=TakesFilters)
+A = TypeVar("A", bound=Recaller)
 
 
 def choose_agents(question: Question, agents: Mapping[Domain, A], max_sources: int = len(Domain)) -> dict[Domain, A]:

@@ -19,7 +19,6 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.recall import recall_from
 from nornweave.ask.search.records import AgentState, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
-from nornweave.ask.search.statistics import Statistics
 from nornweave.config import DomainSettings, PlanSettings
 from nornweave.config.tuned_plans import PlanInForce
 from nornweave.core.access.viewer import OPERATOR, Viewer
@@ -72,7 +71,7 @@ class Agent:
         self.encoding = QueryEncoder(load_encoder, settings.agent_id)
         self.reranker = reranker
         self.following = following
-        self.statistics = Statistics()
+        self.statistics = agent_report.Statistics()
         self._executor = executor
         self._dense_executor = ThreadPoolExecutor(DENSE_THREADS, thread_name_prefix=f"dense-{domain.value}")
         self._started = False
@@ -180,14 +179,14 @@ class Agent:
         """
         other = copy.copy(self)
         other.settings = self.settings.model_copy(update={"plan": plan})
-        other.statistics = Statistics()
+        other.statistics = agent_report.Statistics()
         return other
 
     def with_encoder(self, encoder: Encoder) -> Agent:
         """Return an agent like this one that encodes queries differently, for controls; see ``with_plan``."""
         other = copy.copy(self)
         other.encoding = QueryEncoder(lambda: QueryMemo(encoder), self.agent_id)
-        other.statistics = Statistics()
+        other.statistics = agent_report.Statistics()
         return other
 
     def paths(self, viewer: Viewer) -> Collection[str]:

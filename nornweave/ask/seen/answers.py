@@ -6,7 +6,7 @@ import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nornweave.ask.answer.streamed import StreamedAnswer, to_streamed
+from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.answer.text_renderer import render_answer
 from nornweave.ask.feedback.book import FeedbackDocument
 from nornweave.ask.fuse.records import Answer, Recalled
@@ -79,10 +79,12 @@ class SeenAnswers:
 
     def query_streamed(self, question: Question) -> StreamedAnswer:
         """Answer a question as JSON, its text apart."""
+        synthesizer = self._path.synthesizer
         if question.synthesize:
-            self._path.synthesizer.prepare()
+            synthesizer.prepare()
         answered = self.answer(replace(question, synthesize=False))
-        return to_streamed(answered, self._path.synthesizer, self._path.settings.fusion.fusion_max_chars_per_source)
+        limit = self._path.settings.fusion.fusion_max_chars_per_source
+        return StreamedAnswer(answer_document(answered), answered, synthesizer, limit)
 
     def fuse(self, question: Question, recalled: Recalled) -> FusionResult:
         """Fuse any agents' answers to a question; nothing is searched.
