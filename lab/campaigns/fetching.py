@@ -34,7 +34,6 @@ def read(name: str, url: str, folder: Path) -> Mapping[str, str]:
     settings = STAND_INS[name].settings(url)
     source = MirroredSource(settings, STAND_INS[name].feed(settings, limits=LIMITS), folder)
     listing = source.list()
-    source.close()
     if listing.problem:
         raise RuntimeError(listing.problem)
     return {entry.path: entry.gate for entry in listing.entries}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nornweave.connect.stackexchange.document import parse_stackexchange
-from nornweave.connect.stackexchange.html import text_of_html
+from nornweave.connect.stackexchange.posts import text_of_html
 from nornweave.core.errors import DocumentError
 from nornweave.read.parsed import Parsed
 

@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from feed_source import DAY, FeedSource, TolerantSource
 from interruptions import FAULTS
 
-from lab.apis import STAND_INS, confluence, feed, github, jira, slack, stackexchange
+from lab.apis import STAND_INS, confluence, feed, github, jira, site, slack, stackexchange
 from lab.apis.confluence import ConfluenceServer
 from lab.apis.feed import FeedServer
 from lab.apis.github import GithubServer
 from lab.apis.jira import JiraServer
 from lab.apis.server import HANG_UP, Api, Reply
+from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
 from lab.apis.stackexchange import StackExchangeServer
 from nornweave.connect.confluence.document import confluence_document
@@ -29,6 +31,7 @@ from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.slack.export import slack_document
 from nornweave.connect.stackexchange.document import stackexchange_document
 from nornweave.core.types import Document, Domain, digest
+from nornweave.read.web_document import web_document
 
 QUICK = Limits(backoff_s=0.0, max_wait_s=3.0)
 PAGE_SIZES = (1, 2, 3, 100)
@@ -382,7 +385,69 @@ def change_feed(server: FeedServer, choose: random.Random) -> None:
         server.write(f"T{server.hours}", f"<p>{server.hours}</p>")
 
 
+# Websites
+
+
+class SiteSource(FeedSource):
+    """Pages as they are stored, without their dates: that of a page stays where its content did."""
+
+    def said(self) -> dict[str, Any]:
+        raw = {entry.path: self.source.fetch(entry).decode() for entry in self._sound()}
+        return {path: (text.partition('"updated_at"')[0], text.partition("\n")[2]) for path, text in raw.items()}
+
+
+def site_source(server: SiteServer, folder: Path, **keys: Any) -> FeedSource:
+    return opened("web", server.url, folder, partial(web_document, domain=Domain.RESEARCH), str, of=SiteSource, **keys)
+
+
+def site_said(server: SiteServer) -> dict[str, Any]:
+    """What a source that reads the site for the first time says."""
+    with TemporaryDirectory() as folder:
+        return site_source(server, Path(folder)).said()
+
+
+def site_server(choose: random.Random) -> SiteServer:
+    server = SiteServer(has_sitemap=choose.random() < 0.5, per_sitemap=choose.choice([2, 1_000]))
+    server.put("/guide/")
+    return server
+
+
+def add_page(server: SiteServer, at: str = "/guide/", links: Sequence[str] = ()) -> None:
+    path = server.put(f"/guide/p{server.hours}.html", links=links)
+    server.change(at, links=(*server.pages[at].links, path))
+
+
+def change_site(server: SiteServer, choose: random.Random) -> None:
+    others = [path for path in server.pages if path != "/guide/"]
+    kind = choose.randint(0, 5)
+    if kind <= 1 or not others:
+        add_page(server, choose.choice(["/guide/", *others]), choose.sample(others, min(len(others), 2)))
+        return
+    page, other = choose.choice(others), choose.choice(others)
+    if kind == 2:
+        server.change(page, text=f"Text {server.hours}")
+    elif kind == 3:
+        server.delete(page)
+    elif kind == 4:
+        server.change(page, head=f'<link rel="canonical" href="{other}">')
+    else:
+        server.change(page, status=choose.choice([200, 301]), headers={"location": other})
+
+
 CASES: Mapping[str, FeedCase] = {
+    "web": FeedCase(
+        start=site_server,
+        fill=add_page,
+        source=site_source,
+        expected=site_said,
+        change=change_site,
+        change_seen_at_once=lambda server, _: add_page(server),
+        examples=(10, 5),
+        faults=(HANG_UP, Reply(b"", 500), Reply(b"", 429), Reply(b"", 403)),
+        wrong=(),  # ``test_web`` names the key of each
+        large=lambda: (site.large(300), 300),
+        share=0.05,
+    ),
     "github": FeedCase(
         start=lambda choose: GithubServer(page_size=choose.choice(PAGE_SIZES)),
         fill=lambda server: server.comment(server.open("T", "B", pull=True), "C"),

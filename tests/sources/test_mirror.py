@@ -39,9 +39,6 @@ class Letters:
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         raise NotImplementedError
 
-    def close(self) -> None:
-        return
-
 
 def page(position: int, *letters: str, gone: tuple[str, ...] = (), confirmed: tuple[str, ...] = ()) -> RecordPage:
     records = tuple(FeedRecord(key=each, document=each[0], body={"text": each}) for each in letters)

@@ -1,61 +1,47 @@
 from __future__ import annotations
 
 import gzip
-import json
-import random
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from feed_source import FeedSource
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from interruptions import list_interrupted
 
 from lab.apis import STAND_INS
 from lab.apis.server import HANG_UP, Reply, serving
 from lab.apis.site import SiteServer, large, small
 from nornweave.connect.connectors import open_source
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
 from nornweave.core.text.spans import KnownStarts, TokenIndex
-from nornweave.core.types import Document, Domain, Listing
+from nornweave.core.types import Domain
 from nornweave.read.chunking.chunker import Chunker
+from nornweave.read.web_document import web_document
 
 LIMITS = Limits(attempts=1, backoff_s=0.0, max_wait_s=1.0, read_s=10.0)
 HOUR = 3_600.0
 
 
-class Source:
-    """The documents below ``/guide/`` of a site, with a clock that goes when it is told to."""
+class Source(FeedSource):
+    """The documents below ``/guide/`` of a site."""
 
     def __init__(self, site: SiteServer, folder: Path, **options: Any) -> None:
-        self.clock = 1_000_000.0
         self.slept: list[float] = []
         settings = STAND_INS["web"].settings(site.url, **options)
         feed = WebFeed(settings, limits=LIMITS, sleep=self.slept.append)
-        self.source = MirroredSource(settings, feed, folder, now=lambda: self.clock)
-
-    def list(self) -> Listing:
-        return self.source.list()
-
-    def paths(self) -> list[str]:
-        return [entry.path for entry in self.list().entries]
-
-    def documents(self) -> dict[str, Document]:
-        return {entry.path: self.source.parse(entry, self.source.fetch(entry)) for entry in self.list().entries}
+        super().__init__(feed, settings, folder, partial(web_document, domain=settings.domain), str)
 
     def said(self) -> dict[str, bytes]:
         return {entry.path: self.source.fetch(entry) for entry in self.list().entries}
 
     def reasons(self) -> dict[str, str]:
         return {skip.path: skip.reason for skip in self.list().skipped}
-
-    def a_day_later(self) -> None:
-        self.clock += 25 * HOUR
 
 
 @pytest.fixture
@@ -498,58 +484,3 @@ def test_whatever_a_page_holds_only_named_errors_come_out(
                 source.source.parse(entry, source.source.fetch(entry)).text.encode()
             except DocumentError:
                 continue
-
-
-@settings(max_examples=10, deadline=None)
-@given(seed=st.integers(0, 2**32))
-def test_whatever_happens_between_and_within_passes_nothing_is_lost_or_doubled(
-    seed: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    choose = random.Random(seed)
-    site = SiteServer(has_sitemap=choose.random() < 0.5, per_sitemap=choose.choice([2, 1_000]))
-    site.put("/guide/")
-    with serving(site):
-        source = Source(site, tmp_path_factory.mktemp("mirror"))
-        for _ in range(choose.randint(1, 3)):
-            for _ in range(choose.randint(1, 5)):
-                _change(site, choose)
-            _interrupt(source, site, choose)
-        source.a_day_later()
-        source.list()  # ends a pass that was interrupted
-        source.a_day_later()
-        found = {path: json.loads(raw.partition(b"\n")[0])["url"] + raw.decode() for path, raw in source.said().items()}
-        fresh = Source(site, tmp_path_factory.mktemp("fresh"))
-        expected = {
-            path: json.loads(raw.partition(b"\n")[0])["url"] + raw.decode() for path, raw in fresh.said().items()
-        }
-        assert {path: _undated(said) for path, said in found.items()} == {
-            path: _undated(said) for path, said in expected.items()
-        }
-
-
-def _undated(said: str) -> str:
-    # The date of a file stays where the content did.
-    return said.partition('"updated_at"')[0] + said.partition("\n")[2]
-
-
-def _change(site: SiteServer, choose: random.Random) -> None:
-    others = [path for path in site.pages if path != "/guide/"]
-    kind = choose.randint(0, 5)
-    if kind <= 1 or not others:
-        path = site.put(f"/guide/p{site.hours}.html", links=choose.sample(others, min(len(others), 2)))
-        at = choose.choice(["/guide/", *others])
-        site.change(at, links=(*site.pages[at].links, path))
-    elif kind == 2:
-        site.change(choose.choice(others), text=f"Text {site.hours}")
-    elif kind == 3:
-        site.delete(choose.choice(others))
-    elif kind == 4:
-        site.change(choose.choice(others), head=f'<link rel="canonical" href="{choose.choice(others)}">')
-    else:
-        site.change(
-            choose.choice(others), status=choose.choice([200, 301]), headers={"location": choose.choice(others)}
-        )
-
-
-def _interrupt(source: Source, site: SiteServer, choose: random.Random) -> None:
-    list_interrupted(source, site, choose, faults=[HANG_UP, Reply(b"", 500), Reply(b"", 429), Reply(b"", 403)])

@@ -26,8 +26,14 @@ from nornweave.connect.confluence.content import (
     spaces_of,
 )
 from nornweave.connect.confluence.document import confluence_document
-from nornweave.connect.confluence.lists import SPACE_KEY, WITHOUT_BODIES, ConfluenceLists, endless, since_of
-from nornweave.connect.confluence.people import PeopleReader
+from nornweave.connect.confluence.lists import (
+    SPACE_KEY,
+    WITHOUT_BODIES,
+    ConfluenceLists,
+    PeopleReader,
+    endless,
+    since_of,
+)
 from nornweave.connect.conversation import parse_time
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite
@@ -84,10 +90,6 @@ class ConfluenceFeed:
     def scope(self) -> str:
         """What is read."""
         return json.dumps(["confluence", 1, self._site.address, sorted(self._spaces)])
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._site.close()
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the spaces; see ``Feed.pages``."""

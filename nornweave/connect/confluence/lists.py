@@ -1,4 +1,4 @@
-"""The lists of Confluence's REST API: pages of results, one after another."""
+"""The lists of Confluence's REST API, pages of results one after another, and the names of accounts."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from nornweave.connect.confluence.content import id_of, modified_at
-from nornweave.connect.conversation import as_is, parse_time
+from nornweave.connect.confluence.content import Content, id_of, modified_at
+from nornweave.connect.conversation import as_is, mappings, parse_time
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite, listed
 from nornweave.connect.mirror.feed import FeedRecord, Known, PositionLostError
 from nornweave.core.errors import SourceUnavailableError
@@ -16,7 +16,10 @@ from nornweave.core.errors import SourceUnavailableError
 API = "wiki/api/v2"
 WITHOUT_BODIES = 250
 """Of a list without bodies: as many as the API gives."""
+MAX_PEOPLE = 100
+"""Names of one request."""
 SPACE_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
+_ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 
 
 class ConfluenceLists:
@@ -90,6 +93,32 @@ class ConfluenceLists:
         """Return the address that links of an answer are relative to."""
         base = as_is((as_is(content.get("_links"), dict) or {}).get("base"), str) or ""
         return base.rstrip("/") if re.match(r"https?://", base) else f"{self._site.address}/wiki"
+
+
+class PeopleReader:
+    """Asks for names during one pass; an account that may not ask for them does without."""
+
+    def __init__(self, site: AtlassianSite) -> None:
+        self._site = site
+        self._asks = True
+
+    def unknown(self, contents: Sequence[Content], known: Known) -> Iterator[FeedRecord]:
+        """Yield the names of accounts that are not known yet; an account that may not ask for names does without."""
+        accounts = dict.fromkeys(account for each in contents for account in each.accounts())
+        unknown = [each for each in accounts if _ACCOUNT.fullmatch(each) and known.body(f"user/{each}/") is None]
+        for start in range(0, len(unknown), MAX_PEOPLE):
+            if not self._asks:
+                return
+            try:
+                body = {"accountIds": unknown[start : start + MAX_PEOPLE]}
+                people = mappings(self._site.post(f"{API}/users-bulk", body).get("results"))
+            except SourceUnavailableError:
+                self._asks = False
+                return
+            for each in people:
+                account, name = str(each.get("accountId")), as_is(each.get("displayName"), str)
+                if name and _ACCOUNT.fullmatch(account):
+                    yield FeedRecord(key=f"user/{account}/", document="", body={"name": name})
 
 
 def since_of(stage: str, results: Iterable[Mapping[str, Any]], before: str | None) -> Mapping[str, str]:

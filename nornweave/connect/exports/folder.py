@@ -156,11 +156,7 @@ class FolderSource:
         self.folder = Folder(settings.required_path, include=settings.include, exclude=settings.exclude)
 
     def list(self) -> Listing:
-        """List the files.
-
-        Raises:
-            SourceUnavailableError: the folder, or one inside it, is missing or cannot be read.
-        """
+        """List the files."""
         files, skipped = self.folder.files(self.suffixes)
         return Listing(tuple(file.entry() for file in files), tuple(skipped))
 

@@ -42,11 +42,6 @@ class SyndicationFeed:
         self.domain, self.scope = settings.domain, f"1,{place}"
         self._client = ApiClient(place, headers={"Accept": "*/*"}, limits=limits) if isinstance(place, str) else None
 
-    def close(self) -> None:
-        """Close the connections."""
-        if self._client:
-            self._client.close()
-
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:  # noqa: ARG002
         """Read the feed; see ``Feed.pages``."""
         try:

@@ -90,9 +90,6 @@ class FilesSource:
         """Turn what ``fetch`` returned into a document.
 
         Dates: the sidecar's, else the document's own, else the modification time.
-
-        Raises:
-            DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
         """
         is_dated = "updated_at" in entry.metadata
         return parse_apart(file_document, self.id, entry, raw, domain=self.domain, is_dated=is_dated)

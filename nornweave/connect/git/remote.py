@@ -52,11 +52,7 @@ class RemoteGitSource:
         return self._files.version
 
     def check(self) -> None:
-        """Ask where the ref points, and store nothing.
-
-        Raises:
-            SourceUnavailableError: why the repository cannot be read, and what to do.
-        """
+        """Ask where the ref points, and store nothing."""
         check_version(timeout_s=_VERSION_S)
         find_ref(self._clone.network, self._ref)
 
@@ -104,11 +100,7 @@ class RemoteGitSource:
             raise
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn what ``fetch`` returned into a document.
-
-        Raises:
-            DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
-        """
+        """Turn what ``fetch`` returned into a document."""
         return self._files.parse(entry, raw)
 
     def close(self) -> None:

@@ -126,11 +126,7 @@ class GitSource:
         return raw
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn what ``fetch`` returned into a document, dated by its last commit.
-
-        Raises:
-            DocumentError: empty, binary or broken; ``DocumentSkipped`` for empty and generated code.
-        """
+        """Turn what ``fetch`` returned into a document, dated by its last commit."""
         return parse_apart(file_document, self.id, entry, raw, domain=self.domain, is_dated=True)
 
     def close(self) -> None:

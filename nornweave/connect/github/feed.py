@@ -72,10 +72,6 @@ class GithubFeed:
         """What is read."""
         return f"1,{self._api_url},{self._repository}"
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the repository; see ``Feed.pages``."""
         position = state.position or {"stage": STAGES[0], "url": None, "since": state.since or {}}

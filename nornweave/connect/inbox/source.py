@@ -99,11 +99,7 @@ class InboxSource:
             ) from error
 
     def parse(self, entry: Entry, raw: bytes) -> Document:
-        """Turn a document's JSON file into a document, by the suffix of its path.
-
-        Raises:
-            DocumentError: the file is broken, or the content is to its format.
-        """
+        """Turn a document's JSON file into a document, by the suffix of its path."""
         return parse_apart(inbox_document, self.id, entry, raw, domain=self.domain)
 
 

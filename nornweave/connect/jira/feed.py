@@ -75,10 +75,6 @@ class JiraFeed:
         """What is read."""
         return json.dumps(["jira", 1, self._site.address, sorted(self._projects)])
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._site.close()
-
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the projects; see ``Feed.pages``.
 

@@ -30,6 +30,8 @@ Parameters = Mapping[str, str | int]
 class ApiClient:
     """Asks one API; credentials go to its host only, and are never part of a message.
 
+    Its connections are closed with the last reference to it.
+
     Args:
         base_url: of the API; relative addresses are joined to it.
         headers: sent with every request.
@@ -76,10 +78,6 @@ class ApiClient:
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
         self._client = _client({**(headers or {}), **bearer}, auth, self.limits)
         weakref.finalize(self, self._client.close)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
     def get(
         self,

@@ -52,10 +52,6 @@ class AtlassianSite:
             limits=limits,
         )
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
     def get(
         self,
         address: str,

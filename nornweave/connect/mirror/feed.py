@@ -145,6 +145,3 @@ class Feed(Protocol):
 
     def parse(self, source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         """Turn what ``assemble`` returned into a document."""
-
-    def close(self) -> None:
-        """Close the connections."""

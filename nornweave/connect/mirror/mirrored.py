@@ -60,11 +60,7 @@ class MirroredSource:
         self._watcher = watcher
 
     def check(self) -> None:
-        """Ask for the first page, and store nothing.
-
-        Raises:
-            SourceUnavailableError: the API refuses, does not answer, or answers nonsense.
-        """
+        """Ask for the first page, and store nothing."""
         self._require_access()
         with _told():
             next(self._feed.pages(Pass(is_full=True), NOTHING_KNOWN), None)
@@ -96,12 +92,7 @@ class MirroredSource:
         return Listing(tuple(entries), tuple(skipped), problem)
 
     def fetch(self, entry: Entry) -> bytes:
-        """Read a document from the mirror.
-
-        Raises:
-            DocumentSkipped: there is nothing in it that says anything.
-            TransientDocumentError: it is not there any more.
-        """
+        """Read a document from the mirror."""
         try:
             with self._mirror.open() as mirror:
                 records = list(mirror.records_of(entry.path))
@@ -116,10 +107,6 @@ class MirroredSource:
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn what ``fetch`` returned into a document."""
         return self._feed.parse(self.id, entry, raw)
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._feed.close()
 
     def _pull(self, mirror: Mirror) -> None:
         """Read the API to the end of a pass."""

@@ -64,10 +64,6 @@ class SlackApi:
         self._token_name = settings.token_name
         self._client = ApiClient(settings.api_url, token=settings.token, token_name=self._token_name, limits=limits)
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
     def ask(self, method: str, **parameters: str | int) -> tuple[ApiAnswer, Mapping[str, Any]]:
         """Call a method; return the answer and its content.
 

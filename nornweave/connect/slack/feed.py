@@ -60,10 +60,6 @@ class SlackFeed:
         """What is read; another choice of channels is settled by the next pass."""
         return f"1,{self._api_url}"
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._api.close()
-
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the workspace; see ``Feed.pages``."""
         answer, workspace = self._api.ask("auth.test")

@@ -39,10 +39,6 @@ class StackExchangeApi:
         secrets = {"key": key} if key else {}
         self._client = ApiClient(settings.api_url, secrets=secrets, token_name=self._key_name, limits=limits)
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
     def begin(self) -> None:
         """Forget that the quota was used up."""
         self._is_used_up = False

@@ -68,10 +68,6 @@ class StackExchangeFeed:
         """What is read; another choice of tags is settled by the next passes."""
         return f"1,{self._place}"
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._api.close()
-
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the site; see ``Feed.pages``."""
         self._api.begin()

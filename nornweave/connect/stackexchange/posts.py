@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
-from nornweave.connect.stackexchange.html import text_of_html
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
 from nornweave.core.text.references import unescaped
+from nornweave.read.chunking.outlines.blocks import Kind
+from nornweave.read.chunking.outlines.html import HtmlPolicy, read_html
 
 COMMENTS = "\n\nComments:\n"
 """Stands between a post and what was commented on it."""
@@ -20,6 +21,10 @@ COMMENTS = "\n\nComments:\n"
 _DUMP_TAG = re.compile(r"[<|]([^<>|]{1,64})(?=[>|])")
 _UNSTORABLE = re.compile("[\ud800-\udfff\x00]")
 _LISTS = ("items", "questions", "posts", "rows")
+# Of the HTML of posts.
+_POSTS = HtmlPolicy(skipped=frozenset({"script", "style"}), marks_code=True, shows_images=True)
+_FENCE = "```"
+_BLANK_LINES = re.compile(r"\n{3,}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +230,16 @@ def _line(text: str) -> str:
 def _storable(text: str) -> str:
     """Replace lone surrogates, which JSON can contain and UTF-8 cannot."""
     return _UNSTORABLE.sub("\ufffd", text)
+
+
+def text_of_html(source: str) -> str:
+    """Render HTML as text: ``pre`` between fences, verbatim; list items after dashes; references resolved."""
+    post = read_html(source, _POSTS)
+    blocks = (_written(post.text[block.span.start : block.span.end], block.kind) for block in post.blocks)
+    return "".join(blocks).strip()
+
+
+def _written(text: str, kind: Kind) -> str:
+    if kind == "code":
+        return f"{_FENCE}\n{text.strip(chr(10)).rstrip()}\n{_FENCE}\n\n"
+    return _BLANK_LINES.sub("\n\n", text)

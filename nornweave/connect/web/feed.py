@@ -71,10 +71,6 @@ class WebFeed:
         of_site = ["1", scope.start, scope.prefix, *sorted(scope.hosts)]
         return json.dumps([of_site, reach.max_pages, reach.include, reach.exclude])
 
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
-
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the site; see ``Feed.pages``."""
         robots = Robots(self._client)
