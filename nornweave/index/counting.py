@@ -44,13 +44,7 @@ class FileCounts:
     """The filters and values of one file; every method may be called from any thread."""
 
     def __init__(self, file: GenerationFile, masks: dict[tuple[Condition, ...], Mask], visible: Visible | None = None):
-        """Store the parameters.
-
-        Args:
-            file: open.
-            masks: of the last filters; all viewers share them.
-            visible: what may be seen; ``None`` for everything.
-        """
+        """Store the parameters: an open file, the masks of the last filters, which viewers share, and what is seen."""
         self._file = file
         self._masks = masks
         self._visible = visible

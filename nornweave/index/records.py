@@ -51,16 +51,7 @@ class StoredText:
 
     @classmethod
     def of(cls, row: Sequence[Any]) -> Self:
-        """Return the document of a row: title, format, updated_at, revision, url, stale, metadata, text, chunk ids."""
-        title, kind, updated_at, revision, url, stale, metadata, text, chunk_ids = row
-        return cls(
-            title=title,
-            format=kind,
-            updated_at=updated_at,
-            revision=revision,
-            url=url,
-            stale=stale,
-            metadata=freeze(json.loads(metadata)),
-            text=text,
-            chunk_ids=tuple(chunk_ids or ()),
-        )
+        """Return the document of a row, which has its fields in their order."""
+        values = dict(zip(cls.__slots__, row, strict=True))
+        metadata, chunk_ids = freeze(json.loads(values["metadata"])), tuple(values["chunk_ids"] or ())
+        return cls(**{**values, "metadata": metadata, "chunk_ids": chunk_ids})

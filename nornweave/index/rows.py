@@ -132,20 +132,7 @@ NOT_STORED_SCHEMA = pa.schema(
 def not_stored_rows(documents: Sequence[NotStored]) -> pa.Table:
     """Return one row per document that was read and not stored."""
     now = datetime.now(UTC)
-    rows = [
-        {
-            "document_id": one.document_id,
-            "source_id": one.source_id,
-            "path": one.path,
-            "gate": one.gate,
-            "pipeline": one.pipeline,
-            "content_hash": one.content_hash,
-            "reason": one.reason,
-            "outcome": one.outcome,
-            "looked_at": now,
-        }
-        for one in documents
-    ]
+    rows = [{**dataclasses.asdict(document), "looked_at": now} for document in documents]
     return pa.Table.from_pylist(rows, schema=NOT_STORED_SCHEMA)
 
 

@@ -43,15 +43,7 @@ class ShardedWriter:
     def __init__(
         self, folder: Path, files: GenerationFiles, lock: Lock, shards: Sequence[DuckDBWriter], keep: int
     ) -> None:
-        """Store the parts.
-
-        Args:
-            folder: of the domain.
-            files: its generations.
-            lock: on the domain, held; each shard has one of its own as well.
-            shards: the writers of the shards, open.
-            keep: generations to keep.
-        """
+        """Store the parts; ``lock`` is on the domain, and held, and so is one of each open shard."""
         self._folder = folder
         self._files = files
         self._lock = lock
@@ -241,14 +233,11 @@ def _part(batch: Batch, is_in: Callable[[DocumentId], bool]) -> Batch:
 def _joined(generation: GenerationId, run_id: str, built: Sequence[Candidate]) -> Publication:
     """Return the event of the domain."""
     events = [one.publication for one in built]
-    return Publication(
-        generation=generation,
-        run_id=run_id,
-        created_at=datetime.now(UTC),
-        added=tuple(sorted(name for event in events for name in event.added)),
-        changed=tuple(sorted(name for event in events for name in event.changed)),
-        removed=tuple(sorted(name for event in events for name in event.removed)),
-    )
+    names = {
+        kind: tuple(sorted(name for event in events for name in getattr(event, kind)))
+        for kind in ("added", "changed", "removed")
+    }
+    return Publication(generation=generation, run_id=run_id, created_at=datetime.now(UTC), **names)
 
 
 def _by_place(failures: Iterator[Failure]) -> tuple[Failure, ...]:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nornweave.core.errors import StoreError
-from nornweave.core.types import DocumentId, Failure, GenerationId
+from nornweave.core.types import Failure, GenerationId
 from nornweave.index.build import Layout
 from nornweave.index.port import Counts, PendingText, Publication, Stored, Vectors
 
@@ -107,20 +107,8 @@ class WorkingTables(ABC):
             full join not_stored f using (document_id)
             """
         )
-        return {
-            (source_id, path): Stored(
-                document_id=DocumentId(identity),
-                source_id=source_id,
-                path=path,
-                gate=gate,
-                content_hash=content_hash,
-                pipeline=pipeline,
-                outcome=outcome,
-                reason=reason,
-                failed_hash=failed_hash,
-            )
-            for identity, source_id, path, gate, content_hash, pipeline, outcome, reason, failed_hash in rows
-        }
+        known = [Stored(**dict(zip(Stored.__slots__, row, strict=True))) for row in rows]
+        return {(stored.source_id, stored.path): stored for stored in known}
 
     def failures(self) -> tuple[Failure, ...]:
         return self._not_stored("outcome <> 'skipped'")
@@ -144,17 +132,9 @@ class WorkingTables(ABC):
         return self._integer(f"select count(*) from ({_CHANGES}) changes") > 0
 
     def _publication(self, generation: GenerationId, run_id: str) -> Publication:
-        changes: dict[str, list[str]] = {"added": [], "changed": [], "removed": []}
-        for name, kind in self._rows(f"{_CHANGES} order by name"):
-            changes[kind].append(name)
-        return Publication(
-            generation=generation,
-            run_id=run_id,
-            created_at=datetime.now(UTC),
-            added=tuple(changes["added"]),
-            changed=tuple(changes["changed"]),
-            removed=tuple(changes["removed"]),
-        )
+        rows = self._rows(f"{_CHANGES} order by name")
+        names = {kind: tuple(name for name, of in rows if of == kind) for kind in ("added", "changed", "removed")}
+        return Publication(generation=generation, run_id=run_id, created_at=datetime.now(UTC), **names)
 
     def _check_shape(self, keys: Sequence[str], vectors: Vectors) -> None:
         if vectors.shape != (expected := (len(keys), self._layout.dimensions)):

@@ -31,12 +31,6 @@ class LocalCopies:
     """The copies of one domain; every method may be called from any thread and process."""
 
     def __init__(self, server: Server, folder: Path) -> None:
-        """Store the parameters.
-
-        Args:
-            server: with the schema of the domain.
-            folder: of the copies.
-        """
         self._server = server
         self._folder = folder
 

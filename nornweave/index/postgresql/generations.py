@@ -33,13 +33,7 @@ class PostgresGenerations:
     """
 
     def __init__(self, server: Server, folder: Path, candidate: GenerationId | None = None) -> None:
-        """Store the parameters.
-
-        Args:
-            server: with the schema of the domain.
-            folder: of the domain on this machine, for copies.
-            candidate: what counts as published, to measure it before it is; no other generation answers then.
-        """
+        """Store the parameters; a ``candidate`` counts as published, and no other generation answers then."""
         self.server = server
         self.copies = LocalCopies(server, folder / "copies")
         self._folder = folder

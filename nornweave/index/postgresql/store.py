@@ -45,15 +45,7 @@ class PostgresStore:
         dimensions: int,
         declared: DeclaredFilters = NO_DECLARED_FILTERS,
     ) -> None:
-        """Store the parameters.
-
-        Args:
-            server: with the schema of the domain.
-            folder: of the domain on this machine: reports and temporary files.
-            settings: of the domain.
-            dimensions: of its vectors; matters to writers only.
-            declared: its filters.
-        """
+        """Store the parameters; ``folder`` has the reports and temporary files of this machine."""
         self.server = server
         self.folder = folder
         self.files = PostgresGenerations(server, folder)
