@@ -69,9 +69,8 @@ def look_at_access(settings: Settings) -> Iterator[CheckFinding]:
     if access is None:
         if restricted:
             text = "names groups, and nothing says who is in one: `nornweave serve` refuses to start"
-            yield CheckFinding(
-                "access", restricted[0], "error", text, "add 'access: {tokens: ./tokens.yaml}' to nornweave.yaml"
-            )
+            remedy = "add 'access: {tokens: ./tokens.yaml}' to nornweave.yaml"
+            yield CheckFinding("access", restricted[0], "error", text, remedy)
         return
     if access.tokens is not None:
         try:

@@ -105,7 +105,7 @@ def select_chunks(connection: Connection, conditions: Sequence[Condition], chunk
 def _chunk_numbers(connection: Connection, condition: Condition) -> NDArray[np.int32]:
     """Return the numbers of the chunks that meet one condition, in any order, some maybe twice."""
     if isinstance(condition, Between):
-        where, values = _between(condition)
+        where, values = _ends(condition.field, ("last >= ?", condition.start), ("first <= ?", condition.end))
         query = f"select chunk_no from moments where {where}"
     elif isinstance(condition, AnyNumber | InRange):
         where, values = _numbers(condition)
@@ -121,31 +121,17 @@ _Where: TypeAlias = tuple[str, list[object]]
 """A condition in SQL, and the values that it binds, in order."""
 
 
-def _between(condition: Between) -> _Where:
-    where = "field = ?"
-    values: list[object] = [condition.field]
-    if condition.start is not None:
-        where += " and last >= ?"
-        values.append(condition.start)
-    if condition.end is not None:
-        where += " and first <= ?"
-        values.append(condition.end)
-    return where, values
+def _ends(field: str, *ends: tuple[str, object]) -> _Where:
+    """Return the condition of a range; an end without a value is open."""
+    stated = [(comparison, value) for comparison, value in ends if value is not None]
+    return " and ".join(["field = ?", *(comparison for comparison, _ in stated)]), [field, *(end for _, end in stated)]
 
 
 def _numbers(condition: AnyNumber | InRange) -> _Where:
     if isinstance(condition, AnyNumber):
         asked = json.dumps(condition.numbers)
         return """field = ? and value in (select unnest(from_json(?, '["double"]')))""", [condition.field, asked]
-    where = "field = ?"
-    values: list[object] = [condition.field]
-    if condition.least is not None:
-        where += " and value >= ?"
-        values.append(condition.least)
-    if condition.most is not None:
-        where += " and value <= ?"
-        values.append(condition.most)
-    return where, values
+    return _ends(condition.field, ("value >= ?", condition.least), ("value <= ?", condition.most))
 
 
 def _facets(condition: AnyOf | AnyName | PathGlob | Under) -> _Where:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -143,14 +142,6 @@ class Visible:
         return numbers[self.chunks[numbers]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """Documents with the same rule: those of one source that state the same."""
-
-    source_id: str
-    rule: Rule
-
-
 class Visibilities:
     """Who may see what of one generation; every method may be called from any thread."""
 
@@ -181,7 +172,8 @@ class Visibilities:
         self._kind_of = np.zeros(len(numbered["document_no"]), np.int32)
         self._kind_of[numbered["document_no"]] = numbered["kind"]
         stated = decode_source_rules(sources)
-        self._kinds = [_Kind(source, _rule(source, decode_rule(access), stated, also)) for source, access in rows]
+        # Of each kind: the documents of one source that state the same.
+        self._rules = [_rule(source, decode_rule(access), stated, also) for source, access in rows]
         self._chunk_documents = chunk_documents
         self._lock = threading.Lock()
         self._visible: OrderedDict[bytes, Visible] = OrderedDict()
@@ -214,7 +206,7 @@ class Visibilities:
 
     def _key(self, groups: frozenset[str]) -> bytes:
         """Return a byte for each kind of document: whether these groups may see it."""
-        return bytes(is_met(kind.rule, groups) for kind in self._kinds)
+        return bytes(is_met(rule, groups) for rule in self._rules)
 
     def _documents(self, key: bytes) -> Mask:
         return np.frombuffer(key, np.bool_)[self._kind_of]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
+from functools import partial
 from typing import Any
 
 from nornweave.ask.views.status import status_document
@@ -21,29 +22,28 @@ _SYNC = "run `nornweave sync`"
 
 def look_at_source(settings: Settings, source: SourceSettings, environment: Mapping[str, str]) -> CheckFinding:
     """Open a source and list it; of one behind a network, ask for its first page only."""
+    finding = partial(CheckFinding, "source", source.id)
     for key in ("token_env", "credentials_env"):
         name = getattr(source, key, None)
         if name and not environment.get(name, "").strip():
             text = f"{key} names {name}, which is not set"
             remedy = f"set {name} where NornWeave runs (`export {name}=…`), Dagster included"
-            return CheckFinding("source", source.id, "error", text, remedy)
+            return finding("error", text, remedy)
     try:
         opened: Any = open_source(source, settings.data_dir)
         with closing(opened) if hasattr(opened, "close") else nullcontext():
             if isinstance(opened, Checked):
                 opened.check()
-                return CheckFinding("source", source.id, "ok", "answers")
+                return finding("ok", "answers")
             count = len(opened.list().entries)
     except ConfigError as error:
-        return CheckFinding("source", source.id, "error", str(error), "correct nornweave.yaml")
+        return finding("error", str(error), "correct nornweave.yaml")
     except NornWeaveError as error:
-        return CheckFinding(
-            "source", source.id, "error", str(error), "its documents stay as they are until it can be read"
-        )
+        return finding("error", str(error), "its documents stay as they are until it can be read")
     if not count:
         remedy = "check 'path', 'include' and 'exclude'; `nornweave status` shows what is left out, and why"
-        return CheckFinding("source", source.id, "warning", "lists no documents", remedy)
-    return CheckFinding("source", source.id, "ok", f"lists {count:,} documents")
+        return finding("warning", "lists no documents", remedy)
+    return finding("ok", f"lists {count:,} documents")
 
 
 def look_at_models(settings: Settings, domains: tuple[Domain, ...]) -> Iterator[CheckFinding]:
@@ -63,41 +63,39 @@ def look_at_vector_index(settings: Settings, domains: tuple[Domain, ...]) -> Che
     """Say whether DuckDB has the extension for ``vector_index: hnsw``, which domains in files may ask for."""
     asking = [each.value for each in domains if settings.domains[each].storage.vector_index == "hnsw"]
     needed = bool(asking) and settings.storage is None
+    finding = partial(CheckFinding, "vector index", "vss")
     try:
         check_vss()
     except StoreError as error:
         if not needed:
-            text = "cannot be loaded, and no domain asks for it: vectors are searched exactly"
-            return CheckFinding("vector index", "vss", "ok", text)
+            return finding("ok", "cannot be loaded, and no domain asks for it: vectors are searched exactly")
         text, _, remedy = str(error).partition("; ")
-        return CheckFinding("vector index", "vss", "error", f"{text}; asked for by {', '.join(asking)}", remedy)
-    return CheckFinding("vector index", "vss", "ok", "can be loaded")
+        return finding("error", f"{text}; asked for by {', '.join(asking)}", remedy)
+    return finding("ok", "can be loaded")
 
 
 def look_at_index(settings: Settings, domain: Domain) -> Iterator[CheckFinding]:
     """Say whether something is published, and how the last sync ended."""
+    finding, documents = (partial(CheckFinding, check, domain.value) for check in ("index", "documents"))
     try:
         status = status_document(settings, domain)
     except StoreError as error:
-        yield CheckFinding(
-            "index", domain.value, "error", str(error), f"`nornweave rollback {domain.value}` or {_SYNC}"
-        )
+        yield finding("error", str(error), f"`nornweave rollback {domain.value}` or {_SYNC}")
         return
     if status["generation"] is None:
-        yield CheckFinding("index", domain.value, "warning", "nothing is published yet", _SYNC)
+        yield finding("warning", "nothing is published yet", _SYNC)
     elif status["runs"] and "error" in status["runs"][0]:
         text = f"the last sync failed: {status['runs'][0]['error']}"
-        yield CheckFinding("index", domain.value, "error", text, f"mend that, then {_SYNC}")
+        yield finding("error", text, f"mend that, then {_SYNC}")
     else:
         text = f"{status['documents']:,} documents, {status['generation']}, checked at {status['checked_at']}"
-        yield CheckFinding("index", domain.value, "ok", text)
+        yield finding("ok", text)
     if status["failed"]:
         text = f"{len(status['failed']):,} documents failed"
-        yield CheckFinding("documents", domain.value, "warning", text, "`nornweave status` names each with its reason")
+        yield documents("warning", text, "`nornweave status` names each with its reason")
     if status["held"]:
         text = f"{sum(len(each['paths']) for each in status['held']):,} removals are held"
-        remedy = "if they are meant: `nornweave sync --confirm-deletes`"
-        yield CheckFinding("documents", domain.value, "warning", text, remedy)
+        yield documents("warning", text, "if they are meant: `nornweave sync --confirm-deletes`")
 
 
 def published_at(settings: Settings, domains: tuple[Domain, ...]) -> dict[str, str]:
