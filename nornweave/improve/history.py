@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from nornweave.improve.records import Evaluation, QueryValue, StageMetric, Values, Verdict
@@ -21,9 +21,7 @@ _FIELDS = (
     "queries", "measured", "missing", "failed", "p50_ms", "p95_ms",
 )  # fmt: skip
 _ATTRIBUTES = {"set": "set_name"}
-COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
-METRIC_COLUMNS = ("evaluation_id", "place", *StageMetric.__slots__)
-VALUE_COLUMNS = ("evaluation_id", *QueryValue.__slots__)
+_COLUMNS = ", ".join(f'"{name}"' for name in _FIELDS)
 # Refused candidates are counted apart: one that is tried again every hour must not push out the values of what is
 # published, which it is compared with.
 FORGET = f"""
@@ -80,7 +78,7 @@ class EvaluationHistory(ABC):
 
         def read(rows: Rows) -> tuple[Evaluation, ...]:
             found = rows(
-                f'select {COLUMNS} from evaluations where {where} order by "at" desc, evaluation_id limit {self.mark}',
+                f'select {_COLUMNS} from evaluations where {where} order by "at" desc, evaluation_id limit {self.mark}',
                 [*stated.values(), limit],
             )
             metrics: dict[str, list[StageMetric]] = {row[0]: [] for row in found}
@@ -103,25 +101,22 @@ class EvaluationHistory(ABC):
         return values
 
 
-def fields_of(evaluation: Evaluation) -> list[Any]:
-    """Return the values of ``COLUMNS``."""
-    return [getattr(evaluation, _ATTRIBUTES.get(name, name)) for name in _FIELDS]
+def rows_of(
+    evaluation: Evaluation, values: Sequence[QueryValue]
+) -> Iterator[tuple[str, Sequence[str], list[tuple[Any, ...]]]]:
+    """Yield the rows that record an evaluation: the table, the names of its columns, and their values."""
+    identity = evaluation.evaluation_id
+    yield "evaluations", _FIELDS, [tuple(getattr(evaluation, _ATTRIBUTES.get(name, name)) for name in _FIELDS)]
+    metrics = [(identity, place, *_values_of(metric)) for place, metric in enumerate(evaluation.metrics)]
+    yield "metrics", ("evaluation_id", "place", *StageMetric.__slots__), metrics
+    yield "query_values", ("evaluation_id", *QueryValue.__slots__), [(identity, *_values_of(each)) for each in values]
+
+
+def _values_of(record: StageMetric | QueryValue) -> Iterator[Any]:
+    return (getattr(record, name) for name in record.__slots__)
 
 
 def _evaluation_of(row: Sequence[Any], metrics: Sequence[StageMetric]) -> Evaluation:
-    """Return the evaluation of a row of ``COLUMNS``."""
+    """Return the evaluation of a row of ``_FIELDS``."""
     fields = {_ATTRIBUTES.get(name, name): value for name, value in zip(_FIELDS, row, strict=True)}
     return Evaluation(**fields | {"verdict": Verdict(fields["verdict"])}, metrics=tuple(metrics))
-
-
-def metric_rows(evaluation: Evaluation) -> list[tuple[Any, ...]]:
-    """Return rows of ``METRIC_COLUMNS``."""
-    return [
-        (evaluation.evaluation_id, place, *(getattr(metric, name) for name in StageMetric.__slots__))
-        for place, metric in enumerate(evaluation.metrics)
-    ]
-
-
-def value_rows(evaluation: Evaluation, values: Sequence[QueryValue]) -> list[tuple[Any, ...]]:
-    """Return rows of ``VALUE_COLUMNS``."""
-    return [(evaluation.evaluation_id, *(getattr(value, name) for name in QueryValue.__slots__)) for value in values]

@@ -17,18 +17,7 @@ import pyarrow as pa
 from nornweave.config import Settings
 from nornweave.core.errors import DomainBusyError, StoreError
 from nornweave.core.files.lock import WriterLock
-from nornweave.improve.history import (
-    COLUMNS,
-    FORGET,
-    METRIC_COLUMNS,
-    VALUE_COLUMNS,
-    EvaluationHistory,
-    Rows,
-    T,
-    fields_of,
-    metric_rows,
-    value_rows,
-)
+from nornweave.improve.history import FORGET, EvaluationHistory, Rows, T, rows_of
 from nornweave.improve.records import Evaluation, QueryValue
 from nornweave.index.connection import Connection, statement_file
 from nornweave.index.wiring import workspace_server
@@ -62,7 +51,8 @@ class HistoryFile(EvaluationHistory):
             ):
                 connection.execute("begin")
                 for evaluation, values in evaluations:
-                    _insert(connection, evaluation, values)
+                    for table, columns, rows in rows_of(evaluation, values):
+                        _insert_rows(connection, table, columns, rows)
                 connection.execute(FORGET)
                 connection.execute("commit")
         except DomainBusyError as error:
@@ -157,14 +147,6 @@ _HELD = (
     "IO Error: Could not set lock on file",
     "Connection Error: Can't open a connection to same database file with a different configuration",
 )
-
-
-def _insert(connection: Connection, evaluation: Evaluation, values: Sequence[QueryValue]) -> None:
-    fields = fields_of(evaluation)
-    marks = ", ".join("?" for _ in fields)
-    connection.execute(f"insert into evaluations ({COLUMNS}) values ({marks})", fields)
-    _insert_rows(connection, "metrics", METRIC_COLUMNS, metric_rows(evaluation))
-    _insert_rows(connection, "query_values", VALUE_COLUMNS, value_rows(evaluation, values))
 
 
 def _insert_rows(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

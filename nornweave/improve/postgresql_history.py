@@ -7,18 +7,7 @@ from typing import Any
 
 from psycopg import sql
 
-from nornweave.improve.history import (
-    COLUMNS,
-    FORGET,
-    METRIC_COLUMNS,
-    VALUE_COLUMNS,
-    EvaluationHistory,
-    Rows,
-    T,
-    fields_of,
-    metric_rows,
-    value_rows,
-)
+from nornweave.improve.history import FORGET, EvaluationHistory, Rows, T, rows_of
 from nornweave.improve.records import Evaluation, QueryValue
 from nornweave.index.postgresql.roles import become_writer
 from nornweave.index.postgresql.schema import prepare_workspace
@@ -43,19 +32,12 @@ class PostgresHistory(EvaluationHistory):
             prepare_workspace(connection, self._server)
             with connection.transaction():
                 for evaluation, values in evaluations:
-                    _insert(connection, evaluation, values)
+                    for table, columns, rows in rows_of(evaluation, values):
+                        _copy(connection, table, columns, rows)
                 connection.execute(FORGET)
 
     def _read(self, ask: Callable[[Rows], T]) -> T:
         return ask(self._server.rows_if_there)
-
-
-def _insert(connection: Connection, evaluation: Evaluation, values: Sequence[QueryValue]) -> None:
-    fields = fields_of(evaluation)
-    marks = ", ".join("%s" for _ in fields)
-    connection.execute(f"insert into evaluations ({COLUMNS}) values ({marks})", fields)
-    _copy(connection, "metrics", METRIC_COLUMNS, metric_rows(evaluation))
-    _copy(connection, "query_values", VALUE_COLUMNS, value_rows(evaluation, values))
 
 
 def _copy(connection: Connection, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -6,12 +6,15 @@ this is its summary, because DuckDB lets nobody read a file that another process
 
 from __future__ import annotations
 
-import dataclasses
 import json
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
@@ -25,6 +28,7 @@ KEEP_RUNS = 20
 # Lists in the status are for people; a repository may skip a hundred thousand files.
 KEEP_SKIPS = 200
 LOCK_WAIT_S = 30.0
+_REPORT = TypeAdapter(SyncReport)
 
 
 def record_run(folder: Path, report: SyncReport) -> None:
@@ -50,27 +54,9 @@ def record_failure(folder: Path, run_id: str, error: str) -> None:
 
 def report_as_json(report: SyncReport) -> dict[str, Any]:
     """Return a report as JSON, with at most ``KEEP_SKIPS`` skipped documents and the count of each reason."""
-    document: dict[str, Any] = {field.name: _plain(getattr(report, field.name)) for field in dataclasses.fields(report)}
-    document["skipped"] = document["skipped"][:KEEP_SKIPS]
-    document["skip_reasons"] = _count_reasons(report)
-    return document
-
-
-def _count_reasons(report: SyncReport) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for skip in report.skipped:
-        counts[skip.reason] = counts.get(skip.reason, 0) + 1
-    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _plain(value: object) -> object:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return value
+    document: dict[str, Any] = _REPORT.dump_python(replace(report, skipped=report.skipped[:KEEP_SKIPS]), mode="json")
+    reasons = Counter(skip.reason for skip in report.skipped)
+    return {**document, "skip_reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))}
 
 
 def _record(folder: Path, run: Mapping[str, Any], latest: Mapping[str, Any]) -> None:
