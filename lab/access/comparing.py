@@ -19,7 +19,7 @@ from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain, JsonValue, present
 from nornweave.index.serving import ServedGeneration
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 DOMAIN = Domain.DOCUMENTATION

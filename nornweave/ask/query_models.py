@@ -6,9 +6,8 @@ import threading
 
 from nornweave.config import DomainSettings, EmbeddingSettings, RerankingSettings, Settings
 from nornweave.index.wiring import encoder_of, model_cache
-from nornweave.models.encoders.batching import BatchedQueries
-from nornweave.models.encoders.memo import EncoderLoad, QueryMemo
 from nornweave.models.encoders.openvino import OpenVinoEncoder
+from nornweave.models.encoders.queries import BatchedQueries, EncoderLoad, QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 

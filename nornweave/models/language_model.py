@@ -1,4 +1,4 @@
-"""Call a language model through LiteLLM, with calls that can be cancelled.
+"""Call a language model through LiteLLM: calls can be cancelled, errors reveal neither keys nor prompts.
 
 Calls run on an event loop in its own thread. Only there can a call be cancelled whose server sends headers and then
 nothing, or one byte now and then. LiteLLM (1.106) ties its clients to the loop that made them, so a process has one
@@ -9,17 +9,46 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
+import re
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from nornweave.models.encoders.litellm import SECRETS
 from nornweave.models.runtimes import import_litellm
 
 T = TypeVar("T")
 
 END_S = 1.0
 """What calls may take to end when the process does."""
+NO_MODEL = "no model is named; set fusion.synthesis_model in the configuration, or SYNTHESIS_MODEL"
+"""Why no model was asked."""
+REASON_CHARS = 200
+MESSAGE_CHARS = 10_000
+"""What is read of a server's message."""
+QUOTE_CHARS = 16
+"""A message that has this much in common with the prompt is not repeated."""
+
+_SECRET_NAMES = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS?)$", re.IGNORECASE)
+_LOGIN = re.compile(r"//[^/\s@]{1,200}@")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a language model is asked.
+
+    Attributes:
+        messages: ``role`` and ``content`` of each, the system's first.
+        allowed: citation as the model is to write it, without brackets → the domain and the chunk that it names.
+        mark: what the fences around quoted data consist of.
+    """
+
+    messages: tuple[Mapping[str, str], ...]
+    allowed: Mapping[str, tuple[str, str]]
+    mark: str
 
 
 class Runtime:
@@ -75,3 +104,45 @@ async def _break_off() -> None:
 
 
 RUNTIME = Runtime()
+
+
+def why_not_asked(litellm: Any, model: str) -> str | None:
+    """Return why a model cannot be called: an unknown provider or a missing key.
+
+    Of credentials other than a key (roles, profiles, tokens of a cloud) LiteLLM sees only some; those are tried.
+    """
+    try:
+        _, provider, key, _ = litellm.get_llm_provider(model)
+    except litellm.openai.OpenAIError:
+        return "LiteLLM knows no such provider; write the model as provider/model"
+    own = f"{provider}_API_KEY".upper()
+    blank = [own] if os.environ.get(own, own).strip() == "" else []
+    names = litellm.validate_environment(model)["missing_keys"] or blank
+    if key or not names or not all(name.endswith(("_API_KEY", "_TOKEN")) for name in names):
+        return None
+    return f"no key ({' or '.join(names)} is not set)"
+
+
+def why_it_failed(litellm: Any, error: BaseException, prompt: str) -> str:
+    """Describe an error, with the server's message stripped of secrets."""
+    if isinstance(error, litellm.exceptions.Timeout):
+        return "did not answer in time"
+    status = getattr(error, "status_code", None)
+    kind = type(error).__name__ + (f" {status}" if isinstance(status, int) else "")
+    message = _harmless(str(error), prompt)
+    return f"{kind}: {message}" if message else kind
+
+
+def _harmless(message: str, prompt: str) -> str:
+    """Return the first line of a message without keys; nothing of one that repeats the prompt."""
+    values = {value for name, value in os.environ.items() if _SECRET_NAMES.search(name) and len(value) >= 6}
+    message = message[:MESSAGE_CHARS]
+    for secret in sorted(values, key=len, reverse=True):
+        message = message.replace(secret, "…")
+    line = next(iter(message.strip().splitlines()), "")
+    line = line.rpartition("Exception - ")[2].removeprefix("litellm.APIConnectionError: ")
+    line = _LOGIN.sub("//…@", SECRETS.sub("…", line))
+    line = " ".join("…" if "**" in word else word for word in line.split())[:REASON_CHARS]
+    asked = " ".join(prompt.split())
+    quotes = any(line[start : start + QUOTE_CHARS] in asked for start in range(len(line) - QUOTE_CHARS + 1))
+    return "its message repeats the prompt" if quotes else line

@@ -11,9 +11,9 @@ import pytest
 from waiting import WITHIN_S, until
 
 from nornweave.core.errors import EncoderError
-from nornweave.models.encoders.batching import MOST_TOGETHER, BatchedQueries
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.port import Progress, Vectors
+from nornweave.models.encoders.queries import MOST_TOGETHER, BatchedQueries
 
 
 class SlowEncoder(HashEncoder):

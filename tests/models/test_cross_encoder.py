@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from nornweave.core.errors import RerankerError
+from nornweave.models.batches import BATCH_TOKENS
 from nornweave.models.conversion import converted
 from nornweave.models.folders import CROSS_ENCODER, locate
 from nornweave.models.rerankers import RerankerSlot, Scores, load_reranker
-from nornweave.models.rerankers.port import BATCH_TOKENS, Batches
+from nornweave.models.rerankers.port import Batches
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),

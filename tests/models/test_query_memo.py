@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nornweave.core.errors import EncoderError
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.encoders.queries import QueryMemo
 
 THREADS = 8
 REMEMBERED = 256

@@ -30,7 +30,7 @@ from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.serving import ServedGeneration
 from nornweave.index.wiring import store_of
 from nornweave.models.encoders.hashing import HashEncoder
-from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 
 ALL_OK = {"dense", "sparse", "fulltext", "structured"}

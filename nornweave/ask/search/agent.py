@@ -30,7 +30,7 @@ from nornweave.index.index import Index
 from nornweave.index.port import Vectors
 from nornweave.index.serving import ServedGeneration
 from nornweave.models.encoders import Encoder
-from nornweave.models.encoders.memo import QueryMemo
+from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
 from nornweave.share.standing import Following
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 
 from nornweave.core.errors import EncoderError
 from nornweave.index.port import Vectors
-from nornweave.models.encoders.memo import QueryMemo
 from nornweave.models.encoders.port import same_space
+from nornweave.models.encoders.queries import QueryMemo
 
 log = logging.getLogger(__name__)
 

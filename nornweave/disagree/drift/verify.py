@@ -25,9 +25,7 @@ from nornweave.core.text.lines import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.core.types import digest
 from nornweave.disagree.drift.records import Finding, Place, Report, Verdict
-from nornweave.models.language_model import RUNTIME
-from nornweave.models.language_model_errors import why_it_failed, why_not_asked
-from nornweave.models.prompt import NO_MODEL, Prompt
+from nornweave.models.language_model import NO_MODEL, RUNTIME, Prompt, why_it_failed, why_not_asked
 
 AROUND = 30
 """Lines that are shown before and behind each line."""

@@ -11,22 +11,20 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from threading import Lock
 from typing import Any, Literal, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nornweave.core.errors import EncoderError
+from nornweave.models.batches import CHARACTERS_PER_TOKEN, Ids, Requests, batches_of, padded
 from nornweave.models.conversion import INT8_MODEL, MODEL, TOKENIZER, ConversionManifest
 from nornweave.models.encoders.port import Progress, Vectors, encodable, unit_rows
 from nornweave.models.encoders.precision import Precision
 from nornweave.models.encoders.tokenizer import ModelTokenizer, rust_tokenizer
 from nornweave.models.runtimes import import_openvino
 
-Ids: TypeAlias = NDArray[np.int64]
 Hint: TypeAlias = Literal["LATENCY", "THROUGHPUT"]
 # A query is a dozen tokens: a second thread saves a fraction of a millisecond and costs the next query as much.
 _CONFIGS: Mapping[Hint, Mapping[str, str | int]] = {
@@ -44,12 +42,6 @@ _PRECISIONS: Mapping[Precision, Mapping[str, str | int]] = {
 WINDOW = 4_096
 """Texts that are tokenised, sorted by length and encoded together: bounds memory, loses nearly nothing to padding."""
 TOKENISED_AT_ONCE = 256
-BATCH_TOKENS = 2_048
-"""Padded tokens of a batch: eight long texts (127 chunks/s; 32 of them: 118), or many short ones."""
-WIDTH_STEP = 8
-"""Widths are rounded up to it: fewer shapes to compile for."""
-CHARACTERS_PER_TOKEN = 64
-"""A text is cut to so many characters per token it may have, before it is tokenised for the model; see ``_head``."""
 
 
 class OpenVinoEncoder:
@@ -111,9 +103,9 @@ class OpenVinoEncoder:
 
     def encode_query(self, text: str) -> Vectors:
         """Encode one query; callers in several threads each get a request of their own."""
-        ids = self._ids([text])
+        inputs = self._inputs(self._ids([text]))
         try:
-            vector = self._opened().answer(*_padded(ids, [0], self._manifest.pad_id))
+            vector = self._opened().answer(inputs)
         except RuntimeError as error:
             raise EncoderError(f"OpenVINO failed while encoding a query ({error})") from error
         row: Vectors = unit_rows(vector, source=self.version)[0]
@@ -136,16 +128,18 @@ class OpenVinoEncoder:
         self._opening = Lock()
 
     def _encode_window(self, texts: Sequence[str], rows: Vectors) -> Iterator[int]:
-        ids = [
-            one
-            for start in range(0, len(texts), TOKENISED_AT_ONCE)
-            for one in self._ids(texts[start : start + TOKENISED_AT_ONCE])
-        ]
-        batches = list(_batches(ids, self._batch_size))
-        inputs = (_padded(ids, batch, self._manifest.pad_id) for batch in batches)
+        ids: list[Ids] = []
+        for start in range(0, len(texts), TOKENISED_AT_ONCE):
+            ids += self._ids(texts[start : start + TOKENISED_AT_ONCE])
+        batches = list(batches_of([len(row) for row in ids], self._batch_size))
+        inputs = (self._inputs([ids[at] for at in batch]) for batch in batches)
         for batch, vectors in zip(batches, self._opened().stream(inputs), strict=True):
             rows[batch] = vectors
             yield len(batch)
+
+    def _inputs(self, ids: Sequence[Ids]) -> tuple[Ids, Ids]:
+        """Return token ids and mask of a batch."""
+        return padded(ids, self._manifest.pad_id), padded([np.ones_like(row) for row in ids], 0)
 
     def _ids(self, texts: Sequence[str]) -> list[Ids]:
         limit = self._manifest.max_length
@@ -167,31 +161,22 @@ class _Session:
         self._core = self._openvino.Core()
         self._model = self._core.read_model(model)
         self._lock = Lock()
-        self._compiled: dict[Hint, Any] = {}
-        self._idle: SimpleQueue[Any] = SimpleQueue()
+        self._compiled: dict[Hint, Requests] = {}
 
-    def _compile(self, hint: Hint) -> Any:
+    def _requests(self, hint: Hint) -> Requests:
         with self._lock:
             if hint not in self._compiled:
-                self._compiled[hint] = self._core.compile_model(self._model, "CPU", {**_CONFIGS[hint], **self._config})
+                config = {**_CONFIGS[hint], **self._config}
+                self._compiled[hint] = Requests(self._core.compile_model(self._model, "CPU", config))
             return self._compiled[hint]
 
-    def answer(self, ids: Ids, mask: Ids) -> Vectors:
+    def answer(self, inputs: tuple[Ids, Ids]) -> Vectors:
         """Run one small batch as soon as possible."""
-        compiled = self._compile("LATENCY")
-        try:
-            request = self._idle.get_nowait()
-        except Empty:
-            request = compiled.create_infer_request()
-        try:
-            request.infer([ids, mask])
-            return np.array(request.get_output_tensor(0).data, dtype=np.float32)
-        finally:
-            self._idle.put(request)
+        return self._requests("LATENCY").infer(inputs)
 
     def stream(self, batches: Iterable[tuple[Ids, Ids]]) -> Iterator[Vectors]:
         """Run batches, several at once, and return their vectors in order."""
-        compiled, tensor = self._compile("THROUGHPUT"), self._openvino.Tensor
+        compiled, tensor = self._requests("THROUGHPUT").compiled, self._openvino.Tensor
         # One more than there are streams: the next batch waits ready while this thread copies the last one's vectors.
         count = compiled.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS") + 1
         idle = [compiled.create_infer_request() for _ in range(count)]
@@ -215,31 +200,6 @@ def _finish(running: deque[Any], idle: list[Any]) -> Vectors:
     request.wait()
     idle.append(request)
     return np.array(request.get_output_tensor(0).data, dtype=np.float32)
-
-
-def _batches(ids: Sequence[Ids], batch_size: int) -> Iterator[list[int]]:
-    """Group texts of like length: longest first, so that memory is at its highest at once."""
-    order = sorted(range(len(ids)), key=lambda position: (-len(ids[position]), position))
-    start = 0
-    while start < len(order):
-        size = min(batch_size, max(1, BATCH_TOKENS // _width(len(ids[order[start]]))))
-        yield order[start : start + size]
-        start += size
-
-
-def _width(tokens: int) -> int:
-    return -(-tokens // WIDTH_STEP) * WIDTH_STEP
-
-
-def _padded(ids: Sequence[Ids], batch: Sequence[int], pad_id: int) -> tuple[Ids, Ids]:
-    width = _width(max(len(ids[position]) for position in batch))
-    rows = np.full((len(batch), width), pad_id, dtype=np.int64)
-    mask = np.zeros_like(rows)
-    for row, position in enumerate(batch):
-        length = len(ids[position])
-        rows[row, :length] = ids[position]
-        mask[row, :length] = 1
-    return rows, mask
 
 
 _ENCODERS: WeakSet[OpenVinoEncoder] = WeakSet()

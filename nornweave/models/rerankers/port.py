@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.core.errors import RerankerError
+from nornweave.models.batches import batches_of
 
 Scores: TypeAlias = NDArray[np.float32]
 
@@ -40,10 +41,6 @@ class Reranker(Protocol):
         Raises:
             RerankerError: the deadline passed, or the model fails.
         """
-
-
-BATCH_TOKENS = 2_048
-"""Padded tokens of a batch, at most: some 50 ms of a small model on two cores, by which a deadline may be overrun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +73,7 @@ class Batches:
         """
         logits = np.empty(len(lengths), dtype=np.float32)
         done = 0
-        for batch in self._batches(lengths):
+        for batch in batches_of(lengths, self.size):
             if deadline is not None and time.monotonic() >= deadline:
                 raise RerankerError(f"cross-encoder {self.name!r}: out of time after {done} of {len(lengths)} texts")
             logits[batch] = logits_of(batch)
@@ -90,11 +87,3 @@ class Batches:
         # The sigmoid; tanh does not overflow where exp does.
         squashed: Scores = np.float32(0.5) + np.float32(0.5) * np.tanh(np.float32(0.5) * logits)
         return squashed
-
-    def _batches(self, lengths: Sequence[int]) -> Iterator[list[int]]:
-        order = sorted(range(len(lengths)), key=lambda at: (-lengths[at], at))
-        start = 0
-        while start < len(order):
-            size = min(self.size, max(1, BATCH_TOKENS // max(1, lengths[order[start]])))
-            yield order[start : start + size]
-            start += size

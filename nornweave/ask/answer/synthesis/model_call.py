@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 from nornweave.ask.answer.synthesis.citations import CheckedStream
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.tracing import model_span
-from nornweave.models.language_model_errors import why_not_asked
-from nornweave.models.prompt import Prompt
+from nornweave.models.language_model import Prompt, why_not_asked
 
 OLLAMA = ("ollama", "ollama_chat")
 OLLAMA_WINDOW = 8192

@@ -15,7 +15,7 @@ from nornweave.ask.fuse.records import ConflictRecord, FusedItem
 from nornweave.ask.search.records import CoverageGap
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Domain, digest
-from nornweave.models.prompt import Prompt
+from nornweave.models.language_model import Prompt
 
 # This wording is fixed; ``FENCES`` adds what keeps quoted data apart from instructions.
 ROLE = (

@@ -17,9 +17,7 @@ from nornweave.ask.answer.synthesis.prompt import Evidence, build_prompt
 from nornweave.ask.fuse.records import Synthesis
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import ConfigError
-from nornweave.models.language_model import RUNTIME
-from nornweave.models.language_model_errors import why_it_failed
-from nornweave.models.prompt import NO_MODEL, Prompt
+from nornweave.models.language_model import NO_MODEL, RUNTIME, Prompt, why_it_failed
 
 log = logging.getLogger(__name__)
 
