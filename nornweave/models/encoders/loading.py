@@ -51,18 +51,23 @@ def load_encoder(
     Raises:
         EncoderError: the model cannot be found, loaded or reached, or has other dimensions than declared.
     """
-    choose = partial(_precision, wanted=precision, like=like)
-    encoder = _open(model, dimensions, device, batch_size, cache_dir, timeout, api_base, choose)
+    if model.startswith(HASH):
+        encoder: Encoder = _hash_encoder(model)
+    elif model.startswith(LITELLM):
+        encoder = _hosted_encoder(model, dimensions, batch_size, timeout, api_base)
+    else:
+        choose = partial(_precision, wanted=precision, like=like)
+        encoder = _local_encoder(locate(model), device, batch_size, cache_dir, choose)
+    _check(encoder, model, dimensions, precision)
+    return encoder
+
+
+def _check(encoder: Encoder, model: str, dimensions: int | None, precision: Wanted) -> None:
     if precision == "int8" and INT8 not in encoder.version:
         raise EncoderError(
             f"embedding model {model!r} cannot be computed with embedding.precision 'int8'; only the default model has "
             "that form, on device 'cpu': set it to 'auto'"
         )
-    _check_dimensions(encoder, model, dimensions)
-    return encoder
-
-
-def _check_dimensions(encoder: Encoder, model: str, dimensions: int | None) -> None:
     probe = encoder.encode_query("probe")
     if dimensions is not None and probe.shape != (dimensions,):
         raise EncoderError(
@@ -71,38 +76,33 @@ def _check_dimensions(encoder: Encoder, model: str, dimensions: int | None) -> N
         )
 
 
-def _open(
-    model: str,
-    dimensions: int | None,
-    device: Literal["cpu", "cuda"],
-    batch_size: int,
-    cache_dir: Path,
-    timeout: float,
-    api_base: str | None,
-    choose: Choose,
-) -> Encoder:
-    if model.startswith(HASH):
-        return _hash_encoder(model)
-    if model.startswith(LITELLM):
-        from nornweave.models.encoders.litellm import LiteLLMEncoder
+def _local_encoder(folder: ModelFolder, device: str, batch_size: int, cache_dir: Path, choose: Choose) -> Encoder:
+    def run_converted(bundle: Path, manifest: ConversionManifest) -> Encoder:
+        from nornweave.models.encoders.openvino import OpenVinoEncoder
 
-        name = model[len(LITELLM[0]) :]
-        return LiteLLMEncoder(name, dimensions=dimensions, batch_size=batch_size, timeout=timeout, api_base=api_base)
-    folder = locate(model)
+        def opened(precision: Precision, batch_size: int = PROBE_BATCH) -> Encoder:
+            version = _version(folder, precision)
+            return OpenVinoEncoder(bundle, manifest, version=version, batch_size=batch_size, precision=precision)
+
+        encoder = opened(choose(folder, speeds_of(opened, bundle, has_int8=manifest.has_int8)), batch_size)
+        encoder.encode_query("probe")
+        return encoder
 
     def run_with_torch() -> Encoder:
         from nornweave.models.torch_models import SentenceTransformerEncoder
 
         return SentenceTransformerEncoder(folder, device=device, batch_size=batch_size)
 
-    return load_fastest(
-        ENCODER,
-        folder,
-        cache_dir,
-        device,
-        run_converted=lambda bundle, manifest: _run_converted(folder, bundle, manifest, batch_size, choose),
-        run_with_torch=run_with_torch,
-    )
+    return load_fastest(ENCODER, folder, cache_dir, device, run_converted=run_converted, run_with_torch=run_with_torch)
+
+
+def _hosted_encoder(
+    model: str, dimensions: int | None, batch_size: int, timeout: float, api_base: str | None
+) -> Encoder:
+    from nornweave.models.encoders.litellm import LiteLLMEncoder
+
+    name = model[len(LITELLM[0]) :]
+    return LiteLLMEncoder(name, dimensions=dimensions, batch_size=batch_size, timeout=timeout, api_base=api_base)
 
 
 def _hash_encoder(model: str) -> HashEncoder:
@@ -112,20 +112,6 @@ def _hash_encoder(model: str) -> HashEncoder:
         raise EncoderError(
             f"embedding model {model!r}: {error}; expected 'hash:64' or another number of at least 2"
         ) from error
-
-
-def _run_converted(
-    folder: ModelFolder, bundle: Path, manifest: ConversionManifest, batch_size: int, choose: Choose
-) -> Encoder:
-    from nornweave.models.encoders.openvino import OpenVinoEncoder
-
-    def opened(precision: Precision, batch_size: int = PROBE_BATCH) -> Encoder:
-        version = _version(folder, precision)
-        return OpenVinoEncoder(bundle, manifest, version=version, batch_size=batch_size, precision=precision)
-
-    encoder = opened(choose(folder, speeds_of(opened, bundle, has_int8=manifest.has_int8)), batch_size)
-    encoder.encode_query("probe")
-    return encoder
 
 
 def _version(folder: ModelFolder, precision: Precision) -> str:
