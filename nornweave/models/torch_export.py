@@ -1,13 +1,14 @@
-"""Trace a torch model and save it for OpenVINO; only the converters, in processes of their own, load torch."""
+"""Trace a torch model and save it for OpenVINO: what the converters share, which run in processes of their own."""
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from nornweave.models.conversion import MODEL, TOKENIZER, FastPathRefusedError
+from nornweave.models.conversion import MODEL, TOKENIZER, ConversionManifest, FastPathRefusedError
 from nornweave.models.runtimes import import_openvino
 
 # What torch's tracer and OpenVINO's translator raise for a model that they cannot follow.
@@ -31,12 +32,27 @@ def fast_tokenizer(model: Any) -> Any:
     return backend
 
 
-def example_inputs(model: Any, *, takes_sides: bool = False) -> dict[str, Any]:
-    """Return two texts to trace with, one of them padded: a mask of ones alone would be optimised away.
+def record(
+    convert: Callable[[Path, Path], ConversionManifest],
+    *,
+    refusals: tuple[type[Exception], ...] = (FastPathRefusedError,),
+) -> None:
+    """Run a converter on the two folders of the command line; write the model, or the reason why there is none.
 
     Args:
-        takes_sides: give ``token_type_ids`` as well, which tell the first text of a pair from the second.
+        convert: from the model's folder to the target.
+        refusals: errors that refuse the model for good.
     """
+    source, target = map(Path, sys.argv[1:3])
+    try:
+        manifest = convert(source, target)
+    except refusals as error:
+        manifest = ConversionManifest(refused=str(error))
+    manifest.write(target)
+
+
+def _example_inputs(model: Any, *, takes_sides: bool) -> dict[str, Any]:
+    """Return two texts to trace with, one of them padded: a mask of ones alone would be optimised away."""
     import torch
 
     ids = torch.full((2, 16), int(model.tokenizer.pad_token_id), dtype=torch.int64)
@@ -49,10 +65,13 @@ def example_inputs(model: Any, *, takes_sides: bool = False) -> dict[str, Any]:
     return inputs | {"token_type_ids": sides} if takes_sides else inputs
 
 
-def export(model: Any, forward: Callable[..., Any], inputs: Mapping[str, Any], target: Path) -> None:
-    """Save ``forward``, a function of the inputs that runs the model, and the model's tokenizer.
+def export(model: Any, forward: Callable[..., Any], target: Path, *, takes_sides: bool = False) -> None:
+    """Save ``forward``, a function of the tokenised texts that runs the model, and the model's tokenizer.
 
     float32 as in the original: half the size in float16, but slower to start and less exact on CPUs without bfloat16.
+
+    Args:
+        takes_sides: the model reads ``token_type_ids`` as well, which tell the first text of a pair from the second.
 
     Raises:
         FastPathRefusedError: the model cannot be traced or translated.
@@ -68,14 +87,13 @@ def export(model: Any, forward: Callable[..., Any], inputs: Mapping[str, Any], t
             features = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
             return forward({name: value for name, value in features.items() if value is not None})
 
+    inputs = _example_inputs(model, takes_sides=takes_sides)
     openvino = import_openvino()
     open_shape = openvino.PartialShape([-1, -1])
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")  # the tracer warns of every constant; the probes judge the outcome
-            graph = openvino.convert_model(
-                Traced().eval(), example_input=dict(inputs), input=[open_shape] * len(inputs)
-            )
+            graph = openvino.convert_model(Traced().eval(), example_input=inputs, input=[open_shape] * len(inputs))
         openvino.save_model(graph, target / MODEL, compress_to_fp16=False)
     except CONVERSION_ERRORS as error:
         raise conversion_failed(error) from error

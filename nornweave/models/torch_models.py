@@ -82,13 +82,13 @@ class SentenceTransformerEncoder:
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Encode passages with the model's document prompt, if it has one."""
-        parts = [np.empty((0, self.dimensions), dtype=np.float32)]
+        rows = [np.empty((0, self.dimensions), dtype=np.float32)]
         for start in range(0, len(texts), WINDOW):
             window = texts[start : start + WINDOW]
-            parts.append(self._run(self._model.encode_document, window))
+            rows.append(self._run(self._model.encode_document, window))
             if progress is not None:
                 progress(start + len(window))
-        return np.concatenate(parts)
+        return np.concatenate(rows)
 
     def encode_query(self, text: str) -> Vectors:
         """Encode one query with the model's query prompt; one at a time, since torch uses every core for it."""

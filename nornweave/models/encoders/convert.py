@@ -7,7 +7,6 @@ converted form does not give the vectors of the original is refused, and the ref
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,7 @@ from nornweave.models.encoders.tokenizer import rust_tokenizer
 from nornweave.models.folders import ENCODER
 from nornweave.models.int8 import recipe_for
 from nornweave.models.runtimes import import_openvino, lacks_torch
-from nornweave.models.torch_export import CONVERSION_ERRORS, conversion_failed, example_inputs, export, fast_tokenizer
+from nornweave.models.torch_export import CONVERSION_ERRORS, conversion_failed, export, fast_tokenizer, record
 from nornweave.models.torch_models import load_with_torch
 
 AGREEMENT = 0.999
@@ -33,15 +32,6 @@ SENTENCE = (
 )
 # Words per probe: around nothing, a query, a chunk, and beyond the length of every usual model.
 PROBE_WORDS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89, 120, 144, 180, 233, 300, 377, 610, 1_200)
-
-
-def main(source: Path, target: Path) -> None:
-    """Write the converted model, or the reason why there is none, into ``target``."""
-    try:
-        manifest = convert(source, target)
-    except FastPathRefusedError as error:
-        manifest = ConversionManifest(refused=str(error))
-    manifest.write(target)
 
 
 def convert(source: Path, target: Path) -> ConversionManifest:
@@ -101,10 +91,9 @@ def _convert_with_torch(source: Path, target: Path) -> ConversionManifest:
         """Run the whole pipeline: transformer, pooling, and what the model has after them."""
         return torch.nn.functional.normalize(model(features)["sentence_embedding"], p=2.0, dim=1)
 
-    export(model, normalised, example_inputs(model), target)
-    dimensions = int(model.encode(["probe"], show_progress_bar=False).shape[1])
+    export(model, normalised, target)
     manifest = ConversionManifest(
-        dimensions=dimensions,
+        dimensions=int(model.encode(["probe"], show_progress_bar=False).shape[1]),
         max_length=max_length,
         special_tokens=backend.num_special_tokens_to_add(False),
         pad_id=int(model.tokenizer.pad_token_id),
@@ -146,4 +135,4 @@ def probes() -> list[str]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    record(convert)

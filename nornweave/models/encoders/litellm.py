@@ -76,12 +76,12 @@ class LiteLLMEncoder:
 
     def encode(self, texts: Sequence[str], *, progress: Progress | None = None) -> Vectors:
         """Encode passages, ``batch_size`` a call."""
-        parts = [np.empty((0, self.dimensions), dtype=np.float32)]
+        rows = [np.empty((0, self.dimensions), dtype=np.float32)]
         for start in range(0, len(texts), self._batch_size):
-            parts.append(self._call(texts[start : start + self._batch_size]))
+            rows.append(self._call(texts[start : start + self._batch_size]))
             if progress is not None:
                 progress(min(start + self._batch_size, len(texts)))
-        return np.concatenate(parts)
+        return np.concatenate(rows)
 
     def encode_query(self, text: str) -> Vectors:
         """Encode one query, the same way as a passage."""
@@ -118,9 +118,7 @@ class LiteLLMEncoder:
                 pause = _asked_pause(error) or self._first_pause * 2**attempt
                 log.warning("embedding model %s: %s; again in %g s", self._model, type(error).__name__, pause)
                 time.sleep(pause)
-            except self._litellm.exceptions.APIError as error:
-                raise self._failure(error, "once") from error
-            except self._litellm.openai.OpenAIError as error:
+            except (errors.APIError, self._litellm.openai.OpenAIError) as error:
                 raise self._failure(error, "once") from error
         raise AssertionError("unreachable: the last attempt returns or raises")
 

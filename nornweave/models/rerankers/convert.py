@@ -7,7 +7,7 @@ does not give the scores of the original is refused, and the refusal is recorded
 from __future__ import annotations
 
 import inspect
-import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from nornweave.models.encoders.convert import probes
 from nornweave.models.folders import CROSS_ENCODER, ModelFolder
 from nornweave.models.rerankers.openvino import OpenVinoReranker
 from nornweave.models.rerankers.port import Batches
-from nornweave.models.torch_export import example_inputs, export, fast_tokenizer
+from nornweave.models.torch_export import export, fast_tokenizer, record
 from nornweave.models.torch_models import load_with_torch, logits
 
 AGREEMENT = 0.98
@@ -27,15 +27,6 @@ AGREEMENT = 0.98
 QUERY = "why was the captured payment refunded twice"
 UNBOUNDED = 1_000_000
 """A tokenizer without a limit says a huge one."""
-
-
-def main(source: Path, target: Path) -> None:
-    """Write the converted model, or the reason why there is none, into ``target``."""
-    try:
-        manifest = convert(source, target)
-    except (FastPathRefusedError, RerankerError) as error:
-        manifest = ConversionManifest(refused=str(error))
-    manifest.write(target)
 
 
 def convert(source: Path, target: Path) -> ConversionManifest:
@@ -54,15 +45,15 @@ def convert(source: Path, target: Path) -> ConversionManifest:
         "token_type_ids" in inspect.signature(model.model.forward).parameters
         and "token_type_ids" in model.tokenizer.model_input_names
     )
-    inputs = example_inputs(model, takes_sides=takes_sides)
-    export(model, lambda features: model(features)["scores"], inputs, target)  # the whole pipeline but its activation
-    facts: dict[str, Any] = {
-        "dimensions": 1,
-        "max_length": limit,
-        "special_tokens": backend.num_special_tokens_to_add(True),
-        "pad_id": int(model.tokenizer.pad_token_id),
-    }
-    return ConversionManifest(**facts, agreement=_agreement(model, target, ConversionManifest(**facts)))
+    # The whole pipeline but its activation.
+    export(model, lambda features: model(features)["scores"], target, takes_sides=takes_sides)
+    manifest = ConversionManifest(
+        dimensions=1,
+        max_length=limit,
+        special_tokens=backend.num_special_tokens_to_add(True),
+        pad_id=int(model.tokenizer.pad_token_id),
+    )
+    return replace(manifest, agreement=_agreement(model, target, manifest))
 
 
 def _agreement(model: Any, target: Path, manifest: ConversionManifest) -> float:
@@ -83,4 +74,4 @@ def _agreement(model: Any, target: Path, manifest: ConversionManifest) -> float:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    record(convert, refusals=(FastPathRefusedError, RerankerError))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Literal
@@ -47,18 +48,9 @@ class RerankerSlot:
     def __init__(
         self, model: str | None, *, cache_dir: Path, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32
     ) -> None:
-        """Store what to load.
-
-        Args:
-            model: see ``load_reranker``; ``None`` for no model at all.
-            cache_dir: where converted models are kept.
-            device: what it runs on.
-            batch_size: pairs at once, at most.
-        """
+        """Load nothing yet; for the arguments see ``load_reranker``, except that ``model`` may be ``None``."""
         self._model = model
-        self._cache_dir = cache_dir
-        self._device = device
-        self._batch_size = batch_size
+        self._load_model = partial(load_reranker, cache_dir=cache_dir, device=device, batch_size=batch_size)
         self._lock = Lock()
         self._ended: Event | None = None
         self._state = OFF
@@ -101,9 +93,7 @@ class RerankerSlot:
         started = time.monotonic()
         outcome = SlotState("unavailable", f"loading {model!r} ended unexpectedly; the log says why")
         try:
-            self._reranker = load_reranker(
-                model, device=self._device, batch_size=self._batch_size, cache_dir=self._cache_dir
-            )
+            self._reranker = self._load_model(model)
             outcome = READY
             log.info("cross-encoder %s is ready after %.1f s", self._reranker.version, time.monotonic() - started)
         except RerankerError as error:
