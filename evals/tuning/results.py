@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nornweave.core.types import Metadata
 from nornweave.improve.comparison import compare
+from nornweave.read.formats.markdown import header_lines, row
 
 OBJECTIVE = "mean of nDCG@10, Recall@10 and RR@10"
 SIGNIFICANT = 0.05
@@ -45,11 +46,11 @@ class Change:
             ValueError: there is no query.
         """
         pairs = [{str(number): float(value) for number, value in enumerate(values)} for values in (before, after)]
-        found, reverse = compare(*pairs), compare(*reversed(pairs))
-        if found is None or reverse is None:
+        change, reverse = compare(*pairs), compare(*reversed(pairs))
+        if change is None or reverse is None:
             raise ValueError(f"{name}: no query to compare on")
-        return cls(name, found.queries, found.before, found.after, found.difference, found.low, found.high,
-                   reverse.p_drop, found.p_drop)  # fmt: skip
+        return cls(name, change.queries, change.before, change.after, change.difference, change.low, change.high,
+                   reverse.p_drop, change.p_drop)  # fmt: skip
 
     @property
     def gains(self) -> bool:
@@ -69,7 +70,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TuningResult:
-    """What tuning found.
+    """The result of tuning a domain; as a ``dict`` it is the evidence in a plan's file.
 
     Attributes:
         subject: the domain.
@@ -119,21 +120,16 @@ def refusal(held_out: Change, others: Sequence[Change], *, changed: bool) -> str
     return next((f"{change.name} gets worse: {change}." for change in others if change.drops), "")
 
 
-def as_json(result: TuningResult) -> dict[str, Any]:
-    """Return the result as JSON values; it is also the evidence in a plan's file."""
-    return asdict(result)
-
-
 def as_markdown(result: TuningResult) -> str:
     """Return the result as tables that people read: the verdict, what would change, what it was tested on."""
     in_force, best = flattened(result.in_force), flattened(result.best)
     values = [(f"`{key}`", f"{in_force[key]:g}", f"{best[key]:g}") for key in best if best[key] != in_force[key]]
     changes = [
-        (each.name.replace("|", "\\|"), str(each.queries), f"{each.before:.4f}", f"{each.after:.4f}",
+        (each.name, str(each.queries), f"{each.before:.4f}", f"{each.after:.4f}",
          f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}]", f"{each.p_gain:.4f}", f"{each.p_drop:.4f}")
         for each in (result.held_out, *result.sets, *result.all_domains)
     ]  # fmt: skip
-    parts = [
+    sections = [
         f"### Tuning {result.subject}: {'kept' if result.kept else 'not kept'}\n\n{result.reason}",
         _table(("value", "in force", "best"), values),
         _table(("tested on", "queries", "before", "after", "difference [95 %]", "p gain", "p drop"), changes),
@@ -141,7 +137,7 @@ def as_markdown(result: TuningResult) -> str:
         f"{result.generation}.",
         *(f"- {note}" for note in result.notes),
     ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+    return "\n\n".join(section for section in sections if section) + "\n"
 
 
 def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -153,6 +149,4 @@ def flattened(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; nothing where it has no row."""
-    lines = [header, ["---"] * len(header), *rows] if rows else []
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join((header_lines(header), *map(row, rows))) if rows else ""

@@ -85,7 +85,6 @@ def search(
     fitted_to = [*(numbers != fold for fold in range(numbers.max() + 1)), np.ones(len(numbers), np.bool_)]
     at = [start] * len(fitted_to)
     values = dict(score([start]))
-    finished = True
     try:
         for _ in range(rounds):
             before = at
@@ -97,8 +96,8 @@ def search(
             if at == before:
                 break
     except OutOfTimeError:
-        finished = False
-    return SearchResult(tuple(at[:-1]), at[-1], values, finished)
+        return SearchResult(tuple(at[:-1]), at[-1], values, finished=False)
+    return SearchResult(tuple(at[:-1]), at[-1], values, finished=True)
 
 
 def neighbours(plan: PlanSettings, key: str) -> list[PlanSettings]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -24,7 +24,7 @@ from evals.results import ResultScope
 from evals.runs import Progress, SetToRun, rankings_of
 from evals.targets import RunTarget, locate
 from evals.tuning.cases import TuningCase, cases_of, folds_of, sample
-from evals.tuning.results import Change, TuningResult, as_json, refusal
+from evals.tuning.results import Change, TuningResult, refusal
 from evals.tuning.search import COORDINATES, ROUNDS, OutOfTimeError, Values, normalised, search
 from nornweave.ask.engine import Engine
 from nornweave.ask.feedback.book import feedback_of
@@ -99,11 +99,11 @@ class Objective:
         agents = {**self.engine.agents, self.domain: self.engine.agents[self.domain].with_plan(plan)}
         answers = SeenAnswers(replace(self.engine.path, agents=agents), OPERATOR)
         try:
-            found = rankings_of(answers, case.target, case.query, self.scope, case.hits)
+            ranked = rankings_of(answers, case.target, case.query, self.scope, case.hits)
         except QueryError:
             return ()
         stage = "merged" if self.scope is ResultScope.DOMAIN else "fused"
-        return case.hits.places(found.stages[stage], by_document=case.hits.whole_documents)
+        return case.hits.places(ranked.stages[stage], by_document=case.hits.whole_documents)
 
     def _values(self, rankings: Mapping[str, Ranking]) -> Values:
         metrics = measure(rankings, {case.id: case.grades for case in self.cases}, MEASURED)
@@ -125,7 +125,6 @@ def tune(
 
     Args:
         engine: started; its agent's plan is the one to beat.
-        domain: whose plan.
         judged_sets: of this domain, of others and of all at once. A plan is fitted to what people judged of this
             domain, and to what was generated if that is too little; all sets say whether other answers suffer.
         max_queries: fit to so many at most, chosen by a hash.
@@ -142,7 +141,6 @@ def tune(
     answers = engine.as_seen_by(OPERATOR).answers
     targets = [locate(answers, each.judged, each.domains) for each in judged_sets]
     cases, notes = _chosen(targets, domain, max_queries)
-    _check_agent(engine, domain)
     generation = _generations(engine)
     objective = Objective(engine, domain, cases, ResultScope.DOMAIN, started + deadline_s * SEARCH_SHARE, progress)
     result, best = _fitted(objective, rounds)
@@ -167,7 +165,7 @@ def keep(settings: Settings, result: TuningResult) -> TunedPlan | None:
     return plan_files(settings, domain).activate(
         PlanSettings.model_validate(result.best),
         base=plan_digest(settings.domains[domain].plan),
-        evidence={**as_json(result), "code": code_version()},
+        evidence={**asdict(result), "code": code_version()},
     )
 
 
@@ -182,14 +180,12 @@ def retune(
     """Fit a domain's plan to the configured sets and to feedback, and put it in force if it is better.
 
     Args:
-        settings: of the workspace.
-        domain: whose plan.
-        keeps: write the plan; otherwise only say what was found.
+        keeps: write the plan; otherwise only return the result.
         deadline_s: see ``tune``.
         progress: told after each query.
 
     Returns:
-        What was found, and the plan that is in force for it; ``None`` where nothing better was found.
+        The result, and the plan that it put in force, if any.
 
     Raises:
         JudgmentError: a judged set is broken, or about another corpus.
@@ -211,21 +207,22 @@ def _fitted(objective: Objective, rounds: int) -> tuple[TuningResult, PlanSettin
     """Search in folds, and judge what is found by the queries of each fold, to which its plan was not fitted.
 
     Raises:
-        TuningError: not even what is in force could be scored in time.
+        TuningError: the domain does not answer as it should, or not even its plan in force could be scored in time.
     """
+    _check_agent(objective.engine, objective.domain)
     cases, in_force = objective.cases, objective.in_force
     folds = folds_of(cases)
     coordinates = [key for key in COORDINATES if _quotes(cases) or not key.startswith("literal_weights.")]
     try:
-        found = search(in_force, objective, folds, coordinates=coordinates, rounds=rounds)
+        outcome = search(in_force, objective, folds, coordinates=coordinates, rounds=rounds)
     except OutOfTimeError as error:
         why = f"the time is too short to ask {len(cases)} queries even once; allow more, or fewer queries"
         raise TuningError(why) from error
-    before = found.values[in_force]
-    after = np.array([found.values[found.of_folds[fold]][at] for at, fold in enumerate(folds)])
+    before = outcome.values[in_force]
+    after = np.array([outcome.values[outcome.of_folds[fold]][at] for at, fold in enumerate(folds)])
     held_out = Change.of("held out", before, after)
     sets = _changes(before, after, [case.judged for case in cases])
-    refused = refusal(held_out, sets, changed=found.of_all != in_force)
+    refused = refusal(held_out, sets, changed=outcome.of_all != in_force)
     result = TuningResult(
         subject=objective.domain.value,
         kept=not refused,
@@ -234,11 +231,11 @@ def _fitted(objective: Objective, rounds: int) -> tuple[TuningResult, PlanSettin
         held_out=held_out,
         sets=sets,
         in_force=in_force.model_dump(mode="json"),
-        best=found.of_all.model_dump(mode="json"),
-        plans_tried=len(found.values),
-        notes=() if found.finished else ("the search was cut short by the deadline; more time may find more",),
+        best=outcome.of_all.model_dump(mode="json"),
+        plans_tried=len(outcome.values),
+        notes=() if outcome.finished else ("the search was cut short by the deadline; more time may find more",),
     )
-    return result, found.of_all
+    return result, outcome.of_all
 
 
 def _changes(before: Values, after: Values, names: Sequence[str]) -> tuple[Change, ...]:

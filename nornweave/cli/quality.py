@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import uuid
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -105,7 +106,6 @@ def tune(
     """Fit plans to what was judged, and keep one only if it is better beyond chance on queries it was not fitted to."""
     from rich.markdown import Markdown
 
-    from evals.tuning.results import as_json as tuning_json
     from evals.tuning.results import as_markdown
     from evals.tuning.tune import TuningError, retune
     from nornweave.cli.progress import ProgressBars
@@ -120,7 +120,7 @@ def tune(
             failed = True
             messages.print(f"{subject.value}: {error}", style="yellow", soft_wrap=True)
             continue
-        documents.append({**tuning_json(result), "plan": plan and plan.name})
+        documents.append({**asdict(result), "plan": plan and plan.name})
         if not as_json:
             output.print(Markdown(as_markdown(result)))
             output.print(f"{subject.value}: {f'answers by {plan.name} now' if plan else 'nothing changes'}")

@@ -147,7 +147,7 @@ class PlanFiles:
             StoreError: it cannot be written, or another process is writing.
         """
         with self._locked():
-            replaces = self._current_or_damaged() or None
+            replaces = self._current_or_zero() or None
             tuned = TunedPlan(
                 subject=self.folder.name,
                 number=1 + max([replaces or 0, *self.all()]),
@@ -157,7 +157,11 @@ class PlanFiles:
                 values=plan,
                 evidence=dict(evidence),
             )
-            write_whole(self.path(tuned.number), _as_json(tuned))
+            try:
+                text = json.dumps(tuned.model_dump(by_alias=True), ensure_ascii=False, indent=1, allow_nan=False)
+            except TypeError as error:
+                raise ValueError(f"the evidence is not JSON: {error}") from error
+            write_whole(self.path(tuned.number), text + "\n")
             self._point_at(tuned.number)
         return tuned
 
@@ -171,7 +175,7 @@ class PlanFiles:
             StoreError: the configured plan is in force already, or the pointer cannot be written.
         """
         with self._locked():
-            current = self._current_or_damaged()
+            current = self._current_or_zero()
             if current is None:
                 raise StoreError(f"{self.folder}: the configured plan is in force; there is nothing to go back to")
             try:
@@ -191,8 +195,8 @@ class PlanFiles:
         except OSError as error:
             raise StoreError(f"{self.folder}: cannot be written: {error}") from error
 
-    def _current_or_damaged(self) -> int | None:
-        """Return ``current()``; 0 where the pointer is damaged."""
+    def _current_or_zero(self) -> int | None:
+        """Return ``current()``, or 0 if the pointer is damaged."""
         try:
             return self.current()
         except StoreError:
@@ -226,10 +230,3 @@ def plan_in_force(settings: Settings, domain: Domain) -> PlanInForce:
         why = f"{plan.name} was fitted to another configuration; tune again"
         return PlanInForce(configured, problem=f"{why}; the configured plan answers")
     return PlanInForce(plan.values, plan.name)
-
-
-def _as_json(plan: TunedPlan) -> str:
-    try:
-        return json.dumps(plan.model_dump(by_alias=True), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
-    except TypeError as error:
-        raise ValueError(f"the evidence is not JSON: {error}") from error

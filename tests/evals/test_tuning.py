@@ -8,7 +8,7 @@ import os
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from evals.results import ResultScope
 from evals.runs import SetToRun, evaluate
 from evals.targets import locate
 from evals.tuning.cases import TuningCase, cases_of
-from evals.tuning.results import TuningResult, as_json, as_markdown
+from evals.tuning.results import TuningResult, as_markdown
 from evals.tuning.search import Values, normalised
 from evals.tuning.tune import MEASURED, Objective, TuningError, keep, tune
 from nornweave.ask.engine import Engine
@@ -336,7 +336,7 @@ def test_the_report_says_what_would_change_and_why(repaired: TuningResult) -> No
     assert "| `weights.dense` | 0.9 | 0" in text
     assert f"| all domains, queries of others | {PAGES} |" in text
     assert f"{PAGES} queries, " in text
-    assert json.loads(json.dumps(as_json(repaired), allow_nan=False))["kept"] is True
+    assert json.loads(json.dumps(asdict(repaired), allow_nan=False))["kept"] is True
     refused = as_markdown(replace(repaired, kept=False, best=repaired.in_force, reason="No."))
     assert "not kept\n\nNo.\n" in refused
     assert "`weights.dense`" not in refused
