@@ -6,8 +6,7 @@ sentence-transformers. No weights come with the package: without any, ``Reranker
 stands.
 """
 
-from nornweave.models.rerankers.loading import load_reranker
+from nornweave.models.rerankers.loading import RerankerSlot, SlotState, load_reranker
 from nornweave.models.rerankers.port import Reranker, Scores
-from nornweave.models.rerankers.slot import RerankerSlot, SlotState
 
 __all__ = ["Reranker", "RerankerSlot", "Scores", "SlotState", "load_reranker"]

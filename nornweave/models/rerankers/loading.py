@@ -1,13 +1,23 @@
-"""Load a reranker by the name of its cross-encoder."""
+"""Load a cross-encoder by its name; in a serving process in the background, whose answers go without one till then."""
 
 from __future__ import annotations
 
+import logging
+import time
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from threading import Event, Lock, Thread
 from typing import Literal
 
+from nornweave.core.errors import RerankerError
 from nornweave.models.conversion import ConversionManifest, load_fastest
 from nornweave.models.folders import CROSS_ENCODER, locate
 from nornweave.models.rerankers.port import Reranker
+
+log = logging.getLogger(__name__)
+
+Status = Literal["off", "loading", "ready", "unavailable"]
 
 
 def load_reranker(
@@ -44,3 +54,88 @@ def load_reranker(
 def _tried(reranker: Reranker) -> Reranker:
     reranker.score("probe", ["probe"])
     return reranker
+
+
+@dataclass(frozen=True, slots=True)
+class SlotState:
+    """The state of a cross-encoder.
+
+    Attributes:
+        status: ``off`` where none is configured or nobody asked for it yet.
+        reason: why it is unavailable.
+    """
+
+    status: Status
+    reason: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.status}: {self.reason}" if self.reason else self.status
+
+
+OFF, LOADING, READY = SlotState("off"), SlotState("loading"), SlotState("ready")
+
+
+class RerankerSlot:
+    """Holds a cross-encoder that several domains may share; every method may be called from any thread.
+
+    It is loaded once, when ``start`` is called first; how that went is logged once. Until it is ready, and for good
+    when it is not to be had, ``reranker`` is ``None`` and the combined order stands.
+    """
+
+    def __init__(
+        self, model: str | None, *, cache_dir: Path, device: Literal["cpu", "cuda"] = "cpu", batch_size: int = 32
+    ) -> None:
+        """Load nothing yet; for the arguments see ``load_reranker``, except that ``model`` may be ``None``."""
+        self._model = model
+        self._load_model = partial(load_reranker, cache_dir=cache_dir, device=device, batch_size=batch_size)
+        self._lock = Lock()
+        self._ended: Event | None = None
+        self._state = OFF
+        self._reranker: Reranker | None = None
+
+    @property
+    def state(self) -> SlotState:
+        """Return the state."""
+        return self._state
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """Return the cross-encoder if it is ready; never waits."""
+        return self._reranker
+
+    def start(self) -> None:
+        """Begin to load, unless there is nothing to load or that was done before; returns at once."""
+        with self._lock:
+            if self._model is None or self._ended is not None:
+                return
+            self._state = LOADING
+            self._ended = Event()
+            Thread(target=self._load, args=(self._model, self._ended), name="load-reranker", daemon=True).start()
+
+    def wait(self, timeout: float | None = None) -> Reranker | None:
+        """Wait until loading has ended, ``timeout`` seconds at most; for those who must not answer without it."""
+        self.start()
+        if self._ended is not None:
+            self._ended.wait(timeout)
+        return self._reranker
+
+    def close(self) -> None:
+        """Wait until loading has ended, if it ever began."""
+        with self._lock:
+            ended = self._ended
+        if ended is not None:
+            ended.wait()
+
+    def _load(self, model: str, ended: Event) -> None:
+        started = time.monotonic()
+        outcome = SlotState("unavailable", f"loading {model!r} ended unexpectedly; the log says why")
+        try:
+            self._reranker = self._load_model(model)
+            outcome = READY
+            log.info("cross-encoder %s is ready after %.1f s", self._reranker.version, time.monotonic() - started)
+        except RerankerError as error:
+            outcome = SlotState("unavailable", str(error))
+            log.warning("reranking goes without a cross-encoder: %s", error)
+        finally:
+            self._state = outcome
+            ended.set()
