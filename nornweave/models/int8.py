@@ -2,7 +2,7 @@
 
 Inputs of a product are divided, channel by channel, by what the weights are multiplied with, so that both fit 8 bits
 (SmoothQuant, Xiao et al., arXiv:2211.10438); then each input has one range, and each row of weights one scale.
-``python -m evals.calibrate`` at the tag ``experiments-2026-11`` made the file.
+``python -m evals.calibrate`` at revision 2d37daa made the file.
 """
 
 from __future__ import annotations
