@@ -66,7 +66,7 @@ class ScriptedAgent(Agent):
 
     def lose_encoder(self) -> None:
         """Be DEGRADED."""
-        self._encoder_problem = "its encoder is lost"
+        self.encoding.problem = "its encoder is lost"
 
     def health(self, viewer: Viewer) -> dict[str, JsonValue]:
         return {**super().health(viewer), "statistics": {"requests": len(self.asked)}}
@@ -117,6 +117,7 @@ class ScriptedEngine(Engine):
         self.left_ms: list[int | None] = []
         self.fused: list[Recalled] = []
         self.failure: Exception | None = None
+        self._judged_before = self._votes()
 
     def as_seen_by(self, viewer: Viewer) -> SeenEngine:
         return replace(super().as_seen_by(viewer), answers=RecordedAnswers(self.path, viewer, engine=self))
@@ -139,7 +140,10 @@ class ScriptedEngine(Engine):
 
     @property
     def judged(self) -> list[tuple[str, str, bool]]:
-        """Everything that was said of answers."""
+        """What was said of answers since this engine was made; the corpus and its feedback are shared by tests."""
+        return [vote for vote in self._votes() if vote not in self._judged_before]
+
+    def _votes(self) -> list[tuple[str, str, bool]]:
         judged = self.path.feedback.judged()
         return [(answer.query_id, chunk, useful) for answer in judged for chunk, useful in answer.votes.items()]
 

@@ -180,7 +180,7 @@ def test_status_names_what_can_be_searched(published: Settings) -> None:
     async def test(client: Client) -> None:
         await until_loaded(client)
         code, documentation = (await result(client, "status"))["domains"]
-        assert (code["domain"], code["generation"], code["documents"]) == ("code", "gen-000001", 2)
+        assert (code["domain"], code["generation"], code["documents"]) == ("code", "gen-000001", 3)
         assert code["filters"]["path_glob"] == "string"
         assert documentation["notices"] == []
 
