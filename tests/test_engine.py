@@ -104,7 +104,8 @@ def test_cross_encoders_are_shared_by_model_and_device(engine: Engine) -> None:
     models = [RerankingSettings(model="m", device=device) for device in ("cpu", "cuda", "cuda")]
     cpu, cuda, again = (engine.models.reranker(model) for model in models)
     assert cuda is again is not cpu
-    assert (cpu._device, cuda._device) == ("cpu", "cuda")
+    devices = [slot._load_model.keywords["device"] for slot in (cpu, cuda)]
+    assert devices == ["cpu", "cuda"]
 
 
 def test_a_publication_answers_within_seconds(tmp_path: Path) -> None:

@@ -117,7 +117,8 @@ class ScriptedEngine(Engine):
         self.left_ms: list[int | None] = []
         self.fused: list[Recalled] = []
         self.failure: Exception | None = None
-        self._judged_before = self._votes()
+        # Looking makes the file, and some tests say that there is none.
+        self._judged_before = self._votes() if (settings.data_dir / "feedback").is_dir() else []
 
     def as_seen_by(self, viewer: Viewer) -> SeenEngine:
         return replace(super().as_seen_by(viewer), answers=RecordedAnswers(self.path, viewer, engine=self))

@@ -11,24 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nornweave.connect.connectors import CONNECTORS
 from nornweave.connect.conversation import RawMessage, conversation, gather_threads
-from nornweave.connect.github.export import GithubDumpSource
-from nornweave.connect.messages.source import MessagesSource
-from nornweave.connect.slack.export import SlackSource
-from nornweave.connect.transcripts.source import TranscriptSource
 from nornweave.core.text.spans import TokenIndex
-from nornweave.core.types import Chunk, Document, Entry, SourceId
+from nornweave.core.types import Chunk, Document, Domain, Entry, SourceId
 from nornweave.read.chunking.message_groups import GROUP_TOKENS
 from nornweave.read.chunking.messages import CONTEXT_TOKENS, VERSION, chunk_messages
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations"
 START = datetime(2026, 1, 16, 14, 22, tzinfo=UTC)
-SOURCES = {
-    "slack": SlackSource,
-    "github": GithubDumpSource,
-    "transcripts": TranscriptSource,
-    "messages": MessagesSource,
-}
+KINDS = ("github", "messages", "slack", "transcripts")
 
 
 class Words:
@@ -268,7 +260,9 @@ def test_chunking_is_a_function_of_the_document(raw: list[RawMessage]) -> None:
 
 
 def rendered(kind: str) -> list[dict[str, object]]:
-    source = SOURCES[kind](SourceId("golden"), GOLDEN / kind)
+    connector = CONNECTORS[kind]
+    configured = connector.settings(id="golden", domain=Domain.CONVERSATIONS, path=GOLDEN / kind)
+    source = connector.open(configured, GOLDEN)
     documents = [source.parse(entry, source.fetch(entry)) for entry in source.list().entries]
     return [
         {
@@ -294,7 +288,7 @@ def rendered(kind: str) -> list[dict[str, object]]:
     ]
 
 
-@pytest.mark.parametrize("kind", sorted(SOURCES))
+@pytest.mark.parametrize("kind", KINDS)
 def test_golden(kind: str) -> None:
     """Read the diff: with UPDATE_GOLDEN=1 the files are written anew."""
     found = json.dumps(rendered(kind), ensure_ascii=False, indent=1) + "\n"
