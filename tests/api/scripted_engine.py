@@ -117,8 +117,6 @@ class ScriptedEngine(Engine):
         self.left_ms: list[int | None] = []
         self.fused: list[Recalled] = []
         self.failure: Exception | None = None
-        # Looking makes the file, and some tests say that there is none.
-        self._judged_before = self._votes() if (settings.data_dir / "feedback").is_dir() else []
 
     def as_seen_by(self, viewer: Viewer) -> SeenEngine:
         return replace(super().as_seen_by(viewer), answers=RecordedAnswers(self.path, viewer, engine=self))
@@ -141,10 +139,7 @@ class ScriptedEngine(Engine):
 
     @property
     def judged(self) -> list[tuple[str, str, bool]]:
-        """What was said of answers since this engine was made; the corpus and its feedback are shared by tests."""
-        return [vote for vote in self._votes() if vote not in self._judged_before]
-
-    def _votes(self) -> list[tuple[str, str, bool]]:
+        """Everything that was said of answers."""
         judged = self.path.feedback.judged()
         return [(answer.query_id, chunk, useful) for answer in judged for chunk, useful in answer.votes.items()]
 
@@ -162,12 +157,16 @@ class ScriptedEngine(Engine):
 
 
 def copied(settings: Settings, folder: Path) -> Settings:
-    """Return a copy of a published workspace that a test may change; generations, which never change, are linked."""
+    """Return a copy of a published workspace that a test may change; generations, which never change, are linked.
+
+    What other tests asked of the workspace and said of its answers is left out.
+    """
 
     def copy(source: str, target: str) -> None:
         (os.link if "/generations/" in source else shutil.copy2)(source, target)
 
-    shutil.copytree(settings.file.parent, folder, copy_function=copy, dirs_exist_ok=True)
+    others = shutil.ignore_patterns("feedback")
+    shutil.copytree(settings.file.parent, folder, copy_function=copy, dirs_exist_ok=True, ignore=others)
     return load_settings(folder / settings.file.name, {})
 
 
