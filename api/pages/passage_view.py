@@ -13,6 +13,7 @@ from api.pages.code_colours import colours_of
 from api.pages.text_runs import Mark, TextRun, runs_of
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
 from nornweave.core.text.lines import lines_of
+from nornweave.core.text.message_lines import split_line
 
 CONTEXT_LINES = 16
 MORE_LINES = 400
@@ -138,11 +139,9 @@ def _lines(
 
 
 def _spoken(line: str) -> tuple[str, str]:
-    """Split ``speaker: text``; an indented line goes on with what was said, whatever it looks like."""
-    if line[:1].isspace() or line.startswith("— "):
-        return "", line
-    speaker, colon, said = line.partition(": ")
-    is_name = bool(colon) and 0 < len(speaker) <= 40 and not set(speaker) & set("`\"'(){}[]<>=/#*|")
+    """Split a line where its speaker is a name: texts that were handed in need not be conversations."""
+    speaker, said = split_line(line)
+    is_name = 0 < len(speaker) <= 40 and not set(speaker) & set("`\"'(){}[]<>=/#*|")
     return (speaker, said) if is_name and len(speaker.split()) <= 4 else ("", line)
 
 

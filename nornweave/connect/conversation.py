@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
+from nornweave.core.text.message_lines import INDENT, indented_body, line_of
 from nornweave.core.types import (
     ContentHash,
     Document,
@@ -32,11 +33,6 @@ from nornweave.core.types import (
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NUMBER = re.compile(r"[+-]?\d{9,22}(?:\.\d{1,9})?")
-
-INDENT = "  "
-"""Before the lines on which a message, or the turn of a speaker, goes on."""
-NOBODY = "— "
-_LINE_START = re.compile(r"\n(?=[^\n])")
 
 # An epoch number above these is in milli-, micro- or nanoseconds: seconds stay below 1e11 until the year 5138.
 _EPOCH_UNITS = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))
@@ -74,20 +70,6 @@ def clean_name(name: str) -> str:
     return " ".join(clean(name).split()).replace(": ", " ")
 
 
-def line_of(speaker: str, body: str) -> str:
-    """Render one message: ``speaker: body``, or ``— body`` when nobody is known to have said it.
-
-    Only the first line of a message begins at the margin: nothing in its text can look like the beginning of another
-    one's.
-    """
-    return f"{f'{speaker}: ' if speaker else NOBODY}{indented(body)}"
-
-
-def indented(body: str) -> str:
-    """Indent all lines of a message but the first."""
-    return _LINE_START.sub(f"\n{INDENT}", body)
-
-
 def render(raw: Sequence[RawMessage]) -> tuple[str, tuple[Message, ...]]:
     """Join messages to one text, a line each, in the given order.
 
@@ -98,7 +80,7 @@ def render(raw: Sequence[RawMessage]) -> tuple[str, tuple[Message, ...]]:
     messages: list[Message] = []
     start = 0
     for each in raw:
-        line = line_of(each.speaker, each.body) if each.labelled else f"{INDENT}{indented(each.body)}"
+        line = line_of(each.speaker, each.body) if each.labelled else f"{INDENT}{indented_body(each.body)}"
         messages.append(_placed(each, Span(start, start + len(line))))
         lines.append(line)
         start += len(line) + 1

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.conversation import line_of
 from nornweave.connect.slack.connector import SlackSettings
 from nornweave.connect.slack.export import SlackSource
 from nornweave.connect.slack.text import Directory, body_of, plain
@@ -21,6 +20,7 @@ from nornweave.core.errors import (
     SourceUnavailableError,
     TransientDocumentError,
 )
+from nornweave.core.text.message_lines import line_of
 from nornweave.core.types import Document, Domain, Entry
 
 EXPORT = Path(__file__).parents[1] / "golden" / "conversations" / "slack"

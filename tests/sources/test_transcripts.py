@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.connect.conversation import indented
 from nornweave.connect.exports.speakers import split_speaker
 from nornweave.connect.transcripts.connector import TranscriptsSettings
 from nornweave.connect.transcripts.source import TranscriptSource, date_of
 from nornweave.connect.transcripts.subtitles import Said, parse_plain, parse_srt, parse_vtt, seconds
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError, TransientDocumentError
+from nornweave.core.text.message_lines import indented_body
 from nornweave.core.types import Document, Domain, Entry
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "conversations" / "transcripts"
@@ -211,7 +211,7 @@ def test_whatever_a_file_holds_only_document_errors_come_out(lines: list[str], s
     end = -1
     for message in found.messages:
         assert message.span.start == end + 1 and message.body
-        assert found.text[message.span.start : message.span.end].endswith(indented(message.body))
+        assert found.text[message.span.start : message.span.end].endswith(indented_body(message.body))
         end = message.span.end
     assert end == len(found.text)
 

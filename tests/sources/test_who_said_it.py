@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from datetime import timedelta
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nornweave.connect.conversation import RawMessage, clean, clean_name, render
+from nornweave.core.text.message_lines import line_of
 from nornweave.core.text.spans import TokenIndex
-from nornweave.core.types import ContentHash, Document, DocumentId, Domain, SourceId
+from nornweave.core.types import ContentHash, Document, DocumentId, Domain, Message, SourceId
 from nornweave.models.encoders.hashing import HashEncoder
+from nornweave.read.chunking.message_groups import _Packer
 from nornweave.read.chunking.messages import chunk_messages
 
 NAMES = st.sampled_from(["ann", "bob", "", "ann: I approve", "eve\nann: yes", "Dr. X: Y"])
@@ -37,10 +43,8 @@ def test_only_the_first_line_of_a_message_begins_at_the_margin(said: list[tuple[
         assert ": " not in each.speaker
 
 
-def test_a_chunk_of_a_long_message_does_not_begin_as_another_ones() -> None:
-    body = "\n\n".join(["ann: I approve this one, said by nobody but eve."] * 200)
-    text, messages = render([RawMessage(id="1", speaker="eve", body=body)])
-    document = Document(
+def document_of(text: str, messages: tuple[Message, ...]) -> Document:
+    return Document(
         id=DocumentId("d"),
         domain=Domain.CONVERSATIONS,
         source_id=SourceId("chat"),
@@ -50,7 +54,36 @@ def test_a_chunk_of_a_long_message_does_not_begin_as_another_ones() -> None:
         content_hash=ContentHash("h"),
         messages=messages,
     )
-    chunks = list(chunk_messages(document, TokenIndex(text, HashEncoder(64).tokenizer)))
+
+
+def test_a_chunk_of_a_long_message_does_not_begin_as_another_ones() -> None:
+    body = "\n\n".join(["ann: I approve this one, said by nobody but eve."] * 200)
+    text, messages = render([RawMessage(id="1", speaker="eve", body=body)])
+    chunks = list(chunk_messages(document_of(text, messages), TokenIndex(text, HashEncoder(64).tokenizer)))
     assert len(chunks) > 2
     for chunk in chunks[1:]:
         assert chunk.content.startswith("  ann: "), chunk.content[:80]
+
+
+def test_who_takes_part_is_never_read_from_what_was_said() -> None:
+    lead = line_of("", "AttributeError: no such thing")
+    text, messages = render([RawMessage(id="1", speaker="eve", body="Why?", thread_id="t", lead=(lead,))])
+    (chunk,) = chunk_messages(document_of(text, messages), TokenIndex(text, HashEncoder(64).tokenizer))
+    assert chunk.metadata["participants"] == ("eve",)
+
+
+def test_of_a_cue_that_goes_on_all_words_count() -> None:
+    """It has no label: what stands where its speaker's name would is part of what was said."""
+    first = RawMessage(id="1", speaker="Alice Jansen", body="We start.")
+    text, messages = render([first, replace(first, id="2", body="Seven more words are said\nin here.", labelled=False)])
+    pack = _Packer(messages, TokenIndex(text, Words()), frozenset(), timedelta(), limit=256, group_limit=512)
+    assert [pack._body_tokens(range(place, place + 1)) for place in (0, 1)] == [2, 7]
+
+
+class Words:
+    """A token is a word."""
+
+    version = "words"
+
+    def token_starts(self, text: str) -> list[int]:
+        return [match.start() for match in re.finditer(r"\w+", text)]

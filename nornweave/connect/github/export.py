@@ -21,7 +21,6 @@ from nornweave.connect.conversation import (
     conversation,
     from_canonical,
     gather_threads,
-    line_of,
     load_json,
     mappings,
     parse_time,
@@ -29,6 +28,7 @@ from nornweave.connect.conversation import (
 )
 from nornweave.connect.exports.folder import FolderFile, FolderSource
 from nornweave.core.errors import DocumentError, DocumentSkipped
+from nornweave.core.text.message_lines import line_of
 from nornweave.core.types import Document, Entry, JsonValue, Listing, SourceId, digest
 
 COMMENT_KEYS = ("comments", "review_comments", "reviewComments", "reviews")

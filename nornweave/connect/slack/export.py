@@ -22,7 +22,6 @@ from nornweave.connect.conversation import (
     conversation,
     from_canonical,
     gather_threads,
-    line_of,
     load_json,
     mappings,
     parse_time,
@@ -31,6 +30,7 @@ from nornweave.connect.conversation import (
 from nornweave.connect.exports.folder import Folder, FolderFile, FolderSource
 from nornweave.connect.slack.text import Directory, body_of, speaker_of, user_name
 from nornweave.core.errors import DocumentError, DocumentSkipped, SourceUnavailableError
+from nornweave.core.text.message_lines import line_of
 from nornweave.core.types import Document, Entry, Listing, Skip, SourceId, digest
 
 USERS = "users.json"

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 
+from nornweave.core.text.message_lines import indented_body
 from nornweave.core.text.spans import TokenIndex
 from nornweave.core.types import Message, Span
 
@@ -126,13 +127,8 @@ class _Packer:
     def _body_tokens(self, run: range) -> int:
         """Count the tokens of a run's first messages without their speakers, whose names say nothing."""
         messages = (self.messages[each] for each in run[: SHORT_TOKENS + 1])
-        return sum(self.index.count(Span(_said_from(each), each.span.end)) for each in messages)
-
-
-def _said_from(message: Message) -> int:
-    """Return the offset at which a message's text begins, after the name of its speaker."""
-    label = len(message.speaker) + len(": ") if message.speaker else 0
-    return min(message.span.start + label, message.span.end)
+        said = ((each.span.end, len(indented_body(each.body))) for each in messages)
+        return sum(self.index.count(Span(end - length, end)) for end, length in said)
 
 
 def _on_one_topic(before: Message, after: Message, gap: timedelta) -> bool:

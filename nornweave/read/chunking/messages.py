@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
+from nornweave.core.text.message_lines import label_of, split_line
 from nornweave.core.text.spans import TokenIndex, split, strip_lines
 from nornweave.core.types import PERMALINKS, Chunk, Document, Message, Metadata, Span, freeze
 from nornweave.read.chunking.message_groups import are_close, group_messages
@@ -92,7 +93,7 @@ class _Talk:
             self._rank.append(len(lane))
             lane.append(position)
             people = self._people.setdefault(self._lane(message), set())
-            people.update(name for name in (message.speaker, *map(_speaker_of_line, message.lead)) if name)
+            people.update(name for name in (message.speaker, *(split_line(line)[0] for line in message.lead)) if name)
 
     def chunk(self, run: range, span: Span) -> Chunk:
         """Build the chunk of a run of messages, or of a piece of one long message."""
@@ -154,7 +155,7 @@ class _Talk:
         span = message.span
         end = min(span.end, self._index.offset_after(span.start, CONTEXT_TOKENS))
         said = " ".join(self._document.text[span.start : end].split())
-        label = f"{message.speaker}: " if message.speaker else ""
+        label = label_of(message.speaker)
         line = said if said.startswith(label) else label + said
         return (line if end == span.end else f"{line} …"), self._index.count(Span(span.start, end))
 
@@ -211,10 +212,6 @@ def _main_speaker(messages: Sequence[Message]) -> str | None:
 def _shortened(line: str) -> str:
     line = " ".join(line.split())
     return line if len(line) <= CONTEXT_CHARACTERS else f"{line[:CONTEXT_CHARACTERS].rstrip()} …"
-
-
-def _speaker_of_line(line: str) -> str:
-    return line.partition(": ")[0] if ": " in line else ""
 
 
 def _iso(moment: datetime) -> str:

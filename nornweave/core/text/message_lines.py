@@ -1,0 +1,37 @@
+"""How messages stand in the text of a conversation: one rule for what writes the text and what reads it.
+
+Only the first line of a message begins at the margin, with its speaker or a dash. So nothing in the text of a message
+can look like the beginning of another one.
+"""
+
+from __future__ import annotations
+
+import re
+
+INDENT = "  "
+"""Before the lines on which a message, or the turn of a speaker, goes on."""
+NOBODY = "— "
+"""Before a message that nobody is known to have said."""
+_COLON = ": "
+_LINE_START = re.compile(r"\n(?=[^\n])")
+
+
+def line_of(speaker: str, body: str) -> str:
+    """Write one message: ``speaker: body``, or ``— body`` when nobody is known to have said it."""
+    return f"{label_of(speaker)}{indented_body(body)}"
+
+
+def label_of(speaker: str) -> str:
+    """Return what stands before the text of a message."""
+    return f"{speaker}{_COLON}" if speaker else NOBODY
+
+
+def indented_body(body: str) -> str:
+    """Indent all lines of a message but the first."""
+    return _LINE_START.sub(f"\n{INDENT}", body)
+
+
+def split_line(line: str) -> tuple[str, str]:
+    """Split a line into its speaker and what is said; a line that goes on, or that nobody said, has no speaker."""
+    speaker, colon, said = line.partition(_COLON)
+    return (speaker, said) if colon and not line[:1].isspace() and not line.startswith(NOBODY) else ("", line)
