@@ -15,6 +15,7 @@ from starlette.types import Receive, Scope, Send
 
 from api.connections import network_of
 from api.errors import ProblemError
+from api.hosts import client_address
 from api.negotiation import EVENTS
 from api.schemas import to_json
 from nornweave.ask.answer.streamed import StreamedAnswer
@@ -153,7 +154,7 @@ async def stream(
     Raises:
         ProblemError: 429, too many streams are open.
     """
-    give_back = slots.take(request.client.host if request.client else "")
+    give_back = slots.take(client_address(request.scope))
     try:
         return EventStream(events(await prepare()), give_back)
     except BaseException:

@@ -28,6 +28,12 @@ def _is_inside(header: str) -> bool:
     return header.rstrip().endswith("]")
 
 
+def client_address(scope: Scope) -> str:
+    """Return the address that a request came from; empty if it is not known (a socket in the file system)."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
 def answered_names(host: str) -> frozenset[str]:
     """Return the names that are answered when listening on ``host`` alone."""
     return LOCAL_NAMES | {f"[{host}]".lower() if ":" in host else host.lower()}

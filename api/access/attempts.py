@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import TypeVar
+
+from nornweave.core.access.tokens import hash_of
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -30,20 +31,21 @@ class Attempts:
         self._now = now
         self._lock = threading.Lock()
         self._failures: OrderedDict[str, deque[float]] = OrderedDict()
-        self._accepted: OrderedDict[bytes, None] = OrderedDict()
+        self._accepted: OrderedDict[str, None] = OrderedDict()
 
-    def may_try(self, address: str, token: bytes) -> bool:
+    def may_try(self, address: str, token: str) -> bool:
         """Tell whether a token is compared."""
         with self._lock:
             failures = self._failures.get(address, ())
-            recent = sum(at > self._now() - WINDOW_S for at in failures)
-            return recent < MAX_FAILURES or _hash(token) in self._accepted
+            since = self._now() - WINDOW_S
+            recent = sum(at > since for at in failures)
+            return recent < MAX_FAILURES or hash_of(token) in self._accepted
 
-    def note(self, address: str, token: bytes, *, is_right: bool) -> None:
+    def note(self, address: str, token: str, *, is_right: bool) -> None:
         """Remember how it went; of addresses and right tokens the latest."""
         with self._lock:
             if is_right:
-                _push(self._accepted, _hash(token), None, MAX_ACCEPTED)
+                _push(self._accepted, hash_of(token), None, MAX_ACCEPTED)
             else:
                 failures = self._failures.pop(address, None) or deque(maxlen=MAX_FAILURES)
                 failures.append(self._now())
@@ -55,7 +57,3 @@ def _push(kept: OrderedDict[K, V], key: K, value: V, limit: int) -> None:
     kept.move_to_end(key)
     if len(kept) > limit:
         kept.popitem(last=False)
-
-
-def _hash(token: bytes) -> bytes:
-    return hashlib.sha256(token).digest()

@@ -27,6 +27,7 @@ from api.access.ended_sessions import EndedSessions
 from api.access.session_key import session_key
 from api.access.token_file import TokenFile
 from api.errors import ProblemError
+from api.hosts import client_address
 from api.sessions import Session, session_of
 from nornweave.config.access import AccessSettings
 from nornweave.core.access.tokens import TokenEntry
@@ -52,12 +53,6 @@ def viewer_of(scope: Scope) -> Viewer:
     if not isinstance(viewer, Viewer):
         raise PermissionError(f"{scope.get('path')!r} is answered without anybody having asked who asks")
     return viewer
-
-
-def address_of(scope: Scope) -> str:
-    """Return the address that a request came from; empty if it is not known (a socket in the file system)."""
-    client = scope.get("client")
-    return str(client[0]) if client else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +119,11 @@ class Door:
         Raises:
             ProblemError: 429, the address sent many wrong tokens; 503, who may ask cannot be looked up now.
         """
-        if not self._attempts.may_try(address, token.encode()):
+        if not self._attempts.may_try(address, token):
             detail = f"{MAX_FAILURES} wrong tokens came from this address within {WINDOW_S:g} s"
             raise ProblemError(429, detail, headers={"Retry-After": f"{WINDOW_S:g}"})
         entry = await self._entry(token)
-        self._attempts.note(address, token.encode(), is_right=entry is not None)
+        self._attempts.note(address, token, is_right=entry is not None)
         return entry
 
     async def _entry(self, token: str) -> DoorEntry | None:
@@ -152,7 +147,7 @@ class Door:
         if scheme.lower() != b"bearer":
             return None
         try:
-            entry = await self.enter(given.strip().decode(), address_of(scope))
+            entry = await self.enter(given.strip().decode(), client_address(scope))
         except UnicodeDecodeError:
             return None
         return entry.viewer if entry else None

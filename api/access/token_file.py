@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 from api.errors import ProblemError, unavailable
 from nornweave.core.access.tokens import TokenEntry, hash_of, read_tokens
@@ -15,6 +16,8 @@ from nornweave.core.types import present
 log = logging.getLogger(__name__)
 
 RETRY_S = 5
+FileState: TypeAlias = tuple[int, int, int]
+"""When a file was changed, in nanoseconds, its size and its inode."""
 
 
 class TokenFile:
@@ -27,7 +30,7 @@ class TokenFile:
         """
         self._file = file
         self._lock = threading.Lock()
-        self._version = self._state()
+        self._version = state_of(file)
         self._entries = self._read()
 
     def find(self, token: str) -> TokenEntry | None:
@@ -46,7 +49,7 @@ class TokenFile:
 
     def _current(self) -> Mapping[str, TokenEntry]:
         """Return the entries; of a file that is broken none, for nobody knows who was taken out of it."""
-        state = self._state()
+        state = state_of(self._file)
         with self._lock:
             if state != self._version:
                 self._version, self._entries = state, self._read()
@@ -61,12 +64,14 @@ class TokenFile:
             log.error("no token of the file is accepted until it is mended: %s", error)
             return None
 
-    def _state(self) -> tuple[int, int, int] | None:
-        try:
-            status = self._file.stat()
-        except OSError:
-            return None
-        return status.st_mtime_ns, status.st_size, status.st_ino
+
+def state_of(file: Path) -> FileState | None:
+    """Return what changes when a file does; ``None`` if there is none."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def broken_access() -> ProblemError:

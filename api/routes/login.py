@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from urllib.parse import parse_qs, urlencode
 
 import anyio
@@ -13,8 +12,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import Scope
 
-from api.access.door import address_of
 from api.errors import ProblemError
+from api.hosts import client_address
 from api.negotiation import prefers_html
 from api.pages.addresses import ASK, JUDGE, LOGIN, LOGOUT, SYNC, local
 from api.pages.rendering import FILES, PAGE_HEADERS, file_response, html_response
@@ -46,7 +45,7 @@ async def enter(request: Request) -> Response:
     target = local(fields.get("next", ASK))
     if door.is_open or door.secret is None:
         return _redirect(target)
-    entry = await door.enter(fields.get("token", "").strip(), address_of(request.scope))
+    entry = await door.enter(fields.get("token", "").strip(), client_address(request.scope))
     if entry is None:
         await anyio.sleep(PAUSE_S)
         return _again(request, target, "This is not the token of this service, nor one of somebody who may ask.")
@@ -73,17 +72,14 @@ async def leave(request: Request) -> Response:
     """End the session here and take it from the browser.
 
     Raises:
-        ProblemError: 503, it cannot be ended here; see also ``checked_form``.
+        StoreError: it cannot be ended here.
+        ProblemError: see ``checked_form``.
     """
     await checked_form(request)
     door = service_of(request).door
     session = session_of(request.scope, door.secret)
     if session and door.ended:
-        try:
-            await anyio.to_thread.run_sync(door.ended.end, session.value)
-        except (OSError, sqlite3.Error) as error:
-            detail = f"the session could not be ended here, it lasts {LASTS_S // 3600} hours: {error}"
-            raise ProblemError(503, detail) from error
+        await anyio.to_thread.run_sync(door.ended.end, session.value)
     response = _redirect(LOGIN)
     response.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return response

@@ -17,26 +17,26 @@ def test_an_address_may_send_a_number_of_wrong_tokens_a_minute() -> None:
     clock = [0.0]
     attempts = Attempts(lambda: clock[0])
     for _ in range(MAX_FAILURES):
-        assert attempts.may_try("a", b"wrong")
-        attempts.note("a", b"wrong", is_right=False)
-    assert not attempts.may_try("a", b"another")
-    assert attempts.may_try("b", b"another"), "only this address"
+        assert attempts.may_try("a", "wrong")
+        attempts.note("a", "wrong", is_right=False)
+    assert not attempts.may_try("a", "another")
+    assert attempts.may_try("", "another"), "only this address"
     clock[0] += WINDOW_S
-    assert attempts.may_try("a", b"another")
+    assert attempts.may_try("a", "another")
 
 
 def test_a_token_that_was_right_is_always_compared() -> None:
     attempts = Attempts()
-    attempts.note("a", b"right", is_right=True)
+    attempts.note("a", "right", is_right=True)
     for _ in range(MAX_FAILURES):
-        attempts.note("a", b"wrong", is_right=False)
-    assert attempts.may_try("a", b"right") and not attempts.may_try("a", b"wrong")
+        attempts.note("a", "wrong", is_right=False)
+    assert attempts.may_try("a", "right") and not attempts.may_try("a", "wrong")
 
 
 def test_a_bounded_number_of_addresses_is_remembered() -> None:
     attempts = Attempts()
     for number in range(MAX_ADDRESSES + 10):
-        attempts.note(str(number), b"wrong", is_right=False)
+        attempts.note(str(number), "wrong", is_right=False)
     assert len(attempts._failures) == MAX_ADDRESSES
 
 

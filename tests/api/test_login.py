@@ -183,3 +183,14 @@ def test_a_form_without_a_session_is_refused(ask: Ask, engine: ScriptedEngine) -
 def test_without_a_token_there_is_nothing_to_log_in_to(ask: Ask) -> None:
     assert ask("GET", "/login", headers=BROWSER).headers["location"] == "/"
     assert ask("POST", "/login", content="token=x", headers=FORM).headers["location"] == "/"
+
+
+def test_a_session_that_cannot_be_ended_is_said_to_last(settings: Settings, engine: ScriptedEngine) -> None:
+    async def test(client: httpx.AsyncClient) -> None:
+        await log_in(client)
+        (settings.data_dir / "sessions.sqlite").mkdir()
+        sent = urlencode({"csrf": csrf_token(client.cookies[COOKIE], TOKEN)})
+        assert "12 hours" in is_problem(await client.post("/logout", content=sent, headers=FORM), 503)["detail"]
+        assert (await client.get("/", headers=BROWSER)).status_code == 200
+
+    drive(settings, engine, test)
