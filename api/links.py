@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from starlette.requests import Request
 
-from api.hosts import LOCAL_NAMES, host_name
-from api.listening import default_port
+from api.hosts import answered_names, host_name
+from api.listening import default_port, web_address
 from api.pages.addresses import original, passage_address
 from nornweave.ask.views.tools import Link
 from nornweave.core.errors import ConfigError
@@ -50,12 +50,9 @@ def page_links(public_url: str | None, request: Request) -> Link:
     if public_url:
         return permalinks(public_url)
     address, port = request.scope.get("server") or (LOOPBACK, None)
-    named = host_name(request.headers.get("host", ""))
-    own = LOCAL_NAMES | {address.lower(), f"[{address}]".lower(), socket.gethostname().lower()}
-    if named in own:
+    if host_name(request.headers.get("host", "")) in answered_names(address) | {socket.gethostname().lower()}:
         return permalinks(str(request.base_url).rstrip("/"))
-    host = f"[{address}]" if ":" in address else address
-    return permalinks(f"{request.url.scheme}://{host}" + (f":{port}" if port else ""))
+    return permalinks(web_address(request.url.scheme, address, port))
 
 
 def own_links(base: str) -> Link:

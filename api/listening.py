@@ -67,8 +67,12 @@ def listen(host: str, port: int) -> socket.socket:
 
 def url_of(listener: socket.socket) -> str:
     """Return where a socket is reached."""
-    host, port = listener.getsockname()[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return web_address("http", *listener.getsockname()[:2])
+
+
+def web_address(scheme: str, host: str, port: int | None) -> str:
+    """Return the address of a server: an IPv6 address stands in brackets; ``port`` may be unknown."""
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}" + (f":{port}" if port else "")
 
 
 async def accept_evenly(

@@ -56,7 +56,7 @@ class OriginGuard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it."""
-        foreign = foreign_page(headers := Headers(scope=scope), self._own(headers)) if _is_guarded(scope) else None
+        foreign = self._foreign_page(scope) if _is_guarded(scope) else None
         if foreign is None:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
@@ -65,13 +65,13 @@ class OriginGuard:
             detail = f"{foreign}: pages of other sites may not do this; behind a proxy, set NORNWEAVE_URL"
             await problem_response(403, detail)(scope, receive, send)
 
-    def _own(self, headers: Headers) -> set[str]:
-        """Return the origins of our pages; a proxy before this server may speak https."""
+    def _foreign_page(self, scope: Scope) -> str | None:
+        headers = Headers(scope=scope)
         host = headers.get("host", "").strip().lower()
-        return self._public | {f"{scheme}://{host}" for scheme in ("http", "https")}
+        own = {f"{scheme}://{host}" for scheme in ("http", "https")}  # a proxy before this server may speak https
+        return foreign_page(headers, own | self._public)
 
 
 def _is_guarded(scope: Scope) -> bool:
-    if scope["type"] != "http":
-        return bool(scope["type"] == "websocket")
-    return scope["method"] not in READING or scope["path"].rstrip("/") == TOOLS
+    method: str = scope.get("method", "")  # a websocket has none
+    return scope["type"] != "lifespan" and (method not in READING or scope["path"].rstrip("/") == TOOLS)

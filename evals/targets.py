@@ -29,19 +29,7 @@ class Searcher(Protocol):
         depth: int,
         hidden: Mapping[Domain, HiddenPlace] = ...,
     ) -> Rankings:
-        """Return what every stage found, best first, by stage (``STAGES``; some only where they ran).
-
-        Args:
-            text: the query.
-            domains: which are asked; ``None`` leaves it to the system.
-            filters: by domain.
-            depth: items wanted of each stage.
-            hidden: by domain a part of a document that is searched as if it was not there.
-
-        Raises:
-            QueryError: the query or its filters are wrong.
-            StoreError: what was published cannot be read.
-        """
+        """Return what every stage found, best first, by stage; see ``SeenAnswers.rankings``."""
         ...
 
     def domain_of(self, paths: Collection[str]) -> Mapping[str, Domain]:

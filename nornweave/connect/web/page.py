@@ -59,7 +59,7 @@ Kind: TypeAlias = Literal["stored", "same", "moved", "left", "gone", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOutcome:
-    """What came of asking for a page.
+    """The result of a request for a page.
 
     Attributes:
         kind: it is a document; it is as it was; it is at ``target``; it is left out; it is not there any more; it could
