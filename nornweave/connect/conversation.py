@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
+from nornweave.core.text.decode import check_size
 from nornweave.core.text.message_lines import INDENT, indented_body, line_of
 from nornweave.core.types import (
     ContentHash,
@@ -195,6 +196,19 @@ def _from_text(text: str) -> datetime:
 def _from_epoch(number: float) -> datetime:
     divisor = next((unit for above, unit in _EPOCH_UNITS if abs(number) >= above), 1.0)
     return datetime.fromtimestamp(number / divisor, UTC)
+
+
+def load_stored(raw: bytes, path: str) -> dict[str, Any]:
+    """Read the object that a feed has written.
+
+    Raises:
+        DocumentError: it is too large, or not what the feed wrote.
+    """
+    check_size(len(raw))
+    stored = load_json(raw, path)
+    if not isinstance(stored, dict):
+        raise DocumentError(f"{path}: not what was fetched from this source; sync again")
+    return stored
 
 
 def load_json(raw: bytes | str, where: str) -> Any:

@@ -20,6 +20,7 @@ import yaml
 
 from nornweave.core.access.rules import KEY
 from nornweave.core.text.field_names import field_key
+from nornweave.core.text.inline_markup import closing_fence
 from nornweave.core.text.references import unescaped
 from nornweave.core.types import JsonValue
 from nornweave.read.plain_yaml import check_yaml
@@ -95,8 +96,7 @@ def _front_matter(text: str) -> list[JsonValue]:
         return _bare_mapping(text) if text.startswith("{") else []
     if not _FIRST_KEY.match(_spelt(text[fence.end() : fence.end() + _FIRST_BOUND])):
         return []  # a rule above text
-    endings = r"\+\+\+" if fence[1] == "+++" else r"(?:---|\.\.\.)"
-    closing = re.compile(rf"^{endings}[ \t]*$", re.M).search(text, fence.end())
+    closing = closing_fence(fence[1]).search(text, fence.end())
     if closing is None:
         if _LINE_KEY.search(_spelt(text[fence.end() :])):
             raise NotUnderstoodError("the header does not close, and has a line that begins with 'access'")

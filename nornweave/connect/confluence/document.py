@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from nornweave.connect.confluence.storage import html_of_storage
-from nornweave.connect.conversation import as_is, clean_name, load_json, parse_time
-from nornweave.core.errors import DocumentError, DocumentSkipped
-from nornweave.core.text.decode import check_size
+from nornweave.connect.conversation import as_is, clean_name, load_stored, parse_time
+from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Domain, Entry, SourceId, freeze
 from nornweave.read.file import assemble
 from nornweave.read.parsed import Parsed
@@ -22,10 +21,7 @@ def confluence_document(source_id: SourceId, entry: Entry, raw: bytes) -> Docume
         DocumentSkipped: nothing stands on the page.
         DocumentError: too large, or not what the feed wrote.
     """
-    check_size(len(raw))
-    page = load_json(raw, entry.path)
-    if not isinstance(page, dict):
-        raise DocumentError(f"{entry.path}: not what was fetched from this source; sync again")
+    page = load_stored(raw, entry.path)
     title = clean_name(as_is(page.get("title"), str) or "")
     text = html_of_storage(as_is(page.get("storage"), str) or "", title, _names(page.get("names")))
     if not text:

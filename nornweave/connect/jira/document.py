@@ -12,13 +12,12 @@ from nornweave.connect.conversation import (
     clean,
     clean_name,
     conversation,
-    load_json,
+    load_stored,
     mappings,
     parse_time,
 )
 from nornweave.connect.jira.adf import text_of_adf
-from nornweave.core.errors import DocumentError, DocumentSkipped
-from nornweave.core.text.decode import check_size
+from nornweave.core.errors import DocumentSkipped
 from nornweave.core.types import Document, Entry, JsonValue, SourceId
 
 _UNKNOWN = "unknown"
@@ -32,10 +31,7 @@ def jira_document(source_id: SourceId, entry: Entry, raw: bytes) -> Document:
         DocumentSkipped: nothing is said in it.
         DocumentError: too large, or not what the feed wrote.
     """
-    check_size(len(raw))
-    issue = load_json(raw, entry.path)
-    if not isinstance(issue, dict):
-        raise DocumentError(f"{entry.path}: not what was fetched from this source; sync again")
+    issue = load_stored(raw, entry.path)
     key, title = _text(issue, "key"), _text(issue, "summary")
     comments = (_message(issue, each, text_of_adf(each.get("body"))) for each in mappings(issue.get("comments")))
     opening = _message(issue, {**issue, "id": key}, _opening(issue))

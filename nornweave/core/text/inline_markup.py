@@ -30,11 +30,16 @@ def front_matter(text: str) -> tuple[str, int]:
     opening = _OPENING.match(text)
     if not opening or not _FIRST_KEY.match(text.replace("\r\n", " \n") if "\r" in text[:500] else text, opening.end()):
         return "", 0
-    endings = r"\+\+\+" if opening["fence"] == "+++" else r"(?:---|\.\.\.)"
-    closing = re.compile(rf"^{endings}[ \t]*(?:\r?\n|\Z)", re.M).search(text, opening.end(), FRONT_MATTER_BOUND)
+    closing = closing_fence(opening["fence"]).search(text, opening.end(), FRONT_MATTER_BOUND)
     if not closing:
         return "", 0
     return text[opening.end() : closing.start()], closing.end()
+
+
+def closing_fence(fence: str) -> re.Pattern[str]:
+    """Return what matches the line that closes front matter which this fence opens, its line end included."""
+    endings = r"\+\+\+" if fence == "+++" else r"(?:---|\.\.\.)"
+    return re.compile(rf"^{endings}[ \t]*(?:\r?\n|\Z)", re.M)
 
 
 def plain_line(markdown: str) -> str:
