@@ -44,29 +44,72 @@ def drift(
     verify: Annotated[
         bool, typer.Option(help="Ask the configured language model about each finding; it removes none.")
     ] = False,
+    exclude: Annotated[
+        list[str] | None, typer.Option(metavar="GLOB", help="Leave out files that match; may be repeated.")
+    ] = None,
+    lock: Annotated[
+        bool, typer.Option("--lock", help="Check the agreements in drift.lock; without that file, write it.")
+    ] = False,
+    update: Annotated[
+        bool, typer.Option("--update", help="Write drift.lock anew: what changed was changed on purpose.")
+    ] = False,
+    fail: Annotated[bool, typer.Option("--fail", help="Exit with 1 if a full scan finds something.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where documentation and code disagree; ends with 1 if they do."""
+    """Show where documentation and code disagree.
+
+    Exits with 1 if an agreement broke (--diff, --lock) or something is new (--baseline); a full scan needs --fail.
+    """
     name = "json" if as_json else format
     if name not in FORMAT_NAMES:
         raise ConfigError(f"--format {name!r}; allowed are: {', '.join(FORMAT_NAMES)}")
-    if write_baseline is not None and diff:
-        raise ConfigError("--write-baseline takes all that is found, not only what --diff brings; leave out one")
-    options = _options(diff, baseline if write_baseline is None else None, min_confidence)
+    if diff and (write_baseline is not None or lock or update):
+        other = "--write-baseline takes" if write_baseline is not None else "--lock and --update take"
+        raise ConfigError(f"{other} the whole folder, not only what --diff brings; leave out one")
+    from nornweave.disagree.drift.scan import DriftOptions
+
+    options = DriftOptions(diff=diff, exclude=tuple(exclude or ()), only_lock=lock)
+    if min_confidence is not None:
+        options = replace(options, min_confidence=min_confidence)
+    if update or (lock and not _has_lock(path)):
+        _write_lock(path, options)
+        return
+    options = _against(baseline, options, is_written=write_baseline is not None)
     report = _report(path, options, context, verify=verify)
     if write_baseline is not None:
         _write_known(report, write_baseline)
-        sys.exit(0)
+        return
     _print(report, name)
-    sys.exit(1 if report.findings else 0)
+    is_check = bool(diff) or baseline is not None or fail
+    sys.exit(1 if any(is_check or one.moved for one in report.findings) else 0)
 
 
-def _options(diff: str, baseline: Path | None, min_confidence: float | None) -> DriftOptions:
+def _against(baseline: Path | None, options: DriftOptions, *, is_written: bool) -> DriftOptions:
+    """Read the baseline; one that is being written holds neither what an older one nor what the lock knows."""
     from nornweave.disagree.drift.baseline import read_baseline
-    from nornweave.disagree.drift.scan import DriftOptions
 
-    options = DriftOptions(diff=diff, baseline=read_baseline(baseline) if baseline else None)
-    return options if min_confidence is None else replace(options, min_confidence=min_confidence)
+    if is_written:
+        return replace(options, use_lock=False)
+    return replace(options, baseline=read_baseline(baseline) if baseline else None)
+
+
+def _has_lock(path: Path) -> bool:
+    from nornweave.disagree.drift.lock import FILE_NAME
+
+    return (path / FILE_NAME).exists()
+
+
+def _write_lock(path: Path, options: DriftOptions) -> None:
+    from nornweave.disagree.drift.formats.words import coverage_sentence
+    from nornweave.disagree.drift.lock import FILE_NAME, locked, write_lock
+    from nornweave.disagree.drift.scan import scan
+
+    scanned = scan(path, replace(options, use_lock=False, only_lock=False))
+    entries = locked(scanned.pairs, scanned.text_of)
+    write_lock(path, entries)
+    if scanned.report.coverage:
+        _say(coverage_sentence(scanned.report.coverage))
+    _say(f"{len(entries):,} agreements written to {FILE_NAME}")
 
 
 def _report(path: Path, options: DriftOptions, context: typer.Context, *, verify: bool) -> Report:
@@ -83,7 +126,7 @@ def _report(path: Path, options: DriftOptions, context: typer.Context, *, verify
     for failed in report.failed:
         _say(f"not read: {one_line(failed.path)}: {one_line(failed.reason)}")
     for notice in report.notices:
-        _say(notice)
+        _say(one_line(notice))
     return report
 
 

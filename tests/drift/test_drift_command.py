@@ -25,9 +25,10 @@ def run(*arguments: str) -> tuple[int, str]:
     return done.exit_code, done.stdout
 
 
-def test_disagreements_end_with_1_and_none_with_0(tmp_path: Path) -> None:
+def test_a_full_scan_is_advice_unless_it_is_told_to_fail(tmp_path: Path) -> None:
     code, shown = run(str(parcels(tmp_path, timeout=30)))
-    assert (code, "1 disagreement in 2 files" in shown) == (1, True)
+    assert (code, "1 disagreement in 2 files" in shown) == (0, True)
+    assert run(str(tmp_path), "--fail")[0] == 1
     code, shown = run(str(parcels(tmp_path)))
     assert (code, "no disagreements in 2 files" in shown) == (0, True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts.comparable import comparable, ordered, outcome
@@ -47,12 +48,17 @@ class Described:
     features: Mapping[str, float]
 
 
+Rivals: TypeAlias = "dict[tuple[int, str, str], list[CandidatePair]]"
+"""Place of a fact, domain and side of what it is compared with → the pairs."""
+
+
 def find_conflicts(
     facts: Sequence[LocatedFact],
     *,
     min_confidence: float = MIN_CONFIDENCE,
     joined: Iterable[tuple[int, int]] | None = None,
     model: Model | None = None,
+    rivals: Rivals | None = None,
 ) -> list[FactConflict]:
     """Return the facts that contradict each other.
 
@@ -61,25 +67,41 @@ def find_conflicts(
         min_confidence: in [0, 1].
         joined: places of the pairs that share a name, where a store has joined them; otherwise they are joined here.
         model: another than the one that is shipped, for fitting.
+        rivals: of the same facts, where the caller has compared them already.
 
     Returns:
         At most one per fact and better informed side, the most confident first, then by place.
     """
     model = model or shipped()
     conflicts = [
-        _conflict(one.candidate, confidence)
-        for one in candidates(facts, joined=joined, model=model)
+        conflict_of(one.candidate, confidence)
+        for one in candidates(facts, joined=joined, model=model, rivals=rivals)
         if (confidence := model.probability(one.features)) >= min_confidence
     ]
     return _merged(conflicts)
 
 
 def candidates(
-    facts: Sequence[LocatedFact], *, joined: Iterable[tuple[int, int]] | None = None, model: Model | None = None
+    facts: Sequence[LocatedFact],
+    *,
+    joined: Iterable[tuple[int, int]] | None = None,
+    model: Model | None = None,
+    rivals: Rivals | None = None,
 ) -> list[Described]:
     """Return each fact's best rival of each better informed side that differs, unless one of that side agrees."""
+    by_fact = rivals_of(facts, joined=joined, model=model) if rivals is None else rivals
+    corpus = corpus_of(facts)
+    agreeing = _agreeing_lines(by_fact)
+    chosen = (_chosen(by_fact[key], agreeing, corpus) for key in sorted(by_fact))
+    return [one for one in chosen if one]
+
+
+def rivals_of(
+    facts: Sequence[LocatedFact], *, joined: Iterable[tuple[int, int]] | None = None, model: Model | None = None
+) -> Rivals:
+    """Compare every two facts of one name whose values can be compared, in agreement or not."""
     model, corpus = model or shipped(), corpus_of(facts)
-    by_fact: dict[tuple[int, str, str], list[CandidatePair]] = defaultdict(list)
+    by_fact: Rivals = defaultdict(list)
     for first, second in pairs(facts) if joined is None else _comparable(facts, joined):
         code, other = ordered(facts[first], facts[second])
         found = outcome(code.fact, other.fact)
@@ -87,9 +109,7 @@ def candidates(
             strength = model.probability(features(code, other, corpus))
             place = first if facts[first] is other else second
             by_fact[place, code.domain, code.fact.side].append(CandidatePair(code, other, found, strength))
-    agreeing = _agreeing_lines(by_fact)
-    chosen = (_chosen(rivals, agreeing, corpus) for _, rivals in sorted(by_fact.items(), key=lambda one: one[0]))
-    return [one for one in chosen if one]
+    return by_fact
 
 
 def _comparable(facts: Sequence[LocatedFact], joined: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -133,7 +153,8 @@ def _value(fact: Fact) -> tuple[str, str, str | None]:
     return fact.kind, fact.value, fact.unit
 
 
-def _conflict(one: CandidatePair, confidence: float) -> FactConflict:
+def conflict_of(one: CandidatePair, confidence: float) -> FactConflict:
+    """Return a pair that differs as a conflict."""
     names = sorted((one.code.fact.name, one.other.fact.name), key=lambda name: (-len(name), name))
     attribute = one.other.fact.attribute
     return FactConflict(

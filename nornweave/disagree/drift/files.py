@@ -149,6 +149,14 @@ def git(root: Path, *arguments: str) -> bytes:
         raise ConfigError(f"git {arguments[0]}: {error}") from error
 
 
+def renames(root: Path, base: str, head: str) -> dict[str, str]:
+    """Return path at the base → path at the head, of files that moved between two commits."""
+    only_names = ("--no-ext-diff", "--no-textconv", "--relative", "--find-renames", "--diff-filter=R", "--name-status")
+    raw = git(root, "diff", *only_names, "-z", base, head)
+    fields = [os.fsdecode(one) for one in raw.split(b"\0") if one]
+    return dict(zip(fields[1::3], fields[2::3], strict=False))
+
+
 _RANGE = lazy_pattern(r"(?P<base>[^\s.](?:[^\s]*?[^\s.])?)(?P<dots>\.{2,3})(?P<head>[^\s.][^\s]*)?$")
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from nornweave.core.text.lines import lines_of
 from nornweave.core.types import Fact, Origin, digest
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.disagree.drift.agreements import BrokenAgreement
 from nornweave.disagree.drift.ignore import is_ignored
 from nornweave.disagree.drift.records import Finding, Place, Suggestion, Which
 from nornweave.disagree.drift.rules import WORDS, rule_of
@@ -43,6 +44,18 @@ def is_suppressed(conflict: FactConflict, text_of: TextOf) -> bool:
 def findings_of(conflicts: Sequence[FactConflict], text_of: TextOf) -> list[Finding]:
     """Convert conflicts into findings, in order, without line authors."""
     return [_finding(conflict, text_of) for conflict in conflicts]
+
+
+def broken_findings(broken: Sequence[BrokenAgreement], text_of: TextOf) -> list[Finding]:
+    """Convert agreements that broke into findings, in order, without line authors."""
+    return [_broken_finding(one, text_of) for one in broken]
+
+
+def _broken_finding(one: BrokenAgreement, text_of: TextOf) -> Finding:
+    finding = _finding(one.conflict, text_of)
+    changed = (finding.first if one.moved == "first" else finding.second).path
+    message = f"{finding.message}; both said {one.was} before {changed} changed"
+    return replace(finding, moved=one.moved, was=one.was, message=message)
 
 
 def _finding(conflict: FactConflict, text_of: TextOf) -> Finding:

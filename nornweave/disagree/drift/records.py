@@ -63,6 +63,8 @@ class Finding:
         first: the side that probably describes what runs; ``second`` the documentation, or whoever knows less.
         newer: which of the two lines was written later; ``None`` if unknown or at the same time.
         since: when the newer of the two was written; ``None`` if unknown or not committed yet.
+        moved: the side that changed since both agreed; ``None`` if they are not known to have agreed.
+        was: the value that both had then.
         verified: what a second reader says; ``None`` if none was asked.
     """
 
@@ -78,8 +80,31 @@ class Finding:
     newer: Which | None = None
     since: datetime | None = None
     suggestion: Suggestion | None = None
+    moved: Which | None = None
+    was: str = ""
     verified: Verdict | None = None
     verified_reason: str = ""
+
+    @property
+    def marked(self) -> Place:
+        """Return the place that an annotation belongs to: the side that changed, else the documentation."""
+        return self.first if self.moved == "first" else self.second
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """How many documented values are held to the code.
+
+    Attributes:
+        read: documented values that were read; ``compared`` those that code gives a value as well; ``agree`` those
+            that it agrees with.
+        not_compared: reason → how many of the others.
+    """
+
+    read: int = 0
+    compared: int = 0
+    agree: int = 0
+    not_compared: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +118,8 @@ class Report:
         ignored: how many a ``drift-ignore`` comment leaves out.
         files: how many were read; ``failed`` those that could not be.
         facts: how many they state, by side.
+        coverage: of the documented values; ``None`` if only the lock was checked.
+        is_against_lock: findings are agreements of the lock that broke.
         notices: what a reader should know of the run.
     """
 
@@ -103,6 +130,8 @@ class Report:
     ignored: int = 0
     files: int = 0
     facts: Mapping[str, int] = field(default_factory=dict)
+    coverage: Coverage | None = None
+    is_against_lock: bool = False
     failed: tuple[UnreadFile, ...] = ()
     notices: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -4,27 +4,49 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 from nornweave.connect.git.blame import is_shallow_clone, origins
 from nornweave.core.errors import ConfigError, DocumentError
+from nornweave.core.files.paths import PathFilter
 from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact, find_conflicts
-from nornweave.disagree.drift.files import Commit, SourceFile, WorkingTree, commits_of, is_repository, read_or_reason
+from nornweave.disagree.conflicts.decision import CandidatePair, Rivals, rivals_of
+from nornweave.disagree.drift.agreements import (
+    Agreement,
+    Before,
+    BrokenAgreement,
+    before,
+    broken,
+    coverage_of,
+    key_of,
+)
+from nornweave.disagree.drift.files import (
+    Commit,
+    SourceFile,
+    WorkingTree,
+    commits_of,
+    is_repository,
+    read_or_reason,
+    renames,
+)
 from nornweave.disagree.drift.findings import (
+    broken_findings,
     findings_of,
-    fingerprint,
     is_suppressed,
     lines_whose_writer_matters,
     with_origins,
 )
+from nornweave.disagree.drift.lock import followed, moved_since, read_lock
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
-from nornweave.disagree.drift.records import Finding, Report, UnreadFile
+from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
 
+MAX_GONE = 20
+"""Agreements of a lock that are named when they are gone."""
 MAX_FINDINGS = 500
 """Findings that are looked into; of more the most confident."""
 SHALLOW = "a shallow clone: who wrote older lines is not known; fetch the whole history (fetch-depth: 0)"
@@ -38,13 +60,28 @@ class DriftOptions:
         diff: ``BASE..HEAD``; empty for the working tree.
         baseline: fingerprints that are known; ``None`` if there is no baseline.
         min_confidence: in [0, 1].
+        exclude: globs of files that are left out.
+        use_lock: agreements of ``drift.lock`` that broke are findings.
+        only_lock: there are no other findings.
         file_s: seconds that the facts of one file may take.
     """
 
     diff: str = ""
     baseline: frozenset[str] | None = None
     min_confidence: float = MIN_CONFIDENCE
+    exclude: tuple[str, ...] = ()
+    use_lock: bool = True
+    only_lock: bool = False
     file_s: float = FILE_S
+
+    def listed(self, tree: WorkingTree | Commit) -> tuple[SourceFile, ...]:
+        """Return the files of a tree that are read.
+
+        Raises:
+            ConfigError: a glob of ``exclude`` is broken.
+        """
+        asked = PathFilter(("**",), self.exclude)
+        return tuple(file for file in tree.list() if asked.matches(file.path))
 
 
 @dataclass
@@ -65,10 +102,11 @@ class _Texts:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """A report with the texts of the files in it."""
+    """A report with the texts of the files in it, and all documented values beside those of the code."""
 
     report: Report
     text_of: Callable[[str], str]
+    pairs: Sequence[CandidatePair] = ()
 
 
 def scan(root: Path, options: DriftOptions) -> Scanned:
@@ -89,45 +127,106 @@ def scan(root: Path, options: DriftOptions) -> Scanned:
 
 def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     tree = WorkingTree(root)
-    files = tree.list()
-    found, failed = read_facts(files, partial(read_or_reason, tree), file_s=options.file_s)
     texts = _Texts(lambda path: (root / path).read_bytes())
-    located = _located(found)
-    conflicts = find_conflicts(located, min_confidence=options.min_confidence)
     revision = "HEAD" if is_repository(root) else ""
-    return Scanned(_report(root, options, conflicts, texts, revision, _Read(files, located, failed)), texts)
+    entries = read_lock(root) if options.use_lock else None
+    moved = moved_since(entries, texts) if entries else []
+    if options.only_lock and entries is not None and not moved:
+        count = len(entries)
+        coverage = Coverage(read=count, compared=count, agree=count)
+        return Scanned(Report(root=str(root), findings=(), coverage=coverage, is_against_lock=True), texts)
+    read = _read(options.listed(tree), partial(read_or_reason, tree), options)
+    seen = followed([one.agreement for one in moved], {file.path for file in read.files})
+    lost = broken(Before(seen), read.pairs)
+    conflicts = (
+        []
+        if options.only_lock
+        else find_conflicts(read.facts, min_confidence=options.min_confidence, rivals=read.rivals)
+    )
+    made = _Comparison(lost, _without(conflicts, lost), notices=_gone(seen, read.pairs))
+    report = _report(root, options, made, texts, revision, read)
+    return Scanned(replace(report, is_against_lock=entries is not None), texts, read.pairs)
+
+
+def _gone(entries: Sequence[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
+    """Name the agreements of a lock of which one side is not found any more."""
+    there = {key_of(pair) for pair in pairs}
+    gone = [one for one in entries if one.key not in there]
+    shown = [f"no longer found: {one.key[1]} ({one.key[0]} and {one.key[2]} said {one.documented})" for one in gone]
+    more = [f"{len(gone) - MAX_GONE} more are no longer found"] if len(gone) > MAX_GONE else []
+    return (*shown[:MAX_GONE], *more)
 
 
 def _of_commits(root: Path, options: DriftOptions) -> Scanned:
     base, head = commits_of(root, options.diff)
-    with closing(Commit(root, base)) as before, closing(Commit(root, head)) as after:
-        old, new = before.list(), after.list()
-        read: Callable[[SourceFile], bytes | str] = partial(read_or_reason, after)  # blobs are the repository's
-        files = tuple(dict.fromkeys((*new, *old)))
-        changed = {one.path for one in set(old) ^ set(new)}
-        found, failed = read_facts(files, read, file_s=options.file_s)
-        by_file = {one.file: one for one in found}
-        earlier, later = (_located([by_file[one] for one in listed if one in by_file]) for listed in (old, new))
-        known = {fingerprint(one) for one in find_conflicts(earlier, min_confidence=options.min_confidence)}
-        conflicts = [
-            one
-            for one in find_conflicts(later, min_confidence=options.min_confidence)
-            if {one.first.path, one.second.path} & changed
-        ]
-        versions = {one.path: one for one in new}
+    with closing(Commit(root, base)) as before_, closing(Commit(root, head)) as after:
+        old, new = options.listed(before_), options.listed(after)
+        changed = {file.path for file in set(old) ^ set(new)}
+        both = tuple(dict.fromkeys((*new, *old)))
+        found, failed = read_facts(both, partial(read_or_reason, after), file_s=options.file_s)  # blobs of either
+        versions = {file.path: file for file in new}
         texts = _Texts(lambda path: after.read(versions[path]))
         failed = [one for one in failed if one.path in versions]
-        report = _report(root, options, conflicts, texts, head, _Read(new, later, failed), known)
-    return Scanned(replace(report, compared=(base[:12], head[:12])), texts)
+        earlier, later = (_Read.of(files, found, failed) for files in (old, new))
+        lost = broken(before(earlier.pairs, renames(root, base, head)), later.pairs)
+        conflicts = [
+            one
+            for one in find_conflicts(later.facts, min_confidence=options.min_confidence, rivals=later.rivals)
+            if {one.first.path, one.second.path} & changed
+        ]
+        report = _report(root, options, _Comparison(lost, older=_without(conflicts, lost)), texts, head, later)
+    return Scanned(replace(report, compared=(base[:12], head[:12])), texts, later.pairs)
+
+
+def _without(conflicts: Sequence[FactConflict], lost: Sequence[BrokenAgreement]) -> list[FactConflict]:
+    """Return the conflicts at other documented places than those of agreements that broke."""
+    places = {(one.conflict.second.path, one.conflict.second.fact.line) for one in lost}
+    return [one for one in conflicts if (one.second.path, one.second.fact.line) not in places]
+
+
+def _read(files: Sequence[SourceFile], read: Callable[[SourceFile], bytes | str], options: DriftOptions) -> _Read:
+    found, failed = read_facts(files, read, file_s=options.file_s)
+    return _Read.of(files, found, failed)
 
 
 @dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What is to be reported: agreements that broke, conflicts, and conflicts that a range of commits did not bring."""
+
+    broken: Sequence[BrokenAgreement]
+    conflicts: Sequence[FactConflict] = ()
+    older: Sequence[FactConflict] = ()
+    notices: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
 class _Read:
-    """What was read: files, their facts, and what failed."""
+    """What was read: files, their facts, how these compare, and what failed."""
 
     files: Sequence[SourceFile]
     facts: Sequence[LocatedFact]
     failed: Sequence[UnreadFile]
+
+    @classmethod
+    def of(cls, files: Sequence[SourceFile], found: Sequence[FileFacts], failed: Sequence[UnreadFile]) -> _Read:
+        """Return what some of the files that were read state."""
+        wanted = set(files)
+        return cls(files, _located([one for one in found if one.file in wanted]), failed)
+
+    @cached_property
+    def rivals(self) -> Rivals:
+        """All facts that are compared with others."""
+        return rivals_of(self.facts)
+
+    @cached_property
+    def pairs(self) -> list[CandidatePair]:
+        """Documented values beside those of the code."""
+        return [
+            pair
+            for pairs_of_fact in self.rivals.values()
+            for pair in pairs_of_fact
+            if pair.other.fact.side == "documentation"
+        ]
 
 
 def _located(found: Sequence[FileFacts]) -> list[LocatedFact]:
@@ -143,37 +242,32 @@ def _located(found: Sequence[FileFacts]) -> list[LocatedFact]:
     ]
 
 
-def _report(
-    root: Path,
-    options: DriftOptions,
-    conflicts: Sequence[FactConflict],
-    texts: _Texts,
-    revision: str,
-    read: _Read,
-    known: Collection[str] = (),
-) -> Report:
-    heard = [one for one in conflicts if not is_suppressed(one, texts)]
+def _report(root: Path, options: DriftOptions, made: _Comparison, texts: _Texts, revision: str, read: _Read) -> Report:
+    heard = [one for one in made.broken if not is_suppressed(one.conflict, texts)]
+    conflicts = [one for one in made.conflicts if not is_suppressed(one, texts)]
+    older = [one for one in made.older if not is_suppressed(one, texts)]
+    ignored = len(made.broken) + len(made.conflicts) + len(made.older) - len(heard) - len(conflicts) - len(older)
+    found = [*broken_findings(heard, texts), *findings_of(conflicts, texts)]
     baseline = options.baseline or frozenset()
-    new = [one for one in heard if fingerprint(one) not in baseline]
-    fresh = findings_of([one for one in new if fingerprint(one) not in known], texts)
-    old = findings_of([one for one in new if fingerprint(one) in known], texts)
-    notices = [f"{len(fresh):,} findings; only the {MAX_FINDINGS} most confident are shown"] * (
-        len(fresh) > MAX_FINDINGS
-    )
-    fresh = fresh[:MAX_FINDINGS]
-    if revision and fresh:
+    fresh = [one for one in found if one.fingerprint not in baseline]
+    notices = [*made.notices]
+    if len(fresh) > MAX_FINDINGS:
+        notices.append(f"{len(fresh):,} findings; only the {MAX_FINDINGS} most confident are shown")
+    shown = fresh[:MAX_FINDINGS]
+    if revision and shown:
         if is_shallow_clone(root):
             notices.append(SHALLOW)
-        written = origins(root, revision, lines_whose_writer_matters(fresh))
-        fresh = [with_origins(one, written) for one in fresh]
+        written = origins(root, revision, lines_whose_writer_matters(shown))
+        shown = [with_origins(one, written) for one in shown]
     return Report(
         root=str(root),
-        findings=tuple(fresh),
-        known=len(heard) - len(new),
-        existing=tuple(old[:MAX_FINDINGS]),
-        ignored=len(conflicts) - len(heard),
+        findings=tuple(shown),
+        known=len(found) - len(fresh),
+        existing=tuple(findings_of(older[:MAX_FINDINGS], texts)),
+        ignored=ignored,
         files=len(read.files),
         facts=dict(sorted(Counter(one.fact.side for one in read.facts).items())),
+        coverage=coverage_of(read.facts, read.pairs),
         failed=tuple(read.failed),
         notices=tuple(notices),
         is_against_baseline=options.baseline is not None,

@@ -24,8 +24,8 @@ def _warning(finding: Finding) -> str:
         message += f"\nalso: {', '.join(where(place) for place in finding.also)}"
     message = "\n".join(one_line(line, 1_000) for line in message.split("\n"))
     properties = {
-        "file": one_line(finding.second.path, 1_024),
-        "line": str(finding.second.line),
+        "file": one_line(finding.marked.path, 1_024),
+        "line": str(finding.marked.line),
         "title": f"{finding.rule} {one_line(finding.name, 80)}",
     }
     named = ",".join(f"{name}={escaped(value, in_property=True)}" for name, value in properties.items())

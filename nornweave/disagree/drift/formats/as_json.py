@@ -31,6 +31,13 @@ def report_document(report: Report) -> dict[str, Any]:
             "files": report.files,
             "facts": dict(report.facts),
         },
+        "coverage": report.coverage
+        and {
+            "read": report.coverage.read,
+            "compared": report.coverage.compared,
+            "agree": report.coverage.agree,
+            "not_compared": dict(report.coverage.not_compared),
+        },
         "failed": [{"path": one.path, "reason": one.reason} for one in report.failed],
         "notices": list(report.notices),
         "seconds": report.seconds,
@@ -58,6 +65,8 @@ def _finding(finding: Finding) -> dict[str, Any]:
             "before": suggestion.before,
             "after": suggestion.after,
         },
+        "moved": finding.moved,
+        "was": finding.was or None,
         "verified": finding.verified,
         "verified_reason": finding.verified_reason,
     }

@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 
 from nornweave.core.text.legible import legible
-from nornweave.disagree.drift.formats.words import age, one_line, second_opinion, summary, who
+from nornweave.disagree.drift.formats.words import (
+    age,
+    coverage_sentence,
+    one_line,
+    second_opinion,
+    side_that_moved,
+    summary,
+    who,
+)
 from nornweave.disagree.drift.records import Finding, Place, Report
 
 MARKER = "<!-- nornweave drift -->"
@@ -18,6 +26,8 @@ MAX_CHARACTERS = 60_000
 def markdown(report: Report) -> str:
     """Return the report as Markdown, at most ``MAX_CHARACTERS`` long."""
     head = f"{MARKER}\n### Documentation drift\n\n{_capital(summary(report))}.\n"
+    if report.coverage and report.files:
+        head += f"\n{_capital(coverage_sentence(report.coverage))}.\n"
     parts, size = [head], len(head)
     for count, finding in enumerate(report.findings):
         block = "\n" + "\n".join(_finding(finding))
@@ -40,6 +50,8 @@ def _finding(finding: Finding) -> Iterator[str]:
     yield f"- {_side(finding.first)}"
     for place in finding.also:
         yield f"- also {_side(place)}"
+    if moved := side_that_moved(finding):
+        yield f"- {code(moved)}"
     if said := age(finding):
         yield f"- {said}"
     if opinion := second_opinion(finding):

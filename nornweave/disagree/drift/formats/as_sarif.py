@@ -59,13 +59,13 @@ def _state(report: Report) -> dict[str, str]:
 
 def _result(finding: Finding, state: dict[str, str]) -> dict[str, Any]:
     notes = [one_line(finding.message, 1_000), *filter(None, (age(finding), second_opinion(finding)))]
-    related = [_location(place, number) for number, place in enumerate((finding.first, *finding.also), 1)]
+    related = [_location(place, number) for number, place in enumerate((_context(finding), *finding.also), 1)]
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": _PLACES[finding.rule],
         "level": "warning",
         "message": {"text": ". ".join(notes)},
-        "locations": [_location(finding.second)],
+        "locations": [_location(finding.marked)],
         "relatedLocations": related,
         "partialFingerprints": {FINGERPRINT: finding.fingerprint},
         "rank": round(100 * finding.confidence, 2),
@@ -74,6 +74,10 @@ def _result(finding: Finding, state: dict[str, str]) -> dict[str, Any]:
     if finding.suggestion:
         result["fixes"] = [_fix(finding.suggestion)]
     return result
+
+
+def _context(finding: Finding) -> Place:
+    return finding.second if finding.marked is finding.first else finding.first
 
 
 def _location(place: Place, number: int | None = None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nornweave.core.text.legible import legible
 from nornweave.core.types import Origin
-from nornweave.disagree.drift.records import Finding, Place, Report
+from nornweave.disagree.drift.records import Coverage, Finding, Place, Report
 
 MAX_LINE = 240
 ELLIPSIS = "…"
@@ -51,9 +51,30 @@ def second_opinion(finding: Finding) -> str:
     return f"second reader says {finding.verified}{reason}"
 
 
+def coverage_sentence(coverage: Coverage) -> str:
+    """Say how many documented values are held to the code, and why the others are not."""
+    others = "; ".join(f"{count:,} are not compared: {reason}" for reason, count in coverage.not_compared.items())
+    differ = coverage.compared - coverage.agree
+    return (
+        f"{coverage.agree:,} of {coverage.read:,} documented values are held to the code"
+        + (f"; {differ:,} differ from what code gives that name" if differ else "")
+        + (f"; {others}" if others else "")
+    )
+
+
+def side_that_moved(finding: Finding) -> str:
+    """Say which side changed since both agreed; empty if they are not known to have agreed."""
+    if finding.moved is None:
+        return ""
+    side = finding.first.side if finding.moved == "first" else finding.second.side
+    return f"both said {one_line(finding.was)}; then the {side} changed"
+
+
 def summary(report: Report) -> str:
     """Say in one sentence what a run found."""
     count = len(report.findings)
+    if report.is_against_lock and report.coverage and not report.files:
+        return f"{report.coverage.agree:,} agreements of the lock hold, {report.seconds:.1f} s"
     new = "new " if report.is_against_baseline or report.compared else ""
     found = f"{count or 'no'} {new}disagreement{'' if count == 1 else 's'}"
     between = f" between {report.compared[0]} and {report.compared[1]}" if report.compared else ""

@@ -1,0 +1,196 @@
+"""Agreements of documentation and code: which there are, and which broke since.
+
+A pair of places that agreed and differs now, with one side changed, is drift, however unsure it is by itself that both
+speak about one thing: they did agree. So what broke needs no threshold.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from nornweave.core.types import Fact
+from nornweave.disagree.conflicts import FactConflict, LocatedFact
+from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
+from nornweave.disagree.conflicts.join import keys_of
+from nornweave.disagree.drift.records import Coverage, Which
+from nornweave.disagree.facts.comparison import FactComparison
+from nornweave.disagree.facts.values import show
+
+BROKEN_CONFIDENCE = 0.9
+"""Of an agreement that broke; see docs/drift.md for what was measured."""
+_STATED = frozenset(("default", "value", "setting"))
+
+AgreementKey: TypeAlias = tuple[str, str, str, str]
+"""Path and name on the page, path and name in the code."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Agreement:
+    """Two places that say the same.
+
+    Attributes:
+        key: which places; by content, not by line.
+        attribute: what they state: ``default``, ``value``, ….
+        documented, coded: the value as each side writes it, for people.
+    """
+
+    key: AgreementKey
+    attribute: str
+    documented: str
+    coded: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenAgreement:
+    """Two places that agreed and differ now.
+
+    Attributes:
+        conflict: both as they are now.
+        moved: which side changed, as in ``Finding``.
+        was: the value that both had.
+    """
+
+    conflict: FactConflict
+    moved: Which
+    was: str
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What there was at the base.
+
+    Attributes:
+        agreements: of the base; their paths are those of the head.
+        documented, coded: path, name and value of everything that was stated; empty if unknown.
+    """
+
+    agreements: Collection[Agreement]
+    documented: Collection[tuple[str, str, str]] = frozenset()
+    coded: Collection[tuple[str, str, str]] = frozenset()
+
+
+def shown(fact: Fact) -> str:
+    """Return the value of a fact as people write it."""
+    return ("not " if fact.negated else "") + show(fact.kind, fact.value, fact.unit)
+
+
+def key_of(pair: CandidatePair) -> AgreementKey:
+    """Return which places a pair compares."""
+    return (pair.other.path, pair.other.fact.name, pair.code.path, pair.code.fact.name)
+
+
+def agreements_of(pairs: Iterable[CandidatePair]) -> set[Agreement]:
+    """Return what agrees, each agreement once."""
+    return {
+        Agreement(key_of(pair), pair.other.fact.attribute, shown(pair.other.fact), shown(pair.code.fact))
+        for pair in pairs
+        if pair.outcome is FactComparison.AGREE
+    }
+
+
+def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before:
+    """Return the agreements and values of a base.
+
+    Args:
+        renamed: path at the base → path at the head, of files that moved.
+    """
+    moved = [
+        replace(
+            pair,
+            code=replace(pair.code, path=renamed.get(pair.code.path, pair.code.path)),
+            other=replace(pair.other, path=renamed.get(pair.other.path, pair.other.path)),
+        )
+        for pair in pairs
+    ]
+    return Before(agreements_of(moved), _values(pair.other for pair in moved), _values(pair.code for pair in moved))
+
+
+def _values(facts: Iterable[LocatedFact]) -> frozenset[tuple[str, str, str]]:
+    return frozenset(_value(one) for one in facts)
+
+
+def _value(one: LocatedFact) -> tuple[str, str, str]:
+    return one.path, one.fact.name, shown(one.fact)
+
+
+def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement]:
+    """Return the pairs that agreed at the base and differ now, with one side changed, the most telling first.
+
+    Args:
+        pairs: everything that is compared at the head.
+    """
+    by_key: dict[AgreementKey, list[CandidatePair]] = defaultdict(list)
+    settled: dict[tuple[str, int, str], float] = defaultdict(float)
+    for pair in pairs:
+        by_key[key_of(pair)].append(pair)
+        if pair.outcome is FactComparison.AGREE:
+            place = _documented_place(pair)
+            settled[place] = max(settled[place], pair.strength)
+    best: dict[tuple[str, int, str], tuple[float, BrokenAgreement]] = {}
+    for agreement in sorted(base.agreements):
+        for pair, moved in _differing(agreement, by_key.get(agreement.key, ()), base):
+            place = _documented_place(pair)
+            # The page still says what another place of the code says, which is more likely the one it means.
+            if settled[place] <= pair.strength and pair.strength > best.get(place, (-1.0,))[0]:
+                best[place] = pair.strength, BrokenAgreement(_conflict(pair), moved, agreement.documented)
+    return [one for _, one in sorted(best.values(), key=lambda ranked: -ranked[0])]
+
+
+def _documented_place(pair: CandidatePair) -> tuple[str, int, str]:
+    return pair.other.path, pair.other.fact.line, pair.other.fact.name
+
+
+def _conflict(pair: CandidatePair) -> FactConflict:
+    return conflict_of(pair, max(pair.strength, BROKEN_CONFIDENCE))
+
+
+def _differing(
+    agreement: Agreement, pairs: Sequence[CandidatePair], base: Before
+) -> Iterator[tuple[CandidatePair, Which]]:
+    """Yield the pairs at both places in which one side says what it said and the other something new."""
+    sides = [(shown(pair.other.fact), shown(pair.code.fact), pair) for pair in pairs]
+    for documented, coded, pair in sides:
+        if pair.outcome is FactComparison.AGREE and (documented == agreement.documented or coded == agreement.coded):
+            return
+    for documented, coded, pair in sides:
+        has_page_moved, has_code_moved = documented != agreement.documented, coded != agreement.coded
+        if pair.outcome is not FactComparison.DIFFER or has_page_moved == has_code_moved:
+            continue
+        if has_page_moved and _value(pair.other) not in base.documented:
+            yield pair, "second"
+        elif has_code_moved and _value(pair.code) not in base.coded:
+            yield pair, "first"
+
+
+@dataclass
+class _Count:
+    compared: set[tuple[str, int, str]] = field(default_factory=set)
+    agreeing: set[tuple[str, int, str]] = field(default_factory=set)
+
+
+def coverage_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> Coverage:
+    """Count the documented values that are held to the code, and why others are not."""
+    count = _Count()
+    for pair in pairs:
+        count.compared.add(_documented_place(pair))
+        if pair.outcome is FactComparison.AGREE:
+            count.agreeing.add(_documented_place(pair))
+    in_code = {key for one in facts if one.fact.side != "documentation" for key in keys_of(one.fact)}
+    others: dict[tuple[str, int, str], str] = {}
+    for one in facts:
+        place = (one.path, one.fact.line, one.fact.name)
+        if one.fact.side == "documentation" and one.fact.attribute in _STATED and place not in count.compared:
+            others[place] = (
+                "no value of the code can be compared"
+                if not in_code.isdisjoint(keys_of(one.fact))
+                else "the code has no value of this name"
+            )
+    return Coverage(
+        read=len(count.compared) + len(others),
+        compared=len(count.compared),
+        agree=len(count.agreeing),
+        not_compared=dict(sorted(Counter(others.values()).items())),
+    )

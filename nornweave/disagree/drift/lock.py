@@ -1,0 +1,190 @@
+"""``drift.lock``: the agreements that a team holds documentation and code to.
+
+One line an agreement, sorted, so that branches merge. A line says what is stated and where, by content and not by line
+number. It ends with a mark for each side, a digest of the lines that state the value. While both marks are found the
+agreement holds and nothing has to be read, so that a check takes a second.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path, PurePosixPath
+
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.text.lines import lines_of
+from nornweave.core.text.patterns import lazy_pattern
+from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.conflicts.decision import CandidatePair
+from nornweave.disagree.drift.agreements import Agreement, key_of, shown
+from nornweave.disagree.facts.comparison import FactComparison
+
+FILE_NAME = "drift.lock"
+MAX_BYTES = 32 * 1024 * 1024
+_HEADER = "# drift.lock 1: agreements of documentation and code, by `nornweave drift --lock`. Merge it line by line."
+_FIELDS = 9
+_MARK = lazy_pattern(r"[0-9a-f]{12}\.[1-9]\d{0,6}\.[1-9]\d{0,6}")
+
+TextOf = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LockedAgreement:
+    """A line of the lock: an agreement with a mark for either side."""
+
+    agreement: Agreement
+    documented_mark: str
+    coded_mark: str
+
+
+@dataclass
+class Marks:
+    """Marks of stretches of lines of one text."""
+
+    text: str
+    _counted: dict[int, Counter[str]] = field(default_factory=dict)
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return [line.strip() for line in lines_of(self.text)]
+
+    def of(self, located: LocatedFact) -> str:
+        """Return the mark of the lines that state a fact: digest, count of lines, how often they stand in the text."""
+        span = located.fact.span
+        count = 1 + self.text.count("\n", span.start, max(span.start, span.end - 1))
+        digest = _digest(self._lines[located.fact.line : located.fact.line + count])
+        return f"{digest}.{count}.{self._count(count)[digest]}"
+
+    def has(self, mark: str) -> bool:
+        """Tell whether the text still has the lines of a mark, as often as it had."""
+        digest, count, times = mark.split(".")
+        return self._count(int(count))[digest] == int(times)
+
+    def _count(self, count: int) -> Counter[str]:
+        if count not in self._counted:
+            lines = self._lines
+            self._counted[count] = Counter(_digest(lines[at : at + count]) for at in range(len(lines)))
+        return self._counted[count]
+
+
+def _digest(lines: Sequence[str]) -> str:
+    return blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+
+
+def locked(pairs: Iterable[CandidatePair], text_of: TextOf) -> list[LockedAgreement]:
+    """Return the lines of a lock: of each documented value the agreement that is the most telling."""
+    best: dict[tuple[str, int, str], CandidatePair] = {}
+    for pair in pairs:
+        place = (pair.other.path, pair.other.fact.line, pair.other.fact.name)
+        known = best.get(place)
+        if pair.outcome is FactComparison.AGREE and (known is None or _rank(pair) > _rank(known)):
+            best[place] = pair
+    marks: dict[str, Marks] = {}
+    entries = set()
+    for pair in best.values():
+        of_page, of_code = (
+            marks.setdefault(side.path, Marks(text_of(side.path))).of(side) for side in (pair.other, pair.code)
+        )
+        values = shown(pair.other.fact), shown(pair.code.fact)
+        entries.add(LockedAgreement(Agreement(key_of(pair), pair.other.fact.attribute, *values), of_page, of_code))
+    return sorted(entries)
+
+
+def _rank(pair: CandidatePair) -> tuple[float, str, int]:
+    return (pair.strength, pair.code.path, -pair.code.fact.line)
+
+
+def moved_since(entries: Iterable[LockedAgreement], text_of: TextOf) -> list[LockedAgreement]:
+    """Return the lines of a lock of which a mark is not found any more."""
+    marks: dict[str, Marks] = {}
+
+    def has(path: str, mark: str) -> bool:
+        return marks.setdefault(path, Marks(text_of(path))).has(mark)
+
+    return [
+        one
+        for one in entries
+        if not (has(one.agreement.key[0], one.documented_mark) and has(one.agreement.key[2], one.coded_mark))
+    ]
+
+
+def followed(agreements: Iterable[Agreement], paths: Collection[str]) -> list[Agreement]:
+    """Follow files that moved: a path that is gone stands for the only new one of the same file name.
+
+    Args:
+        paths: of the files that are read now.
+    """
+    listed = list(agreements)
+    held = {path for one in listed for path in (one.key[0], one.key[2])}
+    by_name: dict[str, list[str]] = {}
+    for path in set(paths) - held:
+        by_name.setdefault(PurePosixPath(path).name, []).append(path)
+
+    def now(path: str) -> str:
+        others = by_name.get(PurePosixPath(path).name, [])
+        return others[0] if path not in paths and len(others) == 1 else path
+
+    return [
+        Agreement((now(one.key[0]), one.key[1], now(one.key[2]), one.key[3]), one.attribute, one.documented, one.coded)
+        for one in listed
+    ]
+
+
+def read_lock(root: Path) -> list[LockedAgreement] | None:
+    """Read the lock of a folder; ``None`` if it has none.
+
+    Raises:
+        ConfigError: it cannot be read, or is no lock.
+    """
+    file = root / FILE_NAME
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise ConfigError(f"{FILE_NAME}: larger than {MAX_BYTES:,} bytes; write it again with --update")
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{FILE_NAME}: cannot be read ({error})") from error
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip() and line[0] != "#"]
+    return [_entry(number, line) for number, line in lines]
+
+
+def _entry(number: int, line: str) -> LockedAgreement:
+    try:
+        fields = json.loads(line)
+    except (ValueError, RecursionError):
+        fields = None
+    is_whole = isinstance(fields, list) and len(fields) == _FIELDS and all(isinstance(one, str) for one in fields)
+    if not is_whole or not all(map(_MARK.fullmatch, fields[-2:])):
+        raise ConfigError(
+            f"{FILE_NAME} line {number} is no agreement; merge it line by line, or write it with --update"
+        )
+    name, attribute, documented, path, coded, code_path, code_name, of_page, of_code = fields
+    return LockedAgreement(
+        Agreement((path, name, code_path, code_name), attribute, documented, coded), of_page, of_code
+    )
+
+
+def write_lock(root: Path, entries: Iterable[LockedAgreement]) -> None:
+    """Write the lock of a folder, sorted; all of the file or nothing.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    lines = sorted(_line(one) for one in entries)
+    try:
+        write_whole(root / FILE_NAME, "\n".join([_HEADER, *lines]) + "\n", mode=0o644)
+    except OSError as error:
+        raise ConfigError(f"{FILE_NAME}: {error.strerror}") from error
+
+
+def _line(one: LockedAgreement) -> str:
+    said = one.agreement
+    path, name, code_path, code_name = said.key
+    fields = (name, said.attribute, said.documented, path, said.coded, code_path, code_name)
+    return json.dumps([*fields, one.documented_mark, one.coded_mark], ensure_ascii=False)

@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from git_repository import Repository, write
+
+from nornweave.core.errors import ConfigError
+from nornweave.disagree.drift.lock import FILE_NAME, read_lock
+from nornweave.disagree.drift.scan import DriftOptions, scan
+from tests.drift.drift_repository import CODE, page, parcels
+from tests.drift.test_drift_command import run
+
+DATES = ("2024-02-01T12:00:00Z", "2024-03-01T12:00:00Z")
+
+
+def moves(root: Path, before: dict[str, str], after: dict[str, str], removed: str = "") -> list[tuple[str, str | None]]:
+    """Return name and changed side of what a second commit broke."""
+    repository = Repository(root)
+    base = repository.commit(before, DATES[0])
+    if removed:
+        repository.git("rm", "-q", removed)
+    repository.commit(after, DATES[1])
+    report = scan(root, DriftOptions(diff=f"{base}..HEAD")).report
+    return [(one.name, one.moved) for one in report.findings]
+
+
+SLOWER = CODE.replace("SECONDS = 20", "SECONDS = 45")
+BOTH = {"docs/settings.md": page(), "src/parcels.py": CODE}
+
+
+@pytest.mark.parametrize(
+    ("after", "expected"),
+    [
+        ({"docs/settings.md": page(45)}, [("delivery timeout", "second")]),
+        ({"src/parcels.py": SLOWER}, [("delivery timeout", "first")]),
+        ({"docs/settings.md": page(45), "src/parcels.py": SLOWER}, []),
+        ({"docs/settings.md": page(45), "src/parcels.py": CODE.replace("SECONDS = 20", "SECONDS = 60")}, []),
+        ({"docs/other.md": page(45)}, []),
+        ({"docs/settings.md": "intro\n\n" + page(), "src/parcels.py": "# moved\n\n" + CODE}, []),
+    ],
+    ids=["page", "code", "both", "both, differently", "a new page", "moved lines"],
+)
+def test_a_diff_reports_what_agreed_and_changed_on_one_side(
+    tmp_path: Path, after: dict[str, str], expected: list[tuple[str, str]]
+) -> None:
+    assert moves(tmp_path, BOTH, after) == expected
+
+
+def test_a_page_that_moves_breaks_nothing_and_is_followed(tmp_path: Path) -> None:
+    long = {"docs/settings.md": page() + "text\n" * 40, "src/parcels.py": CODE}
+    assert moves(tmp_path / "a", long, {"guide/all.md": page() + "text\n" * 40}, "docs/settings.md") == []
+    moved = moves(tmp_path / "b", long, {"guide/all.md": page(45) + "text\n" * 40}, "docs/settings.md")
+    assert moved == [("delivery timeout", "second")]
+
+
+def test_a_lock_is_written_sorted_and_holds(tmp_path: Path) -> None:
+    root = parcels(tmp_path)
+    assert run(str(root), "--lock")[0] == 0
+    text = (root / FILE_NAME).read_text()
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    assert len(lines) == 2
+    assert lines == sorted(lines)
+    code, shown = run(str(root), "--lock")
+    assert (code, "2 agreements of the lock hold" in shown) == (0, True)
+    write(root, {"docs/settings.md": "intro\n\n" + page(), "src/parcels.py": "# moved\n\n" + CODE})
+    assert run(str(root), "--lock")[0] == 0
+    assert (root / FILE_NAME).read_text() == text
+
+
+@pytest.mark.parametrize("check", [["--lock"], []])
+@pytest.mark.parametrize(
+    ("change", "moved"), [({"docs/settings.md": page(45)}, "second"), ({"src/parcels.py": SLOWER}, "first")]
+)
+def test_what_breaks_a_lock_fails_until_it_is_changed_on_purpose(
+    tmp_path: Path, change: dict[str, str], moved: str, check: list[str]
+) -> None:
+    root = parcels(tmp_path)
+    run(str(root), "--lock")
+    write(root, change)
+    code, shown = run(str(root), *check, "--json")
+    (finding,) = json.loads(shown)["findings"]
+    assert (code, finding["moved"], finding["was"]) == (1, moved, "20 seconds")
+    assert run(str(root), "--update")[0] == 0
+    assert run(str(root), "--lock")[0] == 0
+
+
+def test_files_that_moved_still_hold_and_agreements_that_are_gone_are_named(tmp_path: Path) -> None:
+    root = parcels(tmp_path)
+    run(str(root), "--lock")
+    (root / "guide").mkdir()
+    (root / "docs/settings.md").rename(root / "guide/settings.md")
+    code, shown = run(str(root), "--lock", "--json")
+    assert (code, json.loads(shown)["notices"]) == (0, [])
+    write(root, {"guide/settings.md": page(45)})
+    assert run(str(root), "--lock")[0] == 1
+    write(root, {"guide/settings.md": "nothing\n"})
+    code, shown = run(str(root), "--lock", "--json")
+    assert code == 0
+    assert [notice[:35] for notice in json.loads(shown)["notices"]] == [
+        "no longer found: delivery timeout (",
+        "no longer found: max parcels (guide",
+    ]
+
+
+@pytest.mark.parametrize("line", ["[]", "<<<<<<< HEAD", '["a","b","c","d","e","f","g","h","i"]', "[" * 3000])
+def test_a_broken_lock_is_refused_with_its_line(tmp_path: Path, line: str) -> None:
+    write(tmp_path, {FILE_NAME: f"# head\n{line}\n"})
+    with pytest.raises(ConfigError, match="line 2"):
+        read_lock(tmp_path)
+
+
+def test_coverage_says_how_many_values_are_held_and_why_others_are_not(tmp_path: Path) -> None:
+    root = parcels(tmp_path, timeout=30)
+    write(root, {"docs/more.md": "| Setting | Default |\n|---|---|\n| `UNKNOWN_THING` | `7` |\n"})
+    assert json.loads(run(str(root), "--json")[1])["coverage"] == {
+        "read": 3,
+        "compared": 2,
+        "agree": 1,
+        "not_compared": {"the code has no value of this name": 1},
+    }
+
+
+def test_files_that_are_excluded_are_not_read(tmp_path: Path) -> None:
+    root = parcels(tmp_path, timeout=30)
+    assert json.loads(run(str(root), "--exclude", "docs/**", "--json")[1])["counts"]["files"] == 1
