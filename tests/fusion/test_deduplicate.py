@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from textwrap import indent
 
 import numpy as np
 import pytest
@@ -167,6 +168,51 @@ def test_code_is_the_same_however_it_is_laid_out_but_for_its_operators() -> None
     tall = "def area(r):\n    return sum(\n        [\n            r**2,\n            1,\n        ]\n    )"
     assert len(merged(fused("a", wide, domain="code"), fused("b", tall, domain="code")).items) == 1
     assert len(merged(fused("a", wide, domain="code"), fused("b", wide.replace("**", "*"), domain="code")).items) == 2
+
+
+HANDLER = """async def handle_payment_error(request, error):
+    \"\"\"Turn an error of a payment into a response.\"\"\"
+    # Only what the caller can mend has a body.
+    if isinstance(error, ValidationError):
+        return JSONResponse(
+            status_code=422, content={"detail": str(error)}
+        )
+    raise error
+"""
+QUOTATIONS = {
+    "fence": "```python\n{code}```\n",
+    "fence under a heading": "# Errors\n\nThe handler of errors:\n\n~~~py\n{code}~~~\n",
+    "directive": "The handler of errors\n\n.. code-block:: python\n   :linenos:\n\n{indented}",
+    "double colon": "The handler of errors::\n\n{indented}",
+    "indented": "The handler of errors:\n\n{indented}",
+}
+
+
+@pytest.mark.parametrize("quotation", QUOTATIONS.values(), ids=QUOTATIONS.keys())
+def test_code_that_a_page_quotes_is_one_item_with_the_code(quotation: str) -> None:
+    page = quotation.format(code=HANDLER, indented=indent(HANDLER, "    "))
+    outcome = merged(fused("code", HANDLER, 0.9, domain="code"), fused("page", page))
+    (item,) = outcome.items
+    assert item.relevance == 0.9
+    assert item.is_corroborated
+    assert {citation.source_path for citation in citations(outcome.items)} == {"code.md", "page.md"}
+
+
+@pytest.mark.parametrize("quotation", QUOTATIONS.values(), ids=QUOTATIONS.keys())
+@pytest.mark.parametrize(
+    ("word", "other"), [("422", "400"), ("isinstance", "issubclass"), ("raise error", "raise request"), ("async ", "")]
+)
+def test_quoted_code_that_differs_in_a_word_is_not_merged(quotation: str, word: str, other: str) -> None:
+    altered = HANDLER.replace(word, other, 1)
+    page = quotation.format(code=altered, indented=indent(altered, "    "))
+    assert ids(merged(fused("code", HANDLER, 0.9, domain="code"), fused("page", page))) == ["code", "page"]
+
+
+def test_a_value_that_stands_elsewhere_in_the_code_does_not_hide_that_it_differs() -> None:
+    lines = [f"assert nodes_equal(list(path), [0, {number}])" for number in (2, 3, 4)]
+    code = "\n".join(["def test_paths(path):", *(f"    {line}" for line in lines)])
+    altered = code.replace("[0, 2]", "[0, 3]")
+    assert ids(merged(fused("a", code, domain="code"), fused("b", altered, domain="code"))) == ["a", "b"]
 
 
 def test_the_threshold_is_the_callers() -> None:

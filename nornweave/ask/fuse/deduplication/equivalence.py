@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from rapidfuzz import fuzz
 from rapidfuzz.distance import LCSseq, Levenshtein
@@ -109,6 +110,10 @@ def _token_sort_ratio(first: TextReading, second: TextReading, threshold: float)
 def _other_code(one: Leftovers, other: Leftovers) -> bool:
     """Tell whether lines of code that match differ after all: in a word or in an operator."""
     if one.code_differs or other.code_differs:
+        return True
+    # Every word of these lines stands in the other text, but each text has one more often than the other.
+    mine, theirs = _without_common(chain.from_iterable(one.lines), chain.from_iterable(other.lines))
+    if mine and theirs:
         return True
     if any(other.lines.get(line, operators) != operators for line, operators in one.lines.items()):
         return True

@@ -126,6 +126,14 @@ _BOUNDARY = re.compile(
     r"|\n(?=[^|\n]{0,80}\|)"
 )
 _FENCE = re.compile(r"```|~~~")
+# The language that is named beside a fence.
+_FENCE_LABEL = re.compile(r"[ \t]*(?:[\w+#.-]+|\{[^{}\n]{0,100}\})?[^\S\n]*\n")
+# Indented code under a line that ends with a colon, or under a directive of reStructuredText and its options.
+_INDENTED = re.compile(
+    r"^(?![ \t]|[-*+] |\d{1,3}[.)] )[^\n]*:[ \t]*(?:[\w+#-]+[ \t]*)?\n(?:[ \t]+:\w[^\n]*\n)*\s*\n"
+    r"((?:(?: {3}|\t)[^\n]*(?:\n|$)|[ \t]*\n)+)",
+    re.MULTILINE,
+)
 _UNDERLINE = re.compile(r"[ \t]*([=\-~^*+#])\1{2,}[ \t]*(?:\n|$)")
 _HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]{1,200}\*\*\s*$)")
 _TICKED = re.compile(r"`([^`\n]{1,100})`")
@@ -153,12 +161,13 @@ def _without_speaker(found: re.Match[str]) -> str:
 
 
 def _mixed_units(text: str) -> Iterator[tuple[str, TokenKind]]:
-    """Cut prose with fenced code into units."""
+    """Cut prose with fenced and indented code into units; such code is read as a program is."""
     for number, part in enumerate(_FENCE.split(text)):
         if number % 2:
-            yield from ((line, TokenKind.CODE) for line in part.split("\n"))
-        else:
-            yield from _prose_units(part)
+            yield from _code_units(_FENCE_LABEL.sub("", part, count=1) if "\n" in part else part)
+            continue
+        for place, piece in enumerate(_INDENTED.split(part)):
+            yield from _code_units(piece) if place % 2 else _prose_units(piece)
 
 
 def _prose_units(text: str) -> Iterator[tuple[str, TokenKind]]:
