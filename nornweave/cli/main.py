@@ -6,10 +6,12 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from nornweave.cli import quality
 from nornweave.cli.doctor import doctor
@@ -29,21 +31,82 @@ from nornweave.core.interrupts import heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json
 from nornweave.core.types import Domain, GenerationId
 
+# Command → the sentence of ``nornweave --help``; the command's own help says the rest.
+COMMAND_GROUPS: dict[str, dict[str, str]] = {
+    "Use": {
+        "init": "Look for what can be indexed and write nornweave.yaml.",
+        "sync": "Bring the index up to date with the sources.",
+        "query": "Ask a question.",
+        "conflicts": "Show what the domains disagree about.",
+        "drift": "Show where documentation and code disagree.",
+        "push": "Hand files in for the next sync.",
+        "mcp": "Serve the tools for agents over standard input and output.",
+    },
+    "Operate": {
+        "up": "Start the page, the API and the Dagster UI.",
+        "serve": "Start the page and the API.",
+        "dagster": "Start the Dagster UI with its schedule.",
+        "status": "Show what is published, what failed and what waits.",
+        "doctor": "Find what keeps NornWeave from working.",
+        "rollback": "Point a domain at an older generation.",
+        "token": "Make a token for a person in groups.",
+    },
+    "Judge": {
+        "eval": "Measure retrieval on judged sets.",
+        "evaluations": "Show or compare earlier measurements.",
+        "tune": "Fit the plans to judged sets.",
+        "plan": "Show the plans that are in force.",
+    },
+    "Deploy": {
+        "publish": "Copy what is published to an object store.",
+        "worker": "Encode or run syncs for other machines.",
+        "roles": "Print the SQL of the roles in PostgreSQL.",
+    },
+}
+
+
+class _Commands(TyperGroup):
+    """The commands in groups: what one does every day first."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Write a section for each group; commands that belong to none come last."""
+        grouped = {name for group in COMMAND_GROUPS.values() for name in group}
+        others = {
+            name: command.get_short_help_str(limit=60)
+            for name in self.list_commands(ctx)
+            if name not in grouped and (command := self.get_command(ctx, name))
+        }
+        for title, rows in (*COMMAND_GROUPS.items(), ("Others", others)):
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(list(rows.items()))
+
+
 app = typer.Typer(
     name="nornweave",
+    cls=_Commands,
     help="Knowledge retrieval over code, documentation, conversations and research that a team can trust.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nornweave {version('nornweave')}")
+        raise typer.Exit
+
+
 @app.callback()
 def _configure(
     context: typer.Context,
     config: Annotated[Path, typer.Option(help="The configuration file.")] = Path("nornweave.yaml"),
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     configure_logging(os.environ)
     context.obj = config
@@ -208,7 +271,10 @@ def mcp(context: typer.Context) -> None:
 def up(
     context: typer.Context,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    dagster_port: Annotated[int, typer.Option(help="Port of the Dagster UI.")] = 3000,
+    port: Annotated[
+        int | None, typer.Option(help="Port of the API and the page: FUSION_PORT or 8082.", min=1, max=65535)
+    ] = None,
+    dagster_port: Annotated[int, typer.Option(help="Port of the Dagster UI.", min=1, max=65535)] = 3000,
 ) -> None:
     """Start the API and the Dagster UI with its schedule and its sensors, until Ctrl-C."""
     from api.auth import check_listening, service_token
@@ -217,8 +283,8 @@ def up(
 
     settings = settings_of(context)
     check_listening(host, service_token(os.environ), settings)
-    port = default_port(None, os.environ)
-    sys.exit(supervise(settings, host=host, port=port, dagster_port=dagster_port))
+    api_port = port if port is not None else default_port(None, os.environ)
+    sys.exit(supervise(settings, host=host, port=api_port, dagster_port=dagster_port))
 
 
 MORE_COMMANDS: dict[str, Callable[..., None]] = {

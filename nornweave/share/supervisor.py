@@ -50,6 +50,7 @@ class Child:
         port: where it listens.
         environment: added to the supervisor's own.
         path: answers with a status below 500 once the program is ready.
+        option: of ``nornweave up``, with which its port is chosen.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Child:
     port: int
     environment: Mapping[str, str] = field(default_factory=dict)
     path: str = "/"
+    option: str = "--port"
 
     @property
     def url(self) -> str:
@@ -93,6 +95,7 @@ def children_of(settings: Settings, *, host: str, port: int, dagster_port: int) 
         port=dagster_port,
         environment={"NORNWEAVE_CONFIG": config},
         path="/server_info",
+        option="--dagster-port",
     )
     if not _is_installed("api.app"):
         return (dagster,)
@@ -231,7 +234,7 @@ def _require_free_port(child: Child) -> None:
             probe.bind((child.host, child.port))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                reason = "is in use; stop what listens there or choose another"
+                reason = f"is in use; stop what listens there or choose another with {child.option}"
             else:
                 reason = f"cannot be listened on: {error}"
             raise PortInUseError(f"{child.name}: port {child.port} on {child.host} {reason}") from error

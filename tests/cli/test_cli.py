@@ -6,11 +6,15 @@ import json
 import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 from command_line import HASHED, nornweave
+from typer.main import get_command
+
+from nornweave.cli.main import app
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
 
@@ -41,6 +45,20 @@ def as_json(folder: Path, *arguments: str) -> Any:
 
 def readable_by_others(folder: Path) -> list[str]:
     return [str(path) for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077]
+
+
+def test_the_version_is_printed_without_a_configuration(tmp_path: Path) -> None:
+    done = nornweave(tmp_path, "--version")
+    assert (done.returncode, done.stdout) == (0, f"nornweave {version('nornweave')}\n")
+
+
+def test_help_has_every_command_once_with_a_sentence_that_fits(tmp_path: Path) -> None:
+    done = nornweave(tmp_path, "--help")
+    sections = done.stdout[done.stdout.index("Use:") :].split("\n\n")
+    rows = [line for section in sections for line in section.splitlines()[1:]]
+    assert sorted(row.split()[0] for row in rows) == sorted(get_command(app).commands)
+    assert all(row.endswith(".") and len(row) <= 79 for row in rows)
+    assert "Others:" not in done.stdout  # a new command belongs into COMMAND_GROUPS
 
 
 @pytest.mark.slow

@@ -163,9 +163,10 @@ def test_a_port_in_use_is_said_before_anything_starts(tmp_path: Path) -> None:
         marker = tmp_path / "started"
         program = f"open({str(marker)!r}, 'w').close()"
         first = Child(name="first", command=(sys.executable, "-c", program), host="127.0.0.1", port=0)
-        second = Child(name="second", command=(sys.executable, "-c", ""), host="127.0.0.1", port=port)
+        program = (sys.executable, "-c", "")
+        second = Child(name="second", command=program, host="127.0.0.1", port=port, option="--other-port")
 
-        with pytest.raises(PortInUseError, match=f"second: port {port} on 127.0.0.1 is in use"):
+        with pytest.raises(PortInUseError, match=f"second: port {port} on 127.0.0.1 is in use; .* with --other-port"):
             supervise([first, second], lambda line: None)
 
         assert not marker.exists()
