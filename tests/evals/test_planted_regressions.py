@@ -14,7 +14,6 @@ import pytest
 import yaml
 
 from evals.evaluation import GenerationReport, evaluate_candidate
-from nornweave.ask.search.heuristics import heading_terms
 from nornweave.ask.search.query import read_query
 from nornweave.config import Settings
 from nornweave.connect.connectors import load_settings
@@ -108,8 +107,8 @@ def without_splitting() -> Iterator[None]:
 
 
 def forget_analyses() -> None:
-    """Forget what this process remembers of words, queries and headings: another analyzer is another process."""
-    for remembered in (analyzer._terms_of, read_query, heading_terms):
+    """Forget what this process remembers of words and queries: another analyzer is another process."""
+    for remembered in (analyzer._terms_of, read_query):
         remembered.cache_clear()
 
 

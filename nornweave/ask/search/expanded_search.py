@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from nornweave.ask.search.combine import Ranking, merge
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
-from nornweave.ask.search.items import citation_of
 from nornweave.ask.search.query import Query, read_query
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import Placed, RetrievalSource
+from nornweave.ask.search.records import RetrievalSource
 from nornweave.ask.search.retrievers import is_said
 from nornweave.ask.search.search import SearchContext, SearchOutcome, search
-from nornweave.config import PlanSettings
 from nornweave.core.types import NO_METADATA
-from nornweave.index.ranked_chunks import Hits
 
 # A match of a variant counts less than one of the query. An acronym and its long form mean the same, nearly always.
 VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
@@ -38,10 +33,10 @@ class ExpandedOutcome:
 
 
 def search_expanded(question: Question, context: SearchContext) -> ExpandedOutcome:
-    """Search for a question and, if the plan or the question asks for it, for its variants."""
+    """Search for a question and its acronyms in the other form, or all its variants if the plan or it says so."""
     query = read_query(question.text)
     first = search(query, context)
-    expands = _expands(question, first, context.plan)
+    expands = _expands(question, first, context)
     wordings = _variants(question, query, context, expands=expands)
     others = [search(wording, context) for wording in wordings]
     share = VARIANT_SHARE if expands else ACRONYM_SHARE
@@ -49,40 +44,8 @@ def search_expanded(question: Question, context: SearchContext) -> ExpandedOutco
     return ExpandedOutcome(ranking, (first, *others), tuple(wording.text for wording in wordings))
 
 
-def stages_of(question: Question, searched: ExpandedOutcome, context: SearchContext) -> dict[str, tuple[Placed, ...]]:
-    """Return what each source found of the query, and what came of combining and expanding it; ``top_k`` of each."""
-    first = searched.outcomes[0]
-    hits = {name: finding.hits for name, finding in first.findings.items()}
-    hits["combined"] = _hits(first.ranking)
-    if searched.variants:
-        hits["expanded"] = _hits(searched.ranking)
-    numbers = np.unique(np.concatenate([each.numbers[: question.top_k] for each in hits.values()]))
-    chunks = context.generation.chunks(numbers)
-    return {
-        stage: tuple(
-            Placed(score, citation_of(context.domain, chunks[number]))
-            for number, score in zip(each.numbers[: question.top_k].tolist(), each.scores.tolist(), strict=False)
-        )
-        for stage, each in hits.items()
-    }
-
-
-def _variants(question: Question, query: Query, context: SearchContext, *, expands: bool) -> list[Query]:
-    """Return other ways to put the query: those with its acronyms the other way round, or all where it ``expands``.
-
-    Spelling out an acronym does not turn a quotation into a question, nor the other way round.
-    """
-    if question.expand == "off":
-        return []
-    if expands:
-        category = stated_category(question.filters.get(context.domain, NO_METADATA))
-        return [read_query(variant) for variant in variants(query.text, category=category)]
-    acronyms = acronym_variants(query.text, lambda text: is_said(text, context.generation))
-    return [replace(read_query(variant), is_literal=query.is_literal) for variant in acronyms]
-
-
-def _expands(question: Question, outcome: SearchOutcome, plan: PlanSettings) -> bool:
-    if question.expand == "off" or (question.expand == "auto" and not plan.expand):
+def _expands(question: Question, outcome: SearchOutcome, context: SearchContext) -> bool:
+    if question.expand == "auto" and not context.plan.expand:
         return False
     # Nearest neighbours there always are: how many dense retrieval found says nothing.
     dense = RetrievalSource.DENSE.value
@@ -90,5 +53,12 @@ def _expands(question: Question, outcome: SearchOutcome, plan: PlanSettings) -> 
     return should_expand(question.text, candidates=candidates, switch=question.expand)
 
 
-def _hits(ranking: Ranking) -> Hits:
-    return Hits(ranking.numbers, ranking.places.astype(np.float32))
+def _variants(question: Question, query: Query, context: SearchContext, *, expands: bool) -> list[Query]:
+    if question.expand == "off":
+        return []
+    if expands:
+        category = stated_category(question.filters.get(context.domain, NO_METADATA))
+        return [read_query(variant) for variant in variants(query.text, category=category)]
+    # Spelling out an acronym does not turn a quotation into a question, nor the other way round.
+    acronyms = acronym_variants(query.text, lambda text: is_said(text, context.generation))
+    return [replace(read_query(variant), is_literal=query.is_literal) for variant in acronyms]

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from nornweave.ask.search.heuristics import dated
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
+
 from nornweave.ask.search.passage_url import passage_url
 from nornweave.ask.search.records import Citation, RecallItem
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, Metadata, aware
 from nornweave.index.records import StoredChunk
+
+# Where the chunks of a domain say when they were said or published. When their file changed says nothing about that.
+_DATED_BY: Mapping[str, str] = MappingProxyType(
+    {Domain.CONVERSATIONS: "message_timestamp", Domain.RESEARCH: "publication_date"}
+)
+
+
+def dated(domain: str, metadata: Metadata, updated_at: datetime | None) -> datetime | None:
+    """Return when a chunk was said or published, in other domains when its source changed; ``None`` if unknown."""
+    if domain not in _DATED_BY:
+        return updated_at
+    value = metadata.get(_DATED_BY[domain])
+    try:
+        return aware(datetime.fromisoformat(value)) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:

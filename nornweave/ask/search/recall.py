@@ -5,15 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from nornweave.ask.search.expanded_search import search_expanded, stages_of
+import numpy as np
+
+from nornweave.ask.search.combine import Ranking
+from nornweave.ask.search.expanded_search import ExpandedOutcome, search_expanded
+from nornweave.ask.search.items import citation_of
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import RecallResponse
+from nornweave.ask.search.records import Placed, RecallResponse
 from nornweave.ask.search.search import SearchContext
 from nornweave.ask.search.selection import select
 from nornweave.config import DomainSettings
 from nornweave.core.text import analyzer
 from nornweave.index.declared import DeclaredFilters
 from nornweave.index.index import Index
+from nornweave.index.ranked_chunks import Hits
 from nornweave.models.rerankers import Reranker, RerankerSlot
 
 # `rerank: on` waits this long for a model that is still being loaded.
@@ -49,7 +54,7 @@ def recall_from(
         latency_ms=0.0,
         notices=(*_notices(generation, settings), *first.reasons.values(), *missing, *problems),
         expansions=searched.variants,
-        stages=stages_of(question, searched, context) if question.trace else {},
+        stages=_stages(question, searched, context) if question.trace else {},
         calibrated=context.plan.combine == "convex",
         encoder=generation.meta.get("encoder"),
     )
@@ -75,3 +80,25 @@ def _notices(generation: Index, settings: DomainSettings) -> Iterator[str]:
     declared = DeclaredFilters(tuple(each for each in settings.filters if each.is_declared))
     if not declared.is_read_by(generation.meta.get("filters", "")):
         yield "filters were declared anew since the index was built; they find nothing before the next sync"
+
+
+def _stages(question: Question, searched: ExpandedOutcome, context: SearchContext) -> dict[str, tuple[Placed, ...]]:
+    """Return the best ``top_k`` of each source for the query, of them combined, and of all its wordings together."""
+    first = searched.outcomes[0]
+    hits = {name: finding.hits for name, finding in first.findings.items()}
+    hits["combined"] = _hits(first.ranking)
+    if searched.variants:
+        hits["expanded"] = _hits(searched.ranking)
+    numbers = np.unique(np.concatenate([each.numbers[: question.top_k] for each in hits.values()]))
+    chunks = context.generation.chunks(numbers)
+    return {
+        stage: tuple(
+            Placed(score, citation_of(context.domain, chunks[number]))
+            for number, score in zip(each.numbers[: question.top_k].tolist(), each.scores.tolist(), strict=False)
+        )
+        for stage, each in hits.items()
+    }
+
+
+def _hits(ranking: Ranking) -> Hits:
+    return Hits(ranking.numbers, ranking.places.astype(np.float32))

@@ -87,7 +87,7 @@ def asked_keys(text: str) -> set[str]:
     Neighbouring words may be a name, so that "rate limits" in a question finds the section of that name; a single word
     only when it is written like a name or is the whole query, for "set" and "get" are headings somewhere.
     """
-    paths = {match[0] for match in _PATH.finditer(text)}
+    paths = paths_in(text)
     words = _WORD.findall(text)[:MAX_WORDS]
     keys = {*_asked_dates(text), *(_key("path", path.removeprefix("./").strip("/")) for path in paths)}
     keys.update(_key("name", name) for name in _asked_names(words))
@@ -98,6 +98,11 @@ def asked_keys(text: str) -> set[str]:
             keys.add(_key("symbol", match[0]))
             keys.add(_key("symbol", re.split(r"\.|::|->", match[0])[-1]))
     return keys
+
+
+def paths_in(text: str) -> set[str]:
+    """Return what is written as paths of files and folders."""
+    return {match[0] for match in _PATH.finditer(text)}
 
 
 def _asked_names(words: Sequence[str]) -> Iterator[str]:
