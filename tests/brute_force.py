@@ -22,6 +22,7 @@ from nornweave.index.connection import Connection
 class Row:
     """A chunk with what is known of it; what it says itself goes before what its document says."""
 
+    source: str
     path: str
     format: str
     updated_at: datetime | None
@@ -52,7 +53,7 @@ def read_rows(connection: Connection) -> list[Row]:
     """Return every chunk, by number."""
     found = connection.execute(
         """
-        select d.path, d.format, epoch_us(d.updated_at), d.metadata, c.metadata, c.section, c.message_ids
+        select d.source_id, d.path, d.format, epoch_us(d.updated_at), d.metadata, c.metadata, c.section, c.message_ids
         from chunks c
         join documents d using (document_no)
         order by c.chunk_no
@@ -60,6 +61,7 @@ def read_rows(connection: Connection) -> list[Row]:
     ).fetchall()
     return [
         Row(
+            source=source,
             path=path,
             format=format_,
             updated_at=None if moment is None else datetime.fromtimestamp(moment / 1e6, UTC),
@@ -67,13 +69,14 @@ def read_rows(connection: Connection) -> list[Row]:
             headings=tuple(section.split(" > ")) if section else (),
             message_ids=tuple(ids or ()),
         )
-        for path, format_, moment, of_document, of_chunk, section, ids in found
+        for source, path, format_, moment, of_document, of_chunk, section, ids in found
     ]
 
 
 def meets(condition: Condition, row: Row) -> bool:
     if isinstance(condition, PathGlob):
-        return glob_matches(condition.pattern, row.path)
+        literal = unicodedata.normalize("NFC", condition.pattern)
+        return literal == unicodedata.normalize("NFC", row.path) or glob_matches(condition.pattern, row.path)
     if isinstance(condition, Between):
         return any(_overlaps(condition, *moment) for moment in _moments(condition.field, row))
     if isinstance(condition, AnyOf):
@@ -88,7 +91,7 @@ def meets(condition: Condition, row: Row) -> bool:
 
 
 def _values(field: str, row: Row) -> list[str]:
-    value = row.facts.get(field)
+    value = row.source if field == "source" else row.facts.get(field)
     if field == "authors" and not value:
         value = row.facts.get("author")
     if field in {"format", "source_type"} and value is None:

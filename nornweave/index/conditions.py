@@ -21,6 +21,10 @@ from nornweave.index.connection import Connection
 from nornweave.index.port import Mask
 
 
+SOURCE = "source"
+"""The field that names the source of a document."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnyOf:
     """A field has one of these values, compared without regard to case; a channel with or without its ``#``."""
@@ -39,7 +43,7 @@ class AnyName:
 
 @dataclass(frozen=True, slots=True)
 class PathGlob:
-    """The document's path inside its source matches (``path_expression`` says how)."""
+    """The document's path inside its source is this, or matches it as a glob (``path_expression`` says how)."""
 
     pattern: str
 
@@ -110,6 +114,8 @@ def _chunk_numbers(connection: Connection, condition: Condition) -> NDArray[np.i
     elif isinstance(condition, AnyNumber | InRange):
         where, values = _numbers(condition)
         query = f"select chunk_no from quantities where {where}"
+    elif isinstance(condition, AnyOf) and condition.field == SOURCE:
+        query, values = _OF_SOURCES, [_json(condition.values)]
     else:
         value_numbers, values = _facets(condition)
         query = f"select chunk_no from facets where value_no in ({value_numbers})"
@@ -144,7 +150,8 @@ def _facets(condition: AnyOf | AnyName | PathGlob | Under) -> _Where:
         return _ANY_NAME, [_json(condition.names), condition.field]
     if isinstance(condition, Under):
         return _UNDER, [condition.heading, condition.heading]
-    return _PATH, [literal_component(condition.pattern), path_expression(condition.pattern)]
+    literal = unicodedata.normalize("NFC", condition.pattern)
+    return _PATH, [literal_component(literal), path_expression(literal), literal]
 
 
 def literal_component(glob: str) -> str:
@@ -178,7 +185,13 @@ _UNDER = """
 _PATH = """
     select value_no
     from facet_values
-    where field = 'path' and part = ? and regexp_matches(value, ?)
+    where field = 'path' and ((part = ? and regexp_matches(value, ?)) or (part = '' and value = ?))
+"""
+_OF_SOURCES = """
+    select chunk_no
+    from chunks
+    join documents using (document_no)
+    where source_id in (select folded(unnest(from_json(?, '["varchar"]'))))
 """
 
 

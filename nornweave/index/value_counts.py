@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.core.text.dates import utc_text
+from nornweave.index.conditions import SOURCE
 from nornweave.index.connection import Connection
 from nornweave.index.port import Mask, Numbers
 
@@ -79,6 +80,7 @@ select distinct 2 * epoch_us(first) + (first = last)::integer as value, chunk_no
 from moments
 where field = ?
 """
+_SOURCES = "select source_id as value, chunk_no from chunks join documents using (document_no)"
 QUERIES = {"integer": _NUMBERS, "number": _NUMBERS, "date": _MOMENTS}
 
 
@@ -93,7 +95,8 @@ def field_values(connection: Connection, field: str, type_: str) -> FieldValues:
     Raises:
         duckdb.Error: the file is damaged.
     """
-    rows = connection.execute(QUERIES.get(type_, _TEXTS), [field]).fetchnumpy()
+    query, values = (_SOURCES, []) if field == SOURCE else (QUERIES.get(type_, _TEXTS), [field])
+    rows = connection.execute(query, values).fetchnumpy()
     return np.asarray(rows["value"]), np.asarray(rows["chunk_no"])
 
 

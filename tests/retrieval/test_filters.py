@@ -75,17 +75,21 @@ def corpora(settings: Settings) -> Iterator[dict[Domain, Corpus]]:
 # For every declared filter: values, and how many chunks of the example corpus they leave at least; 0 is none.
 ASKED: dict[Domain, dict[str, list[tuple[JsonValue, int]]]] = {
     Domain.CODE: {
+        "source": [("code", 60), (["code", "docs"], 60), ("cod", 0)],
         "path_glob": [("src/payments/**", 20), ("*.py", 20), ("sdks/*/src/**", 2), ("**", 60), ("src/pay/**", 0)],
         "language": [("python", 20), ("Go", 5), ("cobol", 0), ("' or '1'='1", 0)],
         "since": [("2025-12-01", 10), ("2026-01-10T00:00:00Z", 5), ("2000-01-01", 60), ("2100-01-01", 0)],
         "node_type": [("function_definition", 10), ("FUNCTION_DEFINITION", 10), ("function", 0)],
     },
     Domain.DOCUMENTATION: {
+        "source": [(["docs"], 20), ("code", 0)],
         "path_glob": [("docs/api/**", 10), ("docs/*", 5), ("*.rst", 4), ("api/**", 0), ("docs/ap%", 0)],
         "format": [("markdown", 20), ("RST", 4), ("html", 2), ("pdf", 0)],
         "heading_path": [("Heron Pay", 3), ("payments api > ERROR HANDLING", 1), ("Refund", 0)],
     },
     Domain.CONVERSATIONS: {
+        "source": [("slack", 10), (["issues", "logs"], 10), ("' or '1'='1", 0)],
+        "path_glob": [("engineering/**", 5), ("*.vtt", 1), ("*.py", 0)],
         "participants": [(["alice", "bob"], 5), (["ALICE"], 3), ("dana", 3), (["ali"], 0), (["nobody", "grace"], 2)],
         "channel": [("#engineering", 5), ("engineering", 5), ("heronpay/payments", 5), ("eng", 0)],
         "date_range": [
@@ -98,6 +102,8 @@ ASKED: dict[Domain, dict[str, list[tuple[JsonValue, int]]]] = {
         "source_type": [("slack", 10), ("github", 5), ("transcripts", 5), ("messages", 5), ("email", 0)],
     },
     Domain.RESEARCH: {
+        "source": [("papers", 20), ("none", 0)],
+        "path_glob": [("*.pdf", 10), ("*.py", 0)],
         "source_type": [("arxiv_paper", 10), ("stackoverflow", 5), ("markdown", 5), ("arxiv", 0)],
         "authors": [(["Halvorsen"], 10), (["boateng, kwame"], 10), ("Osei", 3), (["Hal"], 0), (["Neri", "Wilk"], 15)],
         "date_range": [
@@ -330,3 +336,10 @@ def test_an_empty_option_is_refused_when_it_is_read(settings: Settings, text: st
     for domain, values in options(settings, text).items():
         with pytest.raises(QueryError, match=r"blank|empty|has 0 values"):
             read_filters(settings.domains[domain].filters, values, "filters")
+
+
+def test_a_path_glob_matches_the_path_that_citations_print(corpora: dict[Domain, Corpus]) -> None:
+    for corpus in corpora.values():
+        for path in {row.path for row in corpus.rows}:
+            chosen = corpus.selected(PathGlob(path))
+            assert {number for number, row in enumerate(corpus.rows) if row.path == path} <= set(chosen)
