@@ -35,6 +35,7 @@ from api.routes import (
     documents,
     evaluations,
     feedback,
+    find_page,
     health,
     inbox,
     login,
@@ -108,7 +109,7 @@ def _documented_app() -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
         # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
-        routes=[*pages.routes, *login.routes],
+        routes=[*pages.routes, *find_page.routes, *login.routes],
     )
 
 

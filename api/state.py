@@ -14,7 +14,8 @@ from api.event_streams import StreamSlots
 from api.limits import Admission
 from api.starting import wait_for_start
 from api.syncs import Syncs
-from nornweave.ask.search.question import Question
+from nornweave.ask.search.question import Deadline, Question
+from nornweave.ask.search.records import FindQuery
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.types import Domain
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # it takes a second to import; the API answers /health before
     from nornweave.ask.seen import SeenEngine
     from nornweave.ask.seen.agents import SeenAgent
     from nornweave.ask.seen.answers import SeenAnswers
+    from nornweave.ask.views.texts import FindDocument
 
 T = TypeVar("T")
 
@@ -34,6 +36,8 @@ WAITING_TO_FUSE = 32
 # What is handed in waits for the disk, what is looked up hardly at all.
 WRITING, WAITING_TO_WRITE = 2, 16
 LOOKING_UP = 4
+# Searching lines reads every text: it must not take all CPUs.
+FINDING = 2
 # Feedback waits for the disk, and in one file for each other.
 JUDGING, WAITING_TO_JUDGE = 2, 64
 
@@ -55,6 +59,7 @@ class Shared:
         writing: how many deposits do.
         judging: how many pieces of feedback do.
         streams: how many event streams are open.
+        finding: how many searches of lines do.
         lookups: how many look-ups of chunks, documents and the ledger do.
     """
 
@@ -69,13 +74,14 @@ class Shared:
     fusions: Admission = field(default_factory=lambda: Admission(waiting=WAITING_TO_FUSE))
     writing: Admission = field(default_factory=lambda: Admission(WRITING, WAITING_TO_WRITE))
     judging: Admission = field(default_factory=lambda: Admission(JUDGING, WAITING_TO_JUDGE))
+    finding: Admission = field(default_factory=lambda: Admission(FINDING))
     lookups: Admission = field(default_factory=lambda: Admission(LOOKING_UP))
     streams: StreamSlots = field(default_factory=StreamSlots)
 
     @property
     def in_threads(self) -> int:
         """Return how much runs right now, including what no client waits for any more."""
-        gates = (self.admission, self.questions, self.fusions, self.writing, self.judging, self.lookups)
+        gates = (self.admission, self.questions, self.fusions, self.writing, self.judging, self.finding, self.lookups)
         return sum(gate.in_threads for gate in gates)
 
 
@@ -138,6 +144,11 @@ class Serving(Shared):
             await wait_for_start(asked, question.deadline)
         left_s = question.deadline.left_s if question.deadline else None
         return await self.questions.run(lambda: work(self.engine.answers), left_s)
+
+    async def find(self, query: FindQuery, deadline: Deadline) -> FindDocument:
+        """Find lines in what is served, in their turn; raises as ``SeenTexts.find``."""
+        await wait_for_start([agent for agent in self.agents if agent.domain in query.domains], deadline)
+        return await self.finding.run(lambda: self.engine.texts.find(query, deadline.at), deadline.left_s)
 
     def agent(self, domain: str) -> SeenAgent:
         """Return the agent of a domain.

@@ -1,7 +1,7 @@
 """The tools for agents, over the Model Context Protocol: one definition, served over HTTP and over standard input.
 
 ===============  ======================================================================
-``tools.py``     the five tools: name, description, arguments, result, work
+``tools.py``     the six tools: name, description, arguments, result, work
 ``arguments.py`` what the tools take, checked as ``POST /query`` checks its body
 ``schemas.py``   the same as JSON Schema, and that of the results
 ``questions.py`` what ``search`` and ``answer`` do

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from api.arrival import Arrival
+from api.find_query import MAX_MATCHES, USUAL_MATCHES, Expression, FindParameters
 from api.query_body import MAX_DOMAINS, MAX_TOP_K, QueryBody
 from nornweave.ask.search.question import Question
 from nornweave.core.text.checked_values import Name, PlainJson, QuestionText, textual
@@ -89,6 +90,33 @@ class FetchArguments(Arguments):
         AfterValidator(textual),
         Field(description="An `id` of a result, or `document` or `next` of the metadata of a fetched one."),
     ]
+
+
+class FindArguments(Arguments):
+    """Of ``find``."""
+
+    text: Annotated[Expression | None, Field(description="What a line holds, letter by letter.")] = None
+    regex: Annotated[Expression | None, Field(description="Instead of `text`: a regular expression of RE2.")] = None
+    domain: Annotated[
+        Annotated[str, StringConstraints(max_length=64)] | None, Field(description="Only this domain.")
+    ] = None
+    source: Annotated[Name | None, Field(description="Only this source, as `fetch` names it.")] = None
+    path_glob: Annotated[Name | None, Field(description="Only such paths, e.g. `src/**`, or exactly one.")] = None
+    case: Annotated[bool | None, Field(description="Tell upper from lower case.")] = True
+    limit: Annotated[int | None, Field(ge=1, le=MAX_MATCHES, description="Lines wanted.")] = USUAL_MATCHES
+
+    @property
+    def asked(self) -> FindParameters:
+        """Return it as ``GET /find`` takes it."""
+        return FindParameters(
+            text=self.text,
+            regex=self.regex,
+            domain=[self.domain] if self.domain else [],
+            source=[self.source] if self.source else [],
+            path_glob=self.path_glob,
+            case=self.case is not False,
+            limit=self.limit or USUAL_MATCHES,
+        )
 
 
 class ConflictsArguments(Arguments):

@@ -1,4 +1,4 @@
-"""``fetch``, ``conflicts`` and ``status``: what is looked up, without asking the domains."""
+"""``fetch``, ``find``, ``conflicts`` and ``status``: what is looked up, without asking the domains."""
 
 from __future__ import annotations
 
@@ -9,22 +9,29 @@ from urllib.parse import quote, unquote
 
 from api.errors import RETRY_SOON_S, ProblemError, unavailable
 from api.ledger_query import LedgerQuery
-from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, StatusArguments
+from api.mcp.arguments import USUAL_RESULT_TOKENS, ConflictsArguments, FetchArguments, FindArguments, StatusArguments
 from api.mcp.calls import ToolCall
 from api.mcp.handles import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
 from api.starting import wait_for_start
 from nornweave.ask.answer.pages import largest
+from nornweave.ask.search.question import Deadline
 from nornweave.ask.search.records import AgentState
 from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.agents import SeenAgent
 from nornweave.ask.views.ledger import LedgerDocument, LedgerEntryDocument
-from nornweave.ask.views.tool_results import ConflictsPageDocument, FetchDocument, ToolStatusDocument
+from nornweave.ask.views.tool_results import (
+    ConflictsPageDocument,
+    FetchDocument,
+    FoundLinesDocument,
+    ToolStatusDocument,
+)
 from nornweave.ask.views.tools import (
     Link,
     domain_status_document,
     fetched_chunk,
     fetched_document,
+    found_lines_document,
     ledger_conflict_document,
     line,
 )
@@ -53,6 +60,14 @@ async def fetch(arguments: FetchArguments, call: ToolCall) -> FetchDocument:
     if found is None:
         raise _missing(name, call.serving.agents)
     return found
+
+
+async def find(arguments: FindArguments, call: ToolCall) -> FoundLinesDocument:
+    """Find lines."""
+    deadline = call.arrival.deadline or Deadline(call.serving.timeout_ms)
+    found = await call.serving.find(arguments.asked.query(call.serving.domains), deadline)
+    count = largest(len(found["matches"]), lambda number: is_within(found_lines_document(found, number)))
+    return found_lines_document(found, count)
 
 
 async def conflicts(arguments: ConflictsArguments, call: ToolCall) -> ConflictsPageDocument:

@@ -1,4 +1,4 @@
-"""The five tools: what a model is told of them. The words are ours alone: nothing that was retrieved stands in them."""
+"""The six tools: what a model is told of them. The words are ours alone: nothing that was retrieved stands in them."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from api.mcp.arguments import (
     Arguments,
     ConflictsArguments,
     FetchArguments,
+    FindArguments,
     SearchArguments,
     StatusArguments,
 )
 from api.mcp.calls import ToolCall
-from api.mcp.lookups import conflicts, fetch, status
+from api.mcp.lookups import conflicts, fetch, find, status
 from api.mcp.questions import answer, search
 from api.mcp.schemas import input_schema, output_schema
 from nornweave.ask.views.tool_results import (
     AnswerPageDocument,
     ConflictsPageDocument,
     FetchDocument,
+    FoundLinesDocument,
     SearchDocument,
     ToolStatusDocument,
 )
@@ -89,6 +91,19 @@ TOOLS = (
         arguments=FetchArguments,
         result=FetchDocument,
         work=fetch,
+    ),
+    ToolDefinition(
+        name="find",
+        title="Find lines",
+        description=(
+            "Find lines that hold an exact text or match a regular expression (RE2), as grep does: all of them, by "
+            "domain, source, path and line number, in a domain, a source, a folder or one document. Use it for "
+            "identifiers, settings, error texts and to list every use of a name; `fetch` reads the passage around a "
+            "line by its `id`. It does not rank: for questions in words use `search` or `answer`."
+        ),
+        arguments=FindArguments,
+        result=FoundLinesDocument,
+        work=find,
     ),
     ToolDefinition(
         name="answer",

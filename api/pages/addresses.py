@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from urllib.parse import quote, urlencode, urlsplit
 
 ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
+FIND = "/find"
 JUDGE = "/feedback/form"
 SYNC = "/status/sync"
 

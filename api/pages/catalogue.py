@@ -141,7 +141,8 @@ def _choice(agent: SeenAgent) -> DomainChoice:
                 type=each["type"],
                 values=tuple(values.get(each["key"], ())),
                 # Some filters work in every domain whose documents say so much; where none does, nobody needs them.
-                is_useful=each.get("distinct_values", 0) > 1 if each["key"] == "source"
+                is_useful=each.get("distinct_values", 0) > 1
+                if each["key"] == "source"
                 else "from" not in each or each.get("documents", 0) > 0,
             )
             for each in described.get("filters", ())

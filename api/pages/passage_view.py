@@ -48,6 +48,8 @@ class PassageView:
     title: str
     chunk_id: str
     place: CitedPlace
+    source_id: str
+    path: str
     kind: str
     numbered: bool
     lines: tuple[PassageLine, ...]
@@ -89,6 +91,8 @@ def passage_view(chunk: ChunkDocument, document: DocumentDocument | None, contex
         title=citation["title"] or citation["source_path"],
         chunk_id=chunk["chunk_id"],
         place=place_of(citation, chunk["chunk_id"]),
+        source_id=citation["source_id"],
+        path=citation["source_path"],
         kind=kind,
         numbered=kind == "code" or citation["line_range"] is not None,
         lines=tuple(_lines(lines[low:high], low, (first, last), numbers_from, kind, language)),

@@ -1,4 +1,4 @@
-"""``/chunks`` and ``/documents``: the text behind a citation. ``/conflicts``: what disagrees in the whole corpus."""
+"""Texts behind citations and lines in them. ``/conflicts``: what disagrees in the whole corpus."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Annotated, TypeVar
 from fastapi import APIRouter, Path, Query, Response
 
 from api.errors import ProblemError
+from api.find_query import FindParameters
 from api.ledger_query import LedgerQuery
 from api.openapi import problem_responses
 from api.routes.agents import DomainName
 from api.schemas import json_response
 from api.state import Served, Serving
+from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.ledger import LedgerDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument
 
 T = TypeVar("T")
 
@@ -43,6 +45,15 @@ async def document(domain: DomainName, source_id: SourceName, path: DocumentPath
     served = serving.agent(domain).domain
     found = await _looked_up(serving, lambda: serving.engine.texts.document(served, source_id, path), source_id, path)
     return _found(found, f"no document {_shown(path)} of source {_shown(source_id)} is in what is served of {domain}")
+
+
+@router.get("/find", response_model=FindDocument, tags=["texts"])
+async def find(asked: Annotated[FindParameters, Query()], serving: Served) -> Response:
+    """Find lines that hold a text or match a regular expression (RE2), with their numbers.
+
+    They come by domain, source, path and line. Texts of agents on other machines are not read.
+    """
+    return json_response(await serving.find(asked.query(serving.domains), Deadline(serving.timeout_ms)))
 
 
 @router.get("/conflicts", response_model=LedgerDocument, tags=["conflicts"])

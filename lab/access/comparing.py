@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ from nornweave.config import DomainSettings, PlanSettings, StorageSettings
 from nornweave.connect.connectors import load_settings
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.types import Domain, JsonValue, present
+from nornweave.index.finding import LinePattern
 from nornweave.index.serving import ServedGeneration
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.models.encoders.queries import QueryMemo
@@ -75,6 +77,9 @@ class Indexes:
             "paths": (sorted(whole.paths(viewer)), sorted(alone.paths(OPERATOR))),
         }
         with whole.generation.use(viewer) as seen, alone.generation.use(OPERATOR) as rest:
+            for pattern in (LinePattern("e"), LinePattern("re(try|lease)|[A-Z]{3}", is_regex=True)):
+                found, expected = (index.find(pattern, 5, time.monotonic() + 60) for index in (seen, rest))
+                pairs[f"lines with {pattern.expression}"] = (found, expected)
             for one in self._written:
                 place = (one.source_id, one.path)
                 pairs[f"document {one.path}"] = (seen.document(*place), rest.document(*place))

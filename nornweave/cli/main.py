@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 from nornweave.cli import quality
 from nornweave.cli.doctor import doctor
 from nornweave.cli.drift import drift
+from nornweave.cli.find import find
 from nornweave.cli.init import init
 from nornweave.cli.options import DomainsOption, JsonOption, SourcesOption, messages, output, settings_of
 from nornweave.cli.publish import publish
@@ -288,6 +289,7 @@ def up(
 
 
 MORE_COMMANDS: dict[str, Callable[..., None]] = {
+    "find": find,
     "init": init,
     "doctor": doctor,
     "drift": drift,

@@ -20,7 +20,6 @@ from nornweave.config.filters import PLACEHOLDER
 from nornweave.index.connection import Connection
 from nornweave.index.port import Mask
 
-
 SOURCE = "source"
 """The field that names the source of a document."""
 
@@ -46,6 +45,13 @@ class PathGlob:
     """The document's path inside its source is this, or matches it as a glob (``path_expression`` says how)."""
 
     pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class AtPath:
+    """The document's path inside its source is exactly this."""
+
+    path: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +90,7 @@ class InRange:
     most: float | None = None
 
 
-Condition: TypeAlias = AnyOf | AnyName | PathGlob | Under | Between | AnyNumber | InRange
+Condition: TypeAlias = AnyOf | AnyName | PathGlob | AtPath | Under | Between | AnyNumber | InRange
 
 
 def select_chunks(connection: Connection, conditions: Sequence[Condition], chunk_count: int) -> Mask:
@@ -116,6 +122,8 @@ def _chunk_numbers(connection: Connection, condition: Condition) -> NDArray[np.i
         query = f"select chunk_no from quantities where {where}"
     elif isinstance(condition, AnyOf) and condition.field == SOURCE:
         query, values = _OF_SOURCES, [_json(condition.values)]
+    elif isinstance(condition, AtPath):
+        query, values = _AT_PATH, [condition.path]
     else:
         value_numbers, values = _facets(condition)
         query = f"select chunk_no from facets where value_no in ({value_numbers})"
@@ -187,6 +195,7 @@ _PATH = """
     from facet_values
     where field = 'path' and ((part = ? and regexp_matches(value, ?)) or (part = '' and value = ?))
 """
+_AT_PATH = "select chunk_no from chunks join documents using (document_no) where path = ?"
 _OF_SOURCES = """
     select chunk_no
     from chunks

@@ -14,6 +14,7 @@ from nornweave.config import Bm25Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.index.conditions import Condition
 from nornweave.index.counting import ServedDocument
+from nornweave.index.finding import FoundLines, LinePattern
 from nornweave.index.inverted import DEFAULT_BM25
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.ranked_chunks import Hits
@@ -182,6 +183,10 @@ class Index:
     def containing(self, text: str, k: int) -> Numbers:
         """Return the first ``k`` chunks that contain ``text``, without regard to case; reads every text."""
         return self._parts.texts.containing(text, k)
+
+    def find(self, pattern: LinePattern, limit: int, deadline: float, within: Mask | None = None) -> FoundLines:
+        """Return the first lines that match, of documents with a chunk ``within``; raises as ``find_lines``."""
+        return self._parts.texts.find(pattern, limit, deadline, within)
 
     def paths(self) -> Collection[str]:
         """Return the source-relative path of every document."""

@@ -13,8 +13,9 @@ from pydantic_core import from_json
 
 from nornweave.core.types import freeze
 from nornweave.index.facts import decode_facts
+from nornweave.index.finding import FoundLines, LinePattern, find_lines
 from nornweave.index.generation_file import GenerationFile
-from nornweave.index.port import Numbers
+from nornweave.index.port import Mask, Numbers
 from nornweave.index.records import StoredChunk, StoredText
 from nornweave.index.samples import ChunkPlace, IndexedDocument, read_indexed, read_places, read_texts
 from nornweave.index.searching import Mapped
@@ -48,6 +49,12 @@ class FileTexts:
             [text, most],
         )
         return self._seen(np.array([number for (number,) in rows], np.int32))[:k]
+
+    def find(self, pattern: LinePattern, limit: int, deadline: float, within: Mask | None = None) -> FoundLines:
+        if self._visible is not None:
+            within = self._visible.chunks if within is None else within & self._visible.chunks
+        documents = self._file.documents if within is None else self._file.documents[within]
+        return find_lines(self._file, np.unique(documents).tolist(), pattern, limit, deadline)
 
     def paths(self) -> Collection[str]:
         rows = self._file.rows("select document_no, path from documents")

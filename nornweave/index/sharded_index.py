@@ -29,6 +29,7 @@ from nornweave.core.types import document_id
 from nornweave.index.arrays import ArrayWriter, open_arrays
 from nornweave.index.conditions import Condition
 from nornweave.index.counting import ServedDocument
+from nornweave.index.finding import FoundLines, LinePattern, merged_lines
 from nornweave.index.generation import Shard, open_shard
 from nornweave.index.index import Index
 from nornweave.index.inverted import DEFAULT_BM25, NO_LENGTHS, FrequentTerms, Lengths
@@ -242,6 +243,13 @@ class ShardedTexts:
 
     def containing(self, text: str, k: int) -> Numbers:
         return self._all.merged(lambda shard: shard.texts.containing(text, k))[:k]
+
+    def find(self, pattern: LinePattern, limit: int, deadline: float, within: Mask | None = None) -> FoundLines:
+        found = [
+            shard.texts.find(pattern, limit, deadline, None if within is None else within[numbers])
+            for numbers, shard in self._all.numbered()
+        ]
+        return merged_lines(found, limit)
 
     def paths(self) -> Collection[str]:
         return [path for texts in self._texts for path in texts.paths()]

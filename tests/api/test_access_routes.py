@@ -47,6 +47,7 @@ MASKED = {
     "POST /query", "POST /v1/chat/completions", "POST /feedback", "GET /agents", "POST /agents/{domain}/recall",
     "GET /agents/{domain}/describe", "GET /agents/{domain}/health", "POST /recall", "GET /describe",
     "GET /chunks/{chunk_id}", "GET /documents/{domain}/{source_id}/{path:path}", "GET /conflicts", "POST /mcp",
+    "GET /find", "GET /find.json",
     "GET /", "GET /.json", "GET /passages/{chunk_id}", "GET /passages/{chunk_id}.json", "GET /conflicts.json",
     "GET /conflicts/{entry_id}", "GET /conflicts/{entry_id}.json", "POST /feedback/form",
 }  # fmt: skip
@@ -107,6 +108,7 @@ def test_nobody_comes_in_without_a_token(settings: Settings) -> None:
 async def said(client: httpx.AsyncClient, text: str) -> dict[str, str]:
     """Ask in every way there is; return what was answered, by way."""
     body = {"query": text, "timeout_ms": 60_000}
+    lines = f"(?i){'.*'.join(text.split())}"
     answers = {
         "query": await client.post("/query", json={**body, "explain": True, "expand": "on"}),
         "text": await client.post("/query", json={**body, "format": "text"}),
@@ -122,6 +124,9 @@ async def said(client: httpx.AsyncClient, text: str) -> dict[str, str]:
         ),
         "page": await client.get("/", params={"q": text}, headers={"accept": HTML}),
         "data": await client.get("/.json", params={"q": text}),
+        "find": await client.get("/find", params={"text": text.split()[-1], "case": "false"}),
+        "regex": await client.get("/find.json", params={"regex": lines}),
+        "lines": await client.get("/find", params={"regex": lines}, headers={"accept": HTML}),
         "conflicts": await client.get("/conflicts"),
         "ledger": await client.get("/conflicts", headers={"accept": HTML}),
         "agents": await client.get("/agents"),
@@ -145,7 +150,9 @@ def test_what_is_not_for_somebody_is_in_no_answer(settings: Settings, token: str
                 ("key with operations", "marked.md", inner),
             ):
                 answers = await said(client, text)
-                for name in ("query", "text", "events", "docs", "chat", "stream", "page", "data"):
+                for name in answers.keys() & {
+                    "query", "text", "events", "docs", "chat", "stream", "page", "data", "find", "regex", "lines",
+                }:  # fmt: skip
                     assert (path in answers[name]) is expected, (name, text)
             everything = " ".join((await said(client, "limit")).values()).lower()
             assert (SECRET in everything) is secret

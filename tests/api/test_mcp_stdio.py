@@ -23,7 +23,7 @@ from mcp_client import REVISIONS, WITHIN_S, problem, result, until_loaded
 from api.links import own_links, usual_url
 from nornweave.config import Settings
 
-NAMES = ["search", "fetch", "answer", "conflicts", "status"]
+NAMES = ["search", "fetch", "find", "answer", "conflicts", "status"]
 COMMAND = ["-m", "nornweave.cli", "--config"]
 # What the command does, with an engine in memory that does what a test needs.
 PROGRAM = """

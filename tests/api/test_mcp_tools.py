@@ -26,7 +26,7 @@ from nornweave.core.errors import ConfigError, StoreError
 from nornweave.core.types import Domain
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "mcp" / "tools.json"
-NAMES = ["search", "fetch", "answer", "conflicts", "status"]
+NAMES = ["search", "fetch", "find", "answer", "conflicts", "status"]
 both_revisions = pytest.mark.parametrize("mode", REVISIONS)
 
 
@@ -88,6 +88,20 @@ def test_what_is_found_is_fetched_with_its_permalink(published: Settings, mode: 
         assert document["text"] == (published.file.parent / "code" / "ledger.py").read_text("utf-8")
 
     drive(published, test, mode=mode)
+
+
+def test_lines_are_found_with_their_place_and_passage(published: Settings) -> None:
+    async def test(client: Client) -> None:
+        await until_loaded(client)
+        found = await result(client, "find", text="def post_entry")
+        (line,) = found["lines"]
+        assert (line["place"], found["more"]) == ("code ledger ledger.py:1", False)
+        assert (await result(client, "fetch", id=line["id"]))["text"].startswith("def post_entry")
+        assert (await result(client, "find", regex="^DEF", case=False, limit=1))["more"] is True
+        for wrong in ({}, {"text": "a", "regex": "b"}, {"regex": "("}, {"text": "a", "domain": "nothing"}):
+            await problem(client, "find", **wrong)
+
+    drive(published, test)
 
 
 def test_filters_and_domains_are_those_of_a_query(published: Settings) -> None:

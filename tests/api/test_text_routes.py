@@ -9,7 +9,7 @@ from api_support import Ask, conforms, is_problem
 from scripted_engine import ScriptedAgent, ScriptedEngine, ledger_entry, write_ledger
 
 from nornweave.ask.views.ledger import LedgerDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 
@@ -117,3 +117,37 @@ def test_the_ledger_and_parts_of_it(ask: Ask, query: str, found: tuple[list[str]
 def test_wrong_parameters_are_named(ask: Ask, query: str, field: str) -> None:
     problem = is_problem(ask("GET", f"/conflicts{query}"), 422)
     assert [one["field"] for one in problem["errors"]] == [field]
+
+
+def test_lines_by_text_and_by_regex(ask: Ask) -> None:
+    answer = ask("GET", "/find?text=def%20refund")
+    assert answer.status_code == 200, answer.text
+    conforms(FindDocument, answer.json())
+    (match,) = answer.json()["matches"]
+    assert (match["domain_id"], match["source_path"], match["line"]) == ("code", "refund.py", 1)
+    same = (
+        "/find?regex=DEF%20re..nd&case=false&domain=code&source=ledger&path_glob=refund.py&document=refund.py&limit=1"
+    )
+    assert ask("GET", same).json() == answer.json()
+    assert ask("GET", "/find?text=DEF%20refund").json()["matches"] == []
+    assert ask("GET", "/find?regex=.&limit=1").json()["truncated"] is True
+    page = ask("GET", "/find?text=def%20refund", headers={"accept": "text/html"})
+    assert "refund.py" in page.text and "1 line" in page.text
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("", "text"),
+        ("text=a&regex=b", "regex"),
+        ("regex=(", "regex"),
+        ("text=a%0Ab", "text"),
+        ("text=a&domain=nothing", "domain"),
+        ("text=a&limit=0", "limit"),
+        ("text=a&case=perhaps", "case"),
+        ("text=a&path_glob=../x", "filters.code.path_glob"),
+        ("text=a&nothing=1", "nothing"),
+    ],
+)
+def test_what_find_cannot_look_for_is_named(ask: Ask, query: str, field: str) -> None:
+    assert is_problem(ask("GET", f"/find?{query}"), 422)["errors"][0]["field"] == field

@@ -9,7 +9,8 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from nornweave.core.types import NO_METADATA, ChunkId, Fact, JsonValue, Metadata, Span
+from nornweave.core.types import NO_METADATA, ChunkId, Domain, Fact, JsonValue, Metadata, Span
+from nornweave.index.finding import LinePattern
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +38,25 @@ class AgentState(StrEnum):
     DEGRADED = "DEGRADED"
     DRAINING = "DRAINING"
     OFFLINE = "OFFLINE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindQuery:
+    """Which lines are looked for.
+
+    Attributes:
+        pattern: what a line must hold.
+        limit: matches wanted.
+        domains: where; all that are served when empty.
+        filters: declared filter key → value, for each of these domains.
+        document: the path of the only document that is read, as citations print it.
+    """
+
+    pattern: LinePattern
+    limit: int
+    domains: tuple[Domain, ...] = ()
+    filters: Filters = field(default_factory=lambda: MappingProxyType({}))
+    document: str | None = None
 
 
 HiddenPlace: TypeAlias = tuple[str, Span]

@@ -8,18 +8,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.records import FindQuery
 from nornweave.ask.views.texts import (
     ChunkDocument,
     DocumentDocument,
+    FindDocument,
     FormerDocument,
     chunk_document,
     document_document,
     former_document,
+    match_document,
 )
 from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
+from nornweave.index.conditions import AtPath
 from nornweave.index.wiring import store_of
 
 log = logging.getLogger(__name__)
@@ -55,6 +59,37 @@ class SeenTexts:
             if stored is None:
                 return None
             return document_document(domain, source_id, path, stored, generation.meta["generation"])
+
+    def find(self, query: FindQuery, deadline: float) -> FindDocument:
+        """Find lines by exact text or by a regular expression, in documents of this process.
+
+        Args:
+            query: what a line must hold, and where.
+            deadline: ``time.monotonic()`` after which what has been found is returned.
+
+        Raises:
+            QueryError: the expression or a filter is wrong.
+            NoGenerationError, StoreError: none of the domains can be read.
+        """
+        document: FindDocument = {"matches": [], "truncated": False, "not_searched": []}
+        errors: list[StoreError] = []
+        agents = [agent for domain, agent in self._agents.items() if not query.domains or domain in query.domains]
+        for agent in agents:
+            left = query.limit - len(document["matches"])
+            conditions = [*agent.conditions(query.filters), *([AtPath(query.document)] if query.document else [])]
+            try:
+                with agent.generation.use(self._viewer) as generation:
+                    within = generation.within(conditions) if conditions else None
+                    found = generation.find(query.pattern, left, deadline, within)
+            except StoreError as error:
+                errors.append(error)
+                document["not_searched"].append({"domain_id": agent.domain.value, "reason": str(error)})
+                continue
+            document["matches"] += [match_document(agent.domain, match) for match in found.matches]
+            document["truncated"] = document["truncated"] or not found.is_complete
+        if errors and len(errors) == len(agents):
+            raise errors[0]
+        return document
 
     def former_document(self, chunk_id: str) -> FormerDocument | None:
         """Return the document that held a chunk which is not served any more; ``None`` when none is known.

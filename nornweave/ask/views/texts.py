@@ -12,6 +12,7 @@ from nornweave.ask.views.answer import ClaimDocument, claim_document
 from nornweave.ask.views.items import CitationDocument, _utc, citation_document
 from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
+from nornweave.index.finding import LineMatch
 from nornweave.index.former_chunks import FormerPlace
 from nornweave.index.inbox_life_cycle import DepositPage, DocumentState
 from nornweave.index.records import StoredChunk, StoredText
@@ -45,6 +46,32 @@ class DocumentDocument(TypedDict):
     text: str
     chunks: Annotated[list[str], Field(description="ids of its chunks, in order")]
     generation: str
+
+
+class LineMatchDocument(TypedDict):
+    """A line that matches."""
+
+    domain_id: str
+    source_id: str
+    source_path: str
+    line: Annotated[int, Field(description="as citations count, from 1")]
+    text: Annotated[str, Field(description="the line; of a long one what stands around the match")]
+    chunk_id: Annotated[str | None, Field(description="of the passage that holds it")]
+
+
+class UnsearchedDocument(TypedDict):
+    """A domain that could not be searched."""
+
+    domain_id: str
+    reason: str
+
+
+class FindDocument(TypedDict):
+    """Matching lines, by domain, source, path and line."""
+
+    matches: list[LineMatchDocument]
+    truncated: Annotated[bool, Field(description="there are more than `limit`, or the time was up")]
+    not_searched: list[UnsearchedDocument]
 
 
 class FormerDocument(TypedDict):
@@ -113,6 +140,18 @@ def _state_document(state: DocumentState) -> DocumentStateDocument:
         "updated_at": state.updated_at,
         "size": state.size,
         "chunks": state.chunks,
+    }
+
+
+def match_document(domain: Domain, match: LineMatch) -> LineMatchDocument:
+    """Return a line that matches."""
+    return {
+        "domain_id": domain.value,
+        "source_id": match.source_id,
+        "source_path": match.path,
+        "line": match.line,
+        "text": match.text,
+        "chunk_id": match.chunk_id,
     }
 
 

@@ -50,6 +50,22 @@ class SourceDocument(TypedDict):
     url: str
 
 
+class FoundLineDocument(TypedDict):
+    """A line that matches."""
+
+    id: Annotated[str | None, Field(description="of the passage that holds it, for `fetch`")]
+    place: Annotated[str, Field(description="domain, source, path and line")]
+    text: str
+
+
+class FoundLinesDocument(TypedDict):
+    """Lines that match, in order."""
+
+    lines: list[FoundLineDocument]
+    more: Annotated[bool, Field(description="there are more; narrow it down")]
+    notes: NotRequired[list[str]]
+
+
 class AnswerPageDocument(TypedDict):
     """A part of one answer."""
 

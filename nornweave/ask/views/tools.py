@@ -9,11 +9,12 @@ from nornweave.ask.fuse.records import Answer, FusedItem
 from nornweave.ask.views.answer import item_role
 from nornweave.ask.views.items import CitationDocument, citation_document
 from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument
+from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument
 from nornweave.ask.views.tool_results import (
     ConflictSideDocument,
     DomainStatusDocument,
     FetchDocument,
+    FoundLinesDocument,
     LedgerConflictDocument,
     SearchDocument,
     SearchResultDocument,
@@ -47,6 +48,27 @@ def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> Sear
     if left := len(answer.items) - len(results):
         notes.append(f"{left} more are left out to keep this short; ask more precisely, or search each domain alone")
     return {"results": results, "notes": notes} if notes else {"results": results}
+
+
+def found_lines_document(found: FindDocument, count: int) -> FoundLinesDocument:
+    """Return the first lines that were found, each short."""
+    document: FoundLinesDocument = {
+        "lines": [
+            {
+                "id": match["chunk_id"],
+                "place": " ".join(
+                    (match["domain_id"], match["source_id"], _place(match["source_path"], [match["line"]], None))
+                ),
+                "text": line(match["text"], LINE_CHARACTERS),
+            }
+            for match in found["matches"][:count]
+        ],
+        "more": found["truncated"] or count < len(found["matches"]),
+    }
+    notes = [
+        f"not searched: {one['domain_id']}: {line(one['reason'], LINE_CHARACTERS)}" for one in found["not_searched"]
+    ]
+    return {**document, "notes": notes} if notes else document
 
 
 def source_document(item: FusedItem, link: Link) -> SourceDocument:

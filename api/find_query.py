@@ -1,0 +1,68 @@
+"""Which lines are looked for: the parameters of ``GET /find``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+
+from nornweave.ask.search.records import FindQuery
+from nornweave.core.errors import QueryError
+from nornweave.core.text.checked_values import Name, UrlCount, UrlSwitch, textual
+from nornweave.core.types import Domain, JsonValue
+from nornweave.index.finding import MAX_PATTERN_CHARACTERS, LinePattern
+
+MAX_MATCHES, USUAL_MATCHES = 1_000, 100
+MAX_VALUES = 100
+
+
+def _of_one_line(text: str) -> str:
+    if "\n" in text or "\r" in text:
+        raise ValueError("holds a line feed; lines are matched one by one")
+    return textual(text)
+
+
+Expression = Annotated[
+    str, StringConstraints(min_length=1, max_length=MAX_PATTERN_CHARACTERS), AfterValidator(_of_one_line)
+]
+Names = Annotated[list[Name], Field(max_length=MAX_VALUES)]
+
+
+class FindParameters(BaseModel):
+    """Which lines."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    text: Annotated[Expression | None, Field(description="What a line holds, letter by letter.")] = None
+    regex: Annotated[Expression | None, Field(description="Instead of `text`: a regular expression of RE2.")] = None
+    domain: Annotated[Names, Field(description="Only these domains; may be repeated.")] = []
+    source: Annotated[Names, Field(description="Only these sources, by id; may be repeated.")] = []
+    path_glob: Annotated[Name | None, Field(description="Only documents at such paths, as the filter.")] = None
+    document: Annotated[Name | None, Field(description="Only the document at this path.")] = None
+    case: Annotated[UrlSwitch, Field(strict=True, description="Tell upper from lower case.")] = True
+    limit: Annotated[UrlCount, Field(ge=1, le=MAX_MATCHES, strict=True, description="At most so many lines.")] = (
+        USUAL_MATCHES
+    )
+
+    def query(self, served: Sequence[Domain]) -> FindQuery:
+        """Return it as the engine takes it.
+
+        Raises:
+            QueryError: a domain that is not served; not exactly one of ``text`` and ``regex``.
+        """
+        if (self.text is None) == (self.regex is None):
+            raise QueryError("regex" if self.regex else "text", "exactly one of 'text' and 'regex' is needed")
+        names = {domain.value: domain for domain in served}
+        if unknown := [name for name in self.domain if name not in names]:
+            raise QueryError("domain", f"{unknown[0][:64]!r} is not served; served: {', '.join(names) or 'none'}")
+        filters: dict[str, JsonValue] = {"source": list(self.source)} if self.source else {}
+        if self.path_glob:
+            filters["path_glob"] = self.path_glob
+        return FindQuery(
+            pattern=LinePattern(self.regex or self.text or "", self.regex is not None, ignores_case=not self.case),
+            limit=self.limit,
+            domains=tuple(names[name] for name in dict.fromkeys(self.domain)) or tuple(served),
+            filters=filters,
+            document=self.document,
+        )

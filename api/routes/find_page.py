@@ -1,0 +1,78 @@
+"""The page that finds lines, for whoever prefers HTML: what ``GET /find`` answers programs."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from api.find_query import FindParameters
+from api.pages.addresses import FIND, passage_address
+from api.pages.rendering import html_response
+from api.pages.shell import shell_of
+from api.pages.text_runs import runs_of
+from api.routes.page_routes import HtmlRoute, shown, validated, wants_json
+from api.schemas import json_response
+from api.state import serving_of
+from nornweave.ask.search.question import Deadline
+from nornweave.ask.views.texts import FindDocument, LineMatchDocument
+from nornweave.core.errors import QueryError
+
+_LISTS = ("domain", "source")
+
+
+async def find(request: Request) -> Response:
+    """Show lines that match, or the form alone when nothing is looked for yet."""
+    serving, given = serving_of(request), request.query_params
+    fields: dict[str, Any] = {**given, **{name: given.getlist(name) for name in _LISTS if name in given}}
+    fields = {name: value for name, value in fields.items() if value not in ("", [""])}
+    found: FindDocument | None = None
+    error = ""
+    try:
+        if fields.keys() & {"text", "regex"} or wants_json(request):
+            asked = validated(FindParameters, fields)
+            found = await serving.find(asked.query(serving.domains), Deadline(serving.timeout_ms))
+    except QueryError as refused:
+        if wants_json(request):
+            raise
+        error = f"{refused.field}: {refused.problem}"
+    if wants_json(request):
+        return json_response(found)
+    query = f"?{request.url.query}" if request.url.query else ""
+    context = {
+        **shell_of(request, "", f"{FIND}.json{query}" if found else ""),
+        "asked": {name: fields.get(name, "") for name in ("text", "regex", "path_glob", "document", "case")},
+        "chosen": {name: fields.get(name, []) for name in _LISTS},
+        "domains": serving.domains,
+        "documents": _documents(found["matches"]) if found else [],
+        "found": found,
+        "error": error,
+    }
+    return html_response("find.html", context, 422 if error else 200)
+
+
+def _documents(matches: list[LineMatchDocument]) -> list[dict[str, Any]]:
+    """Group lines by their document, in order."""
+    grouped = groupby(matches, key=lambda match: (match["domain_id"], match["source_id"], match["source_path"]))
+    return [
+        {
+            "domain": place[0],
+            "crumbs": [runs_of(place[1]), runs_of(place[2])],
+            "lines": [
+                {
+                    "number": match["line"],
+                    "runs": runs_of(match["text"]),
+                    "href": f"{passage_address(match['chunk_id'])}#L{match['line']}" if match["chunk_id"] else "",
+                }
+                for match in lines
+            ],
+        }
+        for place, lines in grouped
+    ]
+
+
+_find = shown(find, None)
+routes = [Route(f"{FIND}.json", _find, methods=["GET"]), HtmlRoute(FIND, _find, methods=["GET"])]

@@ -1,0 +1,185 @@
+"""Find lines of documents by exact text or by a regular expression, in a time that is linear in what is read.
+
+DuckDB matches with RE2, which never backtracks. Documents are read a batch at a time, in the order of source and path,
+until there are enough lines or the time is up.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+
+import duckdb
+
+from nornweave.core.errors import QueryError
+from nornweave.index.connection import Connection
+from nornweave.index.generation_file import GenerationFile
+
+MAX_PATTERN_CHARACTERS = 1_024
+# Documents in memory at once.
+BATCH = 64
+# Of a longer line, what stands around the match.
+SHOWN_CHARACTERS, BEFORE_CHARACTERS = 1_000, 200
+
+
+@dataclass(frozen=True, slots=True)
+class LinePattern:
+    """What a line must hold.
+
+    Attributes:
+        expression: in RE2's syntax, or a text that stands for itself.
+        is_regex: which of both.
+        ignores_case: letters match in either case.
+    """
+
+    expression: str
+    is_regex: bool = False
+    ignores_case: bool = False
+
+    @property
+    def re2(self) -> str:
+        """Return it as one expression; raises ``duckdb.Error`` only when it is used."""
+        return f"{'(?i)' if self.ignores_case else ''}{self.expression}"
+
+
+@dataclass(frozen=True, slots=True)
+class LineMatch:
+    """A line that matches; ``line`` counts from 1, ``chunk_id`` is the chunk that holds the match."""
+
+    source_id: str
+    path: str
+    line: int
+    text: str
+    chunk_id: str | None
+
+    @property
+    def place(self) -> tuple[str, str, int]:
+        """Return what matches are ordered by."""
+        return self.source_id, self.path, self.line
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLines:
+    """Matching lines by source, path and line; ``is_complete`` tells that there are no others."""
+
+    matches: tuple[LineMatch, ...]
+    is_complete: bool
+
+
+def find_lines(
+    file: GenerationFile, documents: Sequence[int], pattern: LinePattern, limit: int, deadline: float
+) -> FoundLines:
+    """Find the first lines that match.
+
+    Args:
+        file: open.
+        documents: numbers of those that may be read, ascending; no other text is touched.
+        pattern: what a line must hold.
+        limit: lines to return.
+        deadline: ``time.monotonic()`` after which what has been found is returned.
+
+    Raises:
+        QueryError: the expression is not one of RE2.
+        StoreError: the generation cannot be read.
+    """
+    matches: list[LineMatch] = []
+    with file.reading() as cursor:
+        _check(cursor, pattern)
+        with suppress(duckdb.InterruptException), _interrupted_at(deadline, cursor):
+            for start in range(0, len(documents), BATCH):
+                if len(matches) > limit or time.monotonic() >= deadline:
+                    break
+                matches += _in_batch(cursor, documents[start : start + BATCH], pattern, limit + 1 - len(matches))
+            else:
+                return FoundLines(tuple(matches[:limit]), is_complete=len(matches) <= limit)
+    return FoundLines(tuple(matches[:limit]), is_complete=False)
+
+
+def merged_lines(found: Sequence[FoundLines], limit: int) -> FoundLines:
+    """Merge what several files hold, each searched with the same limit."""
+    matches = tuple(heapq.merge(*(lines.matches for lines in found), key=lambda match: match.place))
+    is_complete = len(matches) <= limit and all(lines.is_complete for lines in found)
+    return FoundLines(tuple(islice(matches, limit)), is_complete)
+
+
+def _check(cursor: Connection, pattern: LinePattern) -> None:
+    if not pattern.is_regex:
+        return
+    try:
+        cursor.execute("select regexp_matches('', ?)", [pattern.re2]).fetchall()
+    except duckdb.Error as error:
+        reason = str(error).removeprefix("Invalid Input Error: ").splitlines()[0][:200]
+        raise QueryError("regex", f"is not a regular expression of RE2: {reason}") from error
+
+
+def _in_batch(cursor: Connection, documents: Sequence[int], pattern: LinePattern, limit: int) -> Iterator[LineMatch]:
+    if pattern.is_regex:
+        holds, matched = "regexp_matches(line, $wanted)", "regexp_extract(line, $wanted)"
+    elif pattern.ignores_case:
+        holds, matched = "contains(lower(line), lower($wanted))", "$wanted"
+    else:
+        holds, matched = "contains(line, $wanted)", "$wanted"
+    rows = cursor.execute(
+        _LINES.format(holds=holds, matched=matched),
+        {
+            "documents": json.dumps([int(number) for number in documents]),
+            "wanted": pattern.re2 if pattern.is_regex else pattern.expression,
+            "limit": limit,
+            "most": SHOWN_CHARACTERS,
+            "before": BEFORE_CHARACTERS,
+        },
+    ).fetchall()
+    return (LineMatch(*row) for row in rows)
+
+
+# The texts that may be read are taken out first: an expression must not be tried on any other.
+_LINES = """
+with texts as materialized (
+  select document_no, source_id, path, replace("text", chr(13) || chr(10), chr(10)) as whole
+  from documents
+  where document_no in (select unnest(from_json($documents, '["integer"]')))
+),
+lines as (
+  select document_no, source_id, path, unnest(rows) as line, unnest(range(1, len(rows) + 1)) as line_no
+  from (select document_no, source_id, path, string_split(whole, chr(10)) as rows from texts)
+),
+matches as materialized (
+  select document_no, source_id, path, line_no, line, {matched} as matched
+  from lines
+  where {holds}
+  order by document_no, line_no
+  limit $limit
+)
+select
+  source_id,
+  path,
+  line_no,
+  case
+    when length(line) <= $most then line
+    else substr(line, greatest(1, strpos(lower(line), lower(matched)) - $before), $most)
+  end,
+  (
+    select arg_min(chunk_id, (not contains(lower(c.content), lower(matched)), chunk_no))
+    from chunks c
+    where c.document_no = m.document_no and m.line_no between c.line_start and c.line_end
+  )
+from matches m
+order by document_no, line_no
+"""
+
+
+@contextmanager
+def _interrupted_at(deadline: float, cursor: Connection) -> Iterator[None]:
+    timer = threading.Timer(max(0.0, deadline - time.monotonic()), cursor.interrupt)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
