@@ -10,77 +10,59 @@ from dataclasses import dataclass
 from evals.judgments import JudgedQuery, JudgmentError
 from evals.matches import JudgedHits
 from evals.targets import RunTarget
-from nornweave.core.types import Domain
 
 FOLDS = 5
 LARGEST_GROUP = 0.4
 """If more of the queries than this share documents, folds cannot keep them together."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class TuningCase:
-    """A judged query.
+    """A judged query of a set."""
 
-    Attributes:
-        id: domain, set and query id; unique.
-        judged: domain and name of its set.
-        target: its set, and where the documents lie.
-        hits: its relevant judgments.
-        documents: the judged ones, with their domains.
-    """
-
-    id: str
-    judged: str
     target: RunTarget
     query: JudgedQuery
-    hits: JudgedHits
-    documents: frozenset[str]
 
     @property
-    def domain(self) -> Domain | None:
-        """Return the domain that its set is about; ``None`` where it is judged in all domains at once."""
-        return None if self.target.judged.across_domains else self.target.domain
+    def judged(self) -> str:
+        """Return the name of its set with the domain: every domain may have one called ``generated``."""
+        domain = "all domains" if self.target.judged.across_domains else self.target.domain.value
+        return f"{domain}/{self.target.judged.name}"
+
+    @property
+    def id(self) -> str:
+        """Return domain, set and query id; unique."""
+        return f"{self.judged}/{self.query.id}"
 
     @property
     def grades(self) -> Mapping[str, int]:
         """Return the grades of its relevant judgments, by place."""
         return {judgment.key: judgment.grade for judgment in self.target.relevant[self.query.id]}
 
+    @property
+    def hits(self) -> JudgedHits:
+        """Return its relevant judgments."""
+        return JudgedHits(self.target.relevant[self.query.id], self.target.domain, self.target.held)
 
-def cases_of(targets: Sequence[RunTarget]) -> tuple[TuningCase, ...]:
-    """Return the judged queries of some sets, by id.
+    @property
+    def keys(self) -> frozenset[str]:
+        """Return its judged documents, with their domains."""
+        target = self.target
+        return frozenset(f"{target.held.get(each.path, target.domain)} {each.path}"
+                         for each in target.relevant[self.query.id])  # fmt: skip
+
+
+def cases_of(targets: Sequence[RunTarget], *, most: int | None = None) -> tuple[TuningCase, ...]:
+    """Return the judged queries of some sets, by id; of each set at most so many, the same ones whatever else there is.
 
     Raises:
         JudgmentError: two sets of a domain have one name; their queries could not be told apart.
     """
-    names = Counter(map(_label, targets))
+    sets = [sorted((TuningCase(target, query) for query in target.queries), key=_hash)[:most] for target in targets]
+    names = Counter(cases[0].judged for cases in sets if cases)
     if repeated := [name for name, count in names.items() if count > 1]:
         raise JudgmentError(f"two judged sets are called {repeated[0]!r}; give each folder a name of its own")
-    cases = [_case(target, query) for target in targets for query in target.queries]
-    return tuple(sorted(cases, key=lambda case: case.id))
-
-
-def _label(target: RunTarget) -> str:
-    """Name a set: every domain may have one called ``generated``."""
-    domain = "all domains" if target.judged.across_domains else target.domain.value
-    return f"{domain}/{target.judged.name}"
-
-
-def _case(target: RunTarget, query: JudgedQuery) -> TuningCase:
-    judgments = target.relevant[query.id]
-    return TuningCase(
-        id=f"{_label(target)}/{query.id}",
-        judged=_label(target),
-        target=target,
-        query=query,
-        hits=JudgedHits(judgments, target.domain, target.held),
-        documents=frozenset(f"{target.held.get(each.path, target.domain)} {each.path}" for each in judgments),
-    )
-
-
-def sample(cases: Sequence[TuningCase], size: int) -> tuple[TuningCase, ...]:
-    """Return at most ``size`` cases, the same ones whatever else there is, by id."""
-    return tuple(sorted(sorted(cases, key=_hash)[:size], key=lambda case: case.id))
+    return tuple(sorted((case for cases in sets for case in cases), key=lambda case: case.id))
 
 
 def folds_of(cases: Sequence[TuningCase], folds: int = FOLDS) -> tuple[int, ...]:
@@ -93,7 +75,7 @@ def folds_of(cases: Sequence[TuningCase], folds: int = FOLDS) -> tuple[int, ...]
         The fold of each case, in their order; the same whatever that order is.
     """
     texts = {case: {f"text {' '.join(case.query.text.casefold().split())}"} for case in cases}
-    groups = _groups({case: keys | case.documents for case, keys in texts.items()})
+    groups = _groups({case: text | case.keys for case, text in texts.items()})
     if len(groups) < folds or max(map(len, groups)) > LARGEST_GROUP * len(cases):
         groups = _groups(texts)
     fold_of: dict[TuningCase, int] = {}

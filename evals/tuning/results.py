@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -19,14 +19,7 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a plan changes on some queries.
-
-    Attributes:
-        name: of the set, or of all together.
-        before: the mean objective; ``after`` likewise.
-        low: lower end of the 95 % interval of the mean difference; ``high`` is the upper end.
-        p_gain: one-sided: how probable so large a gain is if both plans are equally good; ``p_drop`` of a loss.
-    """
+    """What a plan changes on some queries, of a set or of all: see ``EvaluationComparison``."""
 
     name: str
     queries: int
@@ -45,12 +38,10 @@ class Change:
         Raises:
             ValueError: there is no query.
         """
-        pairs = [{str(number): float(value) for number, value in enumerate(values)} for values in (before, after)]
-        change, reverse = compare(*pairs), compare(*reversed(pairs))
-        if change is None or reverse is None:
+        change = compare(*({str(at): float(value) for at, value in enumerate(values)} for values in (before, after)))
+        if change is None:
             raise ValueError(f"{name}: no query to compare on")
-        return cls(name, change.queries, change.before, change.after, change.difference, change.low, change.high,
-                   reverse.p_drop, change.p_drop)  # fmt: skip
+        return cls(name, *(getattr(change, field.name) for field in fields(cls)[1:]))
 
     @property
     def gains(self) -> bool:
@@ -125,14 +116,12 @@ def as_markdown(result: TuningResult) -> str:
     in_force, best = flattened(result.in_force), flattened(result.best)
     values = [(f"`{key}`", f"{in_force[key]:g}", f"{best[key]:g}") for key in best if best[key] != in_force[key]]
     changes = [
-        (each.name, str(each.queries), f"{each.before:.4f}", f"{each.after:.4f}",
-         f"{each.difference:+.4f} [{each.low:+.4f}, {each.high:+.4f}]", f"{each.p_gain:.4f}", f"{each.p_drop:.4f}")
-        for each in (result.held_out, *result.sets, *result.all_domains)
-    ]  # fmt: skip
+        (each.name, str(each.queries), str(each)) for each in (result.held_out, *result.sets, *result.all_domains)
+    ]
     sections = [
         f"### Tuning {result.subject}: {'kept' if result.kept else 'not kept'}\n\n{result.reason}",
         _table(("value", "in force", "best"), values),
-        _table(("tested on", "queries", "before", "after", "difference [95 %]", "p gain", "p drop"), changes),
+        _table(("tested on", "queries", "before → after (difference, 95 %, one-sided p)"), changes),
         f"Objective: {OBJECTIVE}; {result.queries} queries, {result.plans_tried} plans, {result.seconds:.0f} s, "
         f"{result.generation}.",
         *(f"- {note}" for note in result.notes),

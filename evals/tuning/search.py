@@ -16,7 +16,7 @@ from nornweave.config import PlanSettings, SourceWeights
 Values: TypeAlias = NDArray[np.float64]
 """The objective of every query, in their order."""
 Score: TypeAlias = Callable[[Sequence[PlanSettings]], Mapping[PlanSettings, Values]]
-"""Scores plans on all queries; raises ``OutOfTimeError`` when there is no time for it."""
+"""Scores plans on all queries."""
 
 ROUNDS = 2
 KINDS = ("weights", "literal_weights")
@@ -35,10 +35,6 @@ COORDINATES: Mapping[str, tuple[float, ...]] = {
     **dict.fromkeys(("heuristics", "expand", "rerank"), (False, True)),
 }  # fmt: skip
 """The numbers of a plan that are searched one after the other, and the values that are tried."""
-
-
-class OutOfTimeError(Exception):
-    """The deadline passed while plans were scored; what was not finished does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +61,7 @@ def search(
     *,
     coordinates: Sequence[str] = tuple(COORDINATES),
     rounds: int = ROUNDS,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> SearchResult:
     """Move to the best value of one coordinate after the other, for each fold and for all queries.
 
@@ -77,26 +74,23 @@ def search(
         folds: the fold of each query, from 0.
         coordinates: keys of ``COORDINATES``.
         rounds: through all coordinates, at most.
-
-    Raises:
-        OutOfTimeError: not even the start could be scored.
+        is_late: asked before each coordinate; ends the search.
     """
     numbers = np.asarray(folds)
     fitted_to = [*(numbers != fold for fold in range(numbers.max() + 1)), np.ones(len(numbers), np.bool_)]
     at = [start] * len(fitted_to)
     values = dict(score([start]))
-    try:
-        for _ in range(rounds):
-            before = at
-            for key in coordinates:
-                around = [neighbours(plan, key) for plan in at]
-                if new := [plan for plan in dict.fromkeys(chain.from_iterable(around)) if plan not in values]:
-                    values |= score(new)
-                at = [_better(plan, near, values, own) for plan, near, own in zip(at, around, fitted_to, strict=True)]
-            if at == before:
-                break
-    except OutOfTimeError:
-        return SearchResult(tuple(at[:-1]), at[-1], values, finished=False)
+    for _ in range(rounds):
+        before = at
+        for key in coordinates:
+            if is_late():
+                return SearchResult(tuple(at[:-1]), at[-1], values, finished=False)
+            around = [neighbours(plan, key) for plan in at]
+            if new := [plan for plan in dict.fromkeys(chain.from_iterable(around)) if plan not in values]:
+                values |= score(new)
+            at = [_better(plan, near, values, own) for plan, near, own in zip(at, around, fitted_to, strict=True)]
+        if at == before:
+            break
     return SearchResult(tuple(at[:-1]), at[-1], values, finished=True)
 
 

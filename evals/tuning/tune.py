@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
 
 import numpy as np
 
@@ -23,12 +22,11 @@ from evals.measures import Ranking, measure
 from evals.results import ResultScope
 from evals.runs import Progress, SetToRun, rankings_of
 from evals.targets import RunTarget, locate
-from evals.tuning.cases import TuningCase, cases_of, folds_of, sample
+from evals.tuning.cases import TuningCase, cases_of, folds_of
 from evals.tuning.results import Change, TuningResult, refusal
-from evals.tuning.search import COORDINATES, ROUNDS, OutOfTimeError, Values, normalised, search
+from evals.tuning.search import COORDINATES, ROUNDS, SearchResult, Values, normalised, search
 from nornweave.ask.engine import Engine
 from nornweave.ask.feedback.book import feedback_of
-from nornweave.ask.route.decomposition import split_clauses
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
@@ -43,16 +41,14 @@ MEASURED = ("nDCG@10", "Recall@10", "RR@10")
 MIN_QUERIES = 20
 """With fewer, hardly any difference is more than chance."""
 MAX_QUERIES = 400
-"""More take longer and change little."""
+"""Of each set; more take longer and change little."""
 MAX_QUERIES_EVERYWHERE = 150
 """Of each set, with all domains asked."""
 DEADLINE_S = 900.0
-SEARCH_SHARE = 0.7
-"""Of the time; the rest is for asking all domains."""
 
 
 class TuningError(NornWeaveError):
-    """Nothing can be fitted: too few queries, a domain that does not answer as it should, too little time."""
+    """Nothing can be fitted: too few queries, a domain that does not answer as it should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +57,6 @@ class Objective:
 
     Attributes:
         scope: asks the domain alone, with the query's filters, or all domains.
-        deadline: the ``time.monotonic()`` from which on nothing is asked.
         progress: told after each query.
     """
 
@@ -69,7 +64,6 @@ class Objective:
     domain: Domain
     cases: Sequence[TuningCase]
     scope: ResultScope = ResultScope.DOMAIN
-    deadline: float = math.inf
     progress: Progress | None = None
 
     @property
@@ -82,13 +76,10 @@ class Objective:
 
         Raises:
             StoreError: the domain cannot be searched.
-            OutOfTimeError: the deadline has passed.
         """
         rankings: dict[PlanSettings, dict[str, Ranking]] = {plan: {} for plan in plans}
         # All plans for one query, then the next: a query is encoded once.
         for number, case in enumerate(self.cases, 1):
-            if time.monotonic() >= self.deadline:
-                raise OutOfTimeError
             for plan, of_plan in rankings.items():
                 of_plan[case.id] = self._ranking(plan, case)
             if self.progress:
@@ -116,7 +107,6 @@ def tune(
     domain: Domain,
     judged_sets: Sequence[SetToRun],
     *,
-    max_queries: int = MAX_QUERIES,
     deadline_s: float = math.inf,
     rounds: int = ROUNDS,
     progress: Progress | None = None,
@@ -127,30 +117,36 @@ def tune(
         engine: started; its agent's plan is the one to beat.
         judged_sets: of this domain, of others and of all at once. A plan is fitted to what people judged of this
             domain, and to what was generated if that is too little; all sets say whether other answers suffer.
-        max_queries: fit to so many at most, chosen by a hash.
-        deadline_s: best found so far after this.
+        deadline_s: after this the search ends with the best found so far.
         rounds: of the search, at most.
         progress: told after each query.
 
     Raises:
         JudgmentError: a set is about another corpus, or none is about this domain.
-        TuningError: there is too little to fit to, or too little time.
+        TuningError: there is too little to fit to.
         StoreError: a domain cannot be searched.
     """
     started = time.monotonic()
     answers = engine.as_seen_by(OPERATOR).answers
     targets = [locate(answers, each.judged, each.domains) for each in judged_sets]
-    cases, notes = _chosen(targets, domain, max_queries)
+    cases, notes = _chosen(targets, domain)
+    _check_agent(engine, domain)
     generation = _generations(engine)
-    objective = Objective(engine, domain, cases, ResultScope.DOMAIN, started + deadline_s * SEARCH_SHARE, progress)
-    result, best = _fitted(objective, rounds)
+    objective = Objective(engine, domain, cases, ResultScope.DOMAIN, progress)
+    quotes = sum(read_query(case.query.text).is_literal for case in cases) >= MIN_QUERIES
+    coordinates = [key for key in COORDINATES if quotes or not key.startswith("literal_weights.")]
+    outcome = search(objective.in_force, objective, folds_of(cases), coordinates=coordinates, rounds=rounds,
+                     is_late=lambda: time.monotonic() - started > deadline_s)  # fmt: skip
+    if not outcome.finished:
+        notes.append("the search was cut short by the deadline; more time may find more")
+    result = _judged(outcome, objective)
     if result.kept:
-        everywhere = replace(objective, cases=_sampled(targets), scope=ResultScope.EVERYWHERE)
-        result = _with_all_domains(result, replace(everywhere, deadline=started + deadline_s), best)
+        everywhere = cases_of(targets, most=MAX_QUERIES_EVERYWHERE)
+        objective = replace(objective, cases=everywhere, scope=ResultScope.EVERYWHERE)
+        result = _with_all_domains(result, objective, outcome.of_all)
     if (after := _generations(engine)) != generation:
         raise TuningError(f"a publication came in between ({generation}, then {after}); tune again")
-    seconds = round(time.monotonic() - started, 1)
-    return replace(result, generation=generation, seconds=seconds, notes=(*notes, *result.notes))
+    return replace(result, generation=generation, seconds=round(time.monotonic() - started, 1), notes=tuple(notes))
 
 
 def keep(settings: Settings, result: TuningResult) -> TunedPlan | None:
@@ -203,27 +199,15 @@ def retune(
     return result, keep(settings, result) if keeps else None
 
 
-def _fitted(objective: Objective, rounds: int) -> tuple[TuningResult, PlanSettings]:
-    """Search in folds, and judge what is found by the queries of each fold, to which its plan was not fitted.
-
-    Raises:
-        TuningError: the domain does not answer as it should, or not even its plan in force could be scored in time.
-    """
-    _check_agent(objective.engine, objective.domain)
+def _judged(outcome: SearchResult, objective: Objective) -> TuningResult:
+    """Judge what was found by the queries of each fold, to which its plan was not fitted."""
     cases, in_force = objective.cases, objective.in_force
-    folds = folds_of(cases)
-    coordinates = [key for key in COORDINATES if _quotes(cases) or not key.startswith("literal_weights.")]
-    try:
-        outcome = search(in_force, objective, folds, coordinates=coordinates, rounds=rounds)
-    except OutOfTimeError as error:
-        why = f"the time is too short to ask {len(cases)} queries even once; allow more, or fewer queries"
-        raise TuningError(why) from error
     before = outcome.values[in_force]
-    after = np.array([outcome.values[outcome.of_folds[fold]][at] for at, fold in enumerate(folds)])
+    after = np.array([outcome.values[outcome.of_folds[fold]][at] for at, fold in enumerate(folds_of(cases))])
     held_out = Change.of("held out", before, after)
     sets = _changes(before, after, [case.judged for case in cases])
     refused = refusal(held_out, sets, changed=outcome.of_all != in_force)
-    result = TuningResult(
+    return TuningResult(
         subject=objective.domain.value,
         kept=not refused,
         reason=refused or f"On queries that it was not fitted to, {held_out}: better beyond chance.",
@@ -233,9 +217,20 @@ def _fitted(objective: Objective, rounds: int) -> tuple[TuningResult, PlanSettin
         in_force=in_force.model_dump(mode="json"),
         best=outcome.of_all.model_dump(mode="json"),
         plans_tried=len(outcome.values),
-        notes=() if outcome.finished else ("the search was cut short by the deadline; more time may find more",),
     )
-    return result, outcome.of_all
+
+
+def _with_all_domains(result: TuningResult, objective: Objective, best: PlanSettings) -> TuningResult:
+    """Refuse a plan that makes answers over all domains worse: to its own domain's queries, or to those of others."""
+    own, in_force = objective.domain, objective.in_force
+    values = objective([in_force, best])
+    asked = [
+        f"all domains, queries of {own if target.domain is own and not target.judged.across_domains else 'others'}"
+        for target in (case.target for case in objective.cases)
+    ]
+    changes = _changes(values[in_force], values[best], asked)
+    worse = refusal(result.held_out, changes, changed=True)
+    return replace(result, all_domains=changes, kept=not worse, reason=worse or result.reason)
 
 
 def _changes(before: Values, after: Values, names: Sequence[str]) -> tuple[Change, ...]:
@@ -244,30 +239,15 @@ def _changes(before: Values, after: Values, names: Sequence[str]) -> tuple[Chang
     return tuple(Change.of(name, before[mask], after[mask]) for name, mask in chosen.items())
 
 
-def _with_all_domains(result: TuningResult, objective: Objective, best: PlanSettings) -> TuningResult:
-    """Refuse a plan that makes answers over all domains worse: to its own domain's queries, or to those of others."""
-    own, in_force = objective.domain, objective.in_force
-    try:
-        values = objective([in_force, best])
-    except OutOfTimeError as error:
-        raise TuningError("no time was left to see what the plan does to all domains; allow more") from error
-    asked = [f"all domains, queries of {own if case.domain is own else 'others'}" for case in objective.cases]
-    changes = _changes(values[in_force], values[best], asked)
-    worse = refusal(result.held_out, changes, changed=True)
-    return replace(result, all_domains=changes, kept=not worse, reason=worse or result.reason)
-
-
-def _chosen(
-    targets: Sequence[RunTarget], domain: Domain, max_queries: int
-) -> tuple[tuple[TuningCase, ...], tuple[str, ...]]:
+def _chosen(targets: Sequence[RunTarget], domain: Domain) -> tuple[tuple[TuningCase, ...], list[str]]:
     """Return the domain's judged queries, those of people if there are enough, and what was left out."""
     own = [target for target in targets if target.domain is domain and not target.judged.across_domains]
     if not own:
         sets = ", ".join(f"{target.judged.name} ({target.domain.value})" for target in targets) or "none"
         raise JudgmentError(f"no judged set is about {domain.value}; there are: {sets}")
-    cases = cases_of(own)
-    judged = tuple(case for case in cases if case.target.judged.origin is not JudgmentOrigin.GENERATED)
     notes = []
+    cases = cases_of(own, most=MAX_QUERIES)
+    judged = tuple(case for case in cases if case.target.judged.origin is not JudgmentOrigin.GENERATED)
     if MIN_QUERIES <= len(judged) < len(cases):
         notes.append(f"{len(cases) - len(judged)} generated queries are left out: {len(judged)} others are enough")
         cases = judged
@@ -278,24 +258,7 @@ def _chosen(
         )
     if len(own) == len(targets):
         notes.append("no judged set is about another domain: what the plan does to their answers is not known")
-    if len(cases) > max_queries:
-        notes.append(f"fitted to {max_queries} of {len(cases)} queries, chosen by a hash")
-    return sample(cases, max_queries), tuple(notes)
-
-
-def _sampled(targets: Sequence[RunTarget]) -> tuple[TuningCase, ...]:
-    """Return a limited number of cases of each set: a large one shall not speak for all."""
-    cases = cases_of(targets)
-    names = sorted({case.judged for case in cases})
-    return tuple(chain.from_iterable(
-        sample([case for case in cases if case.judged == name], MAX_QUERIES_EVERYWHERE) for name in names
-    ))  # fmt: skip
-
-
-def _quotes(cases: Sequence[TuningCase]) -> bool:
-    """Tell whether enough queries quote something for ``literal_weights`` to be fitted."""
-    clauses = [(case.query.text, *split_clauses(case.query.text)) for case in cases]
-    return sum(any(read_query(clause).is_literal for clause in each) for each in clauses) >= MIN_QUERIES
+    return cases, notes
 
 
 def _check_agent(engine: Engine, domain: Domain) -> None:

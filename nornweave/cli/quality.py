@@ -136,14 +136,16 @@ def plan(
     as_json: JsonOption = False,
 ) -> None:
     """Show what the domains answer with: the configured plan or a tuned one, each with its evidence."""
-    from nornweave.ask.views.plans import go_back, plans_document
     from nornweave.cli.evaluation_report import print_plans
+    from nornweave.config.tuned_plans import plan_files, plan_in_force, plans_document
 
     settings = settings_of(context)
     if back:
         if domain is None:
             raise typer.BadParameter("--back needs a domain")
-        moved = go_back(settings, domain)
+        moved = {"subject": domain.value, "from": plan_in_force(settings, domain).name}
+        plan_files(settings, domain).back()
+        moved["plan"] = plan_in_force(settings, domain).name
         if as_json:
             print_json(moved)
         else:

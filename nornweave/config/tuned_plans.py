@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -99,8 +99,7 @@ class PlanFiles:
             StoreError: the pointer is damaged.
         """
         try:
-            with self._pointer.open(encoding="ascii", errors="replace") as stream:
-                name = stream.read(100).strip()
+            name = self._pointer.read_text(encoding="ascii", errors="replace").strip()
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -109,7 +108,7 @@ class PlanFiles:
             return None
         if not (match := _PLAN.fullmatch(name)):
             expected = f"expected {CONFIGURED!r} or a plan such as 'plan-000001'; go back"
-            raise StoreError(f"{self._pointer}: names {name!r}, {expected}")
+            raise StoreError(f"{self._pointer}: names {name[:80]!r}, {expected}")
         return int(match[1])
 
     def load(self, number: int) -> TunedPlan:
@@ -128,22 +127,16 @@ class PlanFiles:
             raise StoreError(f"{file}: cannot be read: {error}") from error
         except ValidationError as error:
             problem = error.errors()[0]
-            where = ".".join(map(str, problem["loc"])) or "content"
-            raise StoreError(f"{file}: damaged: {where}: {str(problem['input'])[:80]!r}: {problem['msg']}") from error
+            raise StoreError(f"{file}: damaged: {'.'.join(map(str, problem['loc']))}: {problem['msg']}") from error
         if (plan.subject, plan.number) != (self.folder.name, number):
             raise StoreError(f"{file}: is {plan.name} of {plan.subject[:80]!r}; it is damaged or another domain's")
         return plan
 
     def activate(self, plan: PlanSettings, *, base: str, evidence: Mapping[str, Any]) -> TunedPlan:
-        """Store a plan under a new number and put it in force.
-
-        Args:
-            plan: complete.
-            base: digest of the plan that it was fitted from.
-            evidence: JSON values without NaN.
+        """Store a plan under a new number and put it in force; ``base`` is the digest of what it was fitted from.
 
         Raises:
-            ValueError: the evidence is no JSON.
+            ValueError: the evidence is not JSON.
             StoreError: it cannot be written, or another process is writing.
         """
         with self._locked():
@@ -175,15 +168,12 @@ class PlanFiles:
             StoreError: the configured plan is in force already, or the pointer cannot be written.
         """
         with self._locked():
-            current = self._current_or_zero()
-            if current is None:
+            if (current := self._current_or_zero()) is None:
                 raise StoreError(f"{self.folder}: the configured plan is in force; there is nothing to go back to")
-            try:
-                target = self.load(current).replaces
-                if target is not None:
-                    self.load(target)
-            except StoreError:
-                target = None
+            target = None
+            with suppress(StoreError):
+                if (replaced := self.load(current).replaces) is not None:
+                    target = self.load(replaced).number
             self._point_at(target)
         return target
 
@@ -230,3 +220,19 @@ def plan_in_force(settings: Settings, domain: Domain) -> PlanInForce:
         why = f"{plan.name} was fitted to another configuration; tune again"
         return PlanInForce(configured, problem=f"{why}; the configured plan answers")
     return PlanInForce(plan.values, plan.name)
+
+
+def plans_document(settings: Settings, domain: Domain) -> dict[str, Any]:
+    """Return what a domain answers with, and the plans that there are, as ``nornweave plan`` prints them."""
+    files, in_force = plan_files(settings, domain), plan_in_force(settings, domain)
+    plans = [_plan_document(files, number) for number in files.all()]
+    return {"subject": domain.value, "in_force": in_force.name, "problem": in_force.problem, "plans": plans}
+
+
+def _plan_document(files: PlanFiles, number: int) -> dict[str, Any]:
+    try:
+        plan = files.load(number)
+    except StoreError as error:
+        return {"plan": f"plan-{number}", "problem": str(error)}
+    evidence = {key: plan.evidence.get(key) for key in ("reason", "queries", "held_out")}
+    return {"plan": plan.name, "made_at": plan.made_at, **evidence, "values": plan.values.model_dump(mode="json")}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,11 +13,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from evals.judgments import JudgedQuery, JudgedSet, Judgment
-from evals.matches import JudgedHits
 from evals.targets import RunTarget
-from evals.tuning.cases import TuningCase, folds_of, sample
+from evals.tuning.cases import TuningCase, cases_of, folds_of
 from evals.tuning.results import Change, flattened, refusal
-from evals.tuning.search import COORDINATES, OutOfTimeError, SearchResult, neighbours, normalised, search
+from evals.tuning.search import COORDINATES, SearchResult, neighbours, normalised, search
 from nornweave.config import FieldWeights, PlanSettings, SourceWeights
 from nornweave.core.types import Domain
 
@@ -26,14 +26,7 @@ def case(name: str, *documents: str, text: str | None = None) -> TuningCase:
     query = JudgedQuery(name, text or name)
     target = RunTarget(judged=JudgedSet("set", (query,), judgments), queries=(query,), relevant={name: judgments},
                        domain=Domain.CODE, held={}, missing=())  # fmt: skip
-    return TuningCase(
-        id=f"set/{name}",
-        judged="set",
-        target=target,
-        query=query,
-        hits=JudgedHits(judgments, Domain.CODE, {}),
-        documents=frozenset(documents),
-    )
+    return TuningCase(target, query)
 
 
 # Folds.
@@ -50,9 +43,9 @@ def test_what_is_judged_in_one_document_is_in_one_fold_in_whatever_order(
     folds = folds_of(cases)
     assert len(folds) == len(cases)
     assert set(folds) <= set(range(5))
-    groups = {document: {fold for one, fold in zip(cases, folds, strict=True) if document in one.documents}
-              for one in cases for document in one.documents}  # fmt: skip
-    biggest = max(sum(document in one.documents for one in cases) for document in groups)
+    groups = {document: {fold for one, fold in zip(cases, folds, strict=True) if document in one.keys}
+              for one in cases for document in one.keys}  # fmt: skip
+    biggest = max(sum(document in one.keys for one in cases) for document in groups)
     if len(groups) >= 5 and biggest <= 0.4 * len(cases):
         assert all(len(its) == 1 for its in groups.values())
     shuffled = random.Random(seed).sample(cases, len(cases))
@@ -79,16 +72,19 @@ def test_the_same_question_is_in_one_fold_whoever_asked_it() -> None:
     cases = [case(f"q{at}", f"d{at}") for at in range(20)]
     twice = [case("x", "d-x", text="Where is  it?"), case("y", "d-y", text="where is it?")]
     folds = dict(zip((one.id for one in [*cases, *twice]), folds_of([*cases, *twice]), strict=True))
-    assert folds["set/x"] == folds["set/y"]
+    assert folds["code/set/x"] == folds["code/set/y"]
 
 
-def test_a_sample_is_the_same_whatever_the_order() -> None:
-    cases = [case(f"q{at}", f"d{at}") for at in range(30)]
-    chosen = sample(cases, 10)
+def test_a_sample_of_a_set_is_the_same_whatever_the_order() -> None:
+    queries = tuple(JudgedQuery(f"q{at}", f"q{at}") for at in range(30))
+    judgments = {query.id: (Judgment(query.id, "d", None, None, 1),) for query in queries}
+    target = RunTarget(judged=JudgedSet("set", queries, ()), queries=queries, relevant=judgments, domain=Domain.CODE,
+                       held={}, missing=())  # fmt: skip
+    chosen = [case.id for case in cases_of([target], most=10)]
     assert len(chosen) == 10
-    assert sample(cases[::-1], 10) == chosen
-    assert [one.id for one in chosen] == sorted(one.id for one in chosen)
-    assert {one.id for one in sample(cases, 5)} <= {one.id for one in chosen}
+    assert chosen == sorted(chosen)
+    assert [case.id for case in cases_of([replace(target, queries=queries[::-1])], most=10)] == chosen
+    assert {case.id for case in cases_of([target], most=5)} <= set(chosen)
 
 
 # The space.
@@ -210,17 +206,15 @@ def test_a_real_gain_is_kept() -> None:
 
 
 def test_the_deadline_ends_the_search_with_what_is_known() -> None:
-    def score(plans: Sequence[PlanSettings]) -> dict[PlanSettings, NDArray[np.float64]]:
-        if any(plan.function_words != START.function_words for plan in plans):
-            raise OutOfTimeError
-        return {plan: np.full(50, 0.5 + plan.document_share) for plan in plans}
-
-    found = search(START, score, FOLDS, coordinates=["document_share", "function_words"])
+    late = iter([False, True])
+    found = search(
+        START,
+        lambda plans: {plan: np.full(50, 0.5 + plan.document_share) for plan in plans},
+        FOLDS,
+        coordinates=["document_share", "function_words"],
+        is_late=lambda: next(late),
+    )
     assert (found.finished, found.of_all, set(found.of_folds)) == (False, at_share(0.5), {at_share(0.5)})
-    with pytest.raises(OutOfTimeError):
-        search(
-            START.model_copy(update={"function_words": 1.0}), lambda _: score([PlanSettings(function_words=1)]), FOLDS
-        )
 
 
 def test_a_change_is_what_the_comparison_says() -> None:
