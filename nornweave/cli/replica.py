@@ -41,11 +41,12 @@ def replica(url: str, data_dir: Path | None, config: Path, *, renews: bool) -> I
     """
     local = load_settings(config) if config.exists() else None
     store = ObjectStore(_store_settings(url, local))
+    keys = local.publish.public_keys if local and local.publish else ()
     folder = data_dir or default_folder(store.url)
     keep_private(folder, folder / "nornweave.yaml")
     try:
         with WriterLock(folder / "replica.lock", purpose="replica"):
-            follower = Follower(store, folder, _access(local), renews=renews)
+            follower = Follower(store, folder, _access(local), keys=keys, renews=renews)
             _wait(follower.prepare, store.url)
             end = follow_in_background(follower)
             try:

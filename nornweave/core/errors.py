@@ -26,7 +26,8 @@
     ├── AgentError             an agent on another machine gives no answer, or none that can be used
     │   └── ConflictingAgentError  an agent cannot be registered: its name is taken, or there are too many
     ├── QualityError           a candidate answers worse than what is published
-    └── ConfirmationError      what a person confirmed cannot be written, or does not count
+    ├── ConfirmationError      what a person confirmed cannot be written, or does not count
+    └── SignatureError         a document is not signed by a key that is trusted, or was changed since
 
 Foreign errors are translated where they enter, ``from error``. A message says what was found, what was expected, where,
 and what to do.
@@ -128,6 +129,10 @@ class QualityError(NornWeaveError):
 
 class ConfirmationError(NornWeaveError):
     """A confirmation cannot be written, or is forged, used, too old or about something else."""
+
+
+class SignatureError(NornWeaveError):
+    """A document is not signed, not by a key that is trusted, or was changed after it was signed."""
 
 
 class AgentError(NornWeaveError):

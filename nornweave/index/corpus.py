@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
 from nornweave.config import StorageSettings
+from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.lock import Lock, WriterLock
 from nornweave.core.types import GenerationId
 from nornweave.index.build import Layout
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.index.former_chunks import FormerPlace, former_place, place_in_files
+from nornweave.index.generation_file import TEXTS_OF, read_rows
 from nornweave.index.partition import partition, shard_count, working_files
 from nornweave.index.port import Writer
 from nornweave.index.publish import GenerationFiles
@@ -95,6 +97,15 @@ class DuckDBStore:
     def former_place(self, chunk_id: str) -> FormerPlace | None:
         """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
         return former_place(self.files, chunk_id, partial(place_in_files, self.files))
+
+    def texts_of(self, generation: GenerationId, deleted: Deleted) -> list[str]:
+        """Return the texts of a document's chunks in a generation, at least one if it has the document."""
+        values = [deleted.source_id, deleted.path]
+        return [text for file in self.files.data_files(generation) for (text,) in read_rows(file, TEXTS_OF, values)]
+
+    def remove_generations(self, generations: Sequence[GenerationId]) -> None:
+        """Remove generations; never the published one. The caller holds the domain."""
+        self.files.remove(generations)
 
     def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
         """Return the files on this machine with the documents, chunks and facts of a generation.

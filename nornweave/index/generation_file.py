@@ -18,6 +18,14 @@ from nornweave.index.connection import Connection, connect_reader
 from nornweave.index.inverted import NO_LENGTHS, Lengths
 from nornweave.index.port import Numbers
 
+# At least one row if the generation has the document.
+TEXTS_OF = """
+select coalesce(content, '')
+from documents
+left join chunks using (document_no)
+where source_id = ? and path = ?
+"""
+
 
 class GenerationFile:
     """An open file; safe to use from several threads.

@@ -10,12 +10,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nornweave.core.access.rules import EVERYBODY, Rule
+from nornweave.core.deletion import Deleted
 from nornweave.core.types import Chunk, ChunkId, Document, DocumentId, Fact, Failure, Frequencies, GenerationId
 
 Vectors = NDArray[np.float32]
@@ -187,6 +189,15 @@ class Candidate:
     facts: Mapping[str, str]
 
 
+class Remains(StrEnum):
+    """What can be left of a document where a domain is written."""
+
+    ROWS = "working rows"
+    VECTORS = "vectors that no text uses"
+    EVENTS = "events of publications"
+    DELETED = "deleted rows that are not overwritten"
+
+
 class Writer(Protocol):
     """The one writer of one domain, which holds its lock."""
 
@@ -244,6 +255,15 @@ class Writer(Protocol):
 
     def discard(self, candidate: Candidate) -> None:
         """Remove a candidate that must not be published."""
+
+    def remains(self, deleted: Deleted) -> Mapping[Remains, int]:
+        """Count what is left of a document, by kind."""
+
+    def erase(self, deleted: Deleted) -> None:
+        """Remove all that is left of a document but its rows, which a sync removes; then overwrite deleted rows."""
+
+    def has_text(self, deleted: Deleted, passage: str) -> bool:
+        """Tell whether another document has a passage."""
 
 
 class Store(Protocol):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -213,8 +213,12 @@ class GenerationFiles:
 
     def prune(self, keep: int) -> None:
         """Remove all but the newest ``keep`` generations; never the published one."""
+        self.remove(self.all()[:-keep])
+
+    def remove(self, generations: Iterable[GenerationId]) -> None:
+        """Remove generations with what only they need; never the published one."""
         current = self.current()
-        for generation in self.all()[:-keep]:
+        for generation in generations:
             if generation != current:
                 _remove(self.path(generation))
         for file in _unnamed_shards(self):

@@ -18,6 +18,7 @@ from typing import Self
 import numpy as np
 from pydantic import ValidationError
 
+from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.files.lock import Lock
@@ -26,7 +27,7 @@ from nornweave.index.checksums import check, checksum_of
 from nornweave.index.generation_file import lengths_in
 from nornweave.index.manifest import Manifest, ShardFile, named, read_manifest, shard_of
 from nornweave.index.outcomes import Outcome, write_outcomes
-from nornweave.index.port import Batch, Candidate, Counts, PendingText, Publication, Stored, Vectors
+from nornweave.index.port import Batch, Candidate, Counts, PendingText, Publication, Remains, Stored, Vectors
 from nornweave.index.publish import MANIFEST_SUFFIX, GenerationFiles, remove_candidate, shard_build_path
 from nornweave.index.writer import DuckDBWriter, hand_over
 
@@ -202,6 +203,17 @@ class ShardedWriter:
     def discard(self, candidate: Candidate) -> None:
         self._remove_built(candidate.generation)
         remove_candidate(self._manifest_file(candidate.generation))
+
+    def remains(self, deleted: Deleted) -> Mapping[Remains, int]:
+        counts = [shard.remains(deleted) for shard in self._shards]
+        return {kind: sum(count[kind] for count in counts) for kind in Remains}
+
+    def erase(self, deleted: Deleted) -> None:
+        for shard in self._shards:
+            shard.erase(deleted)
+
+    def has_text(self, deleted: Deleted, passage: str) -> bool:
+        return any(shard.has_text(deleted, passage) for shard in self._shards)
 
     def _remove_built(self, generation: GenerationId) -> None:
         for number in self._built:

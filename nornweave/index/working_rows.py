@@ -18,6 +18,7 @@ from nornweave.core.types import DocumentId
 from nornweave.index.build import Layout
 from nornweave.index.connection import Connection, explain
 from nornweave.index.outcomes import Outcome
+from nornweave.index.overwrite import deleted_rows
 from nornweave.index.port import Batch, Vectors
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
 from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
@@ -31,6 +32,7 @@ _COPIED_VECTORS = 1 << 16
 class DuckDBTables(WorkingTables):
     """The part of a writer that stores documents and vectors in a working file."""
 
+    mark, without = "?", "list_filter({0}, lambda name: name <> {1})"
     _connection: Connection
 
     def __init__(self, file: Path, layout: Layout) -> None:
@@ -148,9 +150,14 @@ class DuckDBTables(WorkingTables):
         with self._reading() as connection:
             return connection.execute(query).to_arrow_table()
 
-    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self._reading() as connection:
-            return connection.execute(statement).fetchall()
+            return connection.execute(statement, values).fetchall()
+
+    def _deleted_rows(self) -> int:
+        with self._reading() as connection:
+            connection.execute("checkpoint")
+        return deleted_rows(self._rows)
 
 
 _WITHOUT_VECTOR = "anti join embeddings using (embedding_key)"

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from typing import Any
 
+from nornweave.core.deletion import Deleted
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Failure, GenerationId
 from nornweave.index.build import Layout
-from nornweave.index.port import Counts, PendingText, Publication, Stored, Vectors
+from nornweave.index.port import Counts, PendingText, Publication, Remains, Stored, Vectors
 
 # Publications are history for people; older ones than this are of no use to anybody.
 KEEP_PUBLICATIONS = 200
@@ -34,6 +36,17 @@ full join published was using (document_id)
 where now.version is distinct from was.version or now.stale is distinct from was.stale
 """
 
+# That a document was removed is no part of it: such events stay.
+_REMAINS = """
+select 'working rows', (select count(*) from documents where document_id = {m})
+  + (select count(*) from chunks where document_id = {m}) + (select count(*) from not_stored where document_id = {m})
+union all
+select 'vectors that no text uses', count(*)
+from embeddings where embedding_key not in (select embedding_key from chunks)
+union all
+select 'events of publications', count(*) from publications where {m} = any(added) or {m} = any(changed)
+"""
+
 EMBEDDED_TEXT = "case when context = '' then content else context || chr(10) || content end"
 _WITHOUT_VECTOR = """
 chunks c left join embeddings e on e.embedding_key = c.embedding_key where e.embedding_key is null
@@ -46,9 +59,45 @@ class WorkingTables(ABC):
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
 
+    mark: str
+    """Stands for a value in a statement."""
+    without: str
+    """Leaves a value out of a list."""
+
     @abstractmethod
-    def _rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """Return what a statement without parameters finds."""
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return what a statement finds."""
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Any]:
+        """Give the connection; what is executed on it is done as a whole or not at all."""
+
+    @abstractmethod
+    def _deleted_rows(self) -> int:
+        """Count deleted rows that are not overwritten yet."""
+
+    @abstractmethod
+    def _overwrite(self) -> None:
+        """Write the tables anew without deleted rows."""
+
+    def remains(self, deleted: Deleted) -> Mapping[Remains, int]:
+        counts = self._rows(_REMAINS.format(m=self.mark), [*[deleted.document_id] * 3, deleted.name, deleted.name])
+        return {**{Remains(kind): int(count) for kind, count in counts}, Remains.DELETED: self._deleted_rows()}
+
+    def erase(self, deleted: Deleted) -> None:
+        with self._transaction() as connection:
+            connection.execute("delete from embeddings where embedding_key not in (select embedding_key from chunks)")
+            for names in ("added", "changed"):
+                rest, is_named = self.without.format(names, self.mark), f"{self.mark} = any({names})"
+                connection.execute(
+                    f"update publications set {names} = {rest} where {is_named}", [deleted.name, deleted.name]
+                )
+        self._overwrite()
+
+    def has_text(self, deleted: Deleted, passage: str) -> bool:
+        statement = 'select count(*) from documents where document_id <> {m} and strpos("text", {m}) > 0'
+        statement = statement.format(m=self.mark)
+        return bool(self._rows(statement, [deleted.document_id, passage])[0][0])
 
     @abstractmethod
     def _texts_of(self, keys: Sequence[str]) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.build import Layout, build_generation, insert_publication
 from nornweave.index.connection import Connection, explain
 from nornweave.index.outcomes import write_outcomes
+from nornweave.index.overwrite import overwrite
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.publish import GenerationFiles, number_of, remove_candidate
 from nornweave.index.working_file import open_working_file, read_meta
@@ -140,6 +141,10 @@ class DuckDBWriter(DuckDBTables):
             yield
         finally:
             self._connection = open_working_file(self._file, self._layout.dimensions)
+
+    def _overwrite(self) -> None:
+        with self.closed():
+            overwrite(self._file)
 
     def record_publication(self, candidate: Candidate, file: str = "") -> None:
         """Record that a candidate is published, and in which file of a shard."""

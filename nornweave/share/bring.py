@@ -6,7 +6,7 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from nornweave.config import Settings
 from nornweave.core.errors import PublicationError
@@ -14,7 +14,7 @@ from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import GenerationId
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.outcomes import STATUS
-from nornweave.index.publish import number_of
+from nornweave.index.publish import GenerationFiles, number_of
 from nornweave.index.wiring import domain_folder, file_store_of
 from nornweave.share.download import download
 from nornweave.share.manifest import Pointer, PublishedManifest, digest_of, read_json
@@ -72,8 +72,9 @@ def bring(
     pointer: Pointer,
     tell: Callable[[str | None], None],
     stopping: threading.Event,
+    keys: Collection[str] = (),
 ) -> None:
-    """Make a domain answer from the generation that its pointer names.
+    """Make a domain answer from the generation that its pointer names; remove those that must not answer any more.
 
     Args:
         store: of the publisher.
@@ -81,6 +82,7 @@ def bring(
         pointer: of the domain.
         tell: told in words how far a long download is.
         stopping: ends the download.
+        keys: of which one must have signed the manifest; none: it is believed.
 
     Raises:
         MissingObjectError: the store has one of the objects no more.
@@ -89,8 +91,9 @@ def bring(
     """
     domain, files = pointer.domain, file_store_of(settings, pointer.domain).files
     if _is_here(store, pointer, files.current()):
+        _remove_forbidden(files, pointer)
         return
-    manifest = _manifest(store, pointer)
+    manifest = _manifest(store, pointer, keys)
     if manifest.generation not in files.all():
         size = sum(file.size for file in manifest.files)
         progress = Progress(size, lambda how: tell(f"{manifest.generation} {how}"), stopping)
@@ -102,6 +105,12 @@ def bring(
     status = {"checked_at": manifest.published_at, "latest": {"generation": manifest.generation, **counts}}
     write_whole(domain_folder(settings, domain) / STATUS, json.dumps(status))
     files.prune(settings.domains[domain].storage.keep_generations)
+    _remove_forbidden(files, pointer)
+
+
+def _remove_forbidden(files: GenerationFiles, pointer: Pointer) -> None:
+    """Remove what the publisher has removed because of a document in it that is gone."""
+    files.remove([generation for generation in files.all() if number_of(generation) < pointer.oldest])
 
 
 def _is_here(store: ObjectStore, pointer: Pointer, current: GenerationId | None) -> bool:
@@ -118,7 +127,7 @@ def _is_here(store: ObjectStore, pointer: Pointer, current: GenerationId | None)
     return current is not None and number_of(current) == pointer.number
 
 
-def _manifest(store: ObjectStore, pointer: Pointer) -> PublishedManifest:
+def _manifest(store: ObjectStore, pointer: Pointer, keys: Collection[str]) -> PublishedManifest:
     """Return the manifest that a pointer names.
 
     Raises:
@@ -129,7 +138,7 @@ def _manifest(store: ObjectStore, pointer: Pointer) -> PublishedManifest:
     where = f"{store.url}/{pointer.manifest}"
     if digest_of(stored.content) != pointer.sha256:
         raise PublicationError(f"{where}: is damaged: its SHA-256 is not the one that the pointer names")
-    manifest = read_json(PublishedManifest, stored.content, where)
+    manifest = read_json(PublishedManifest, stored.content, where, keys)
     if (manifest.domain, manifest.number) != (pointer.domain, pointer.number):
         raise PublicationError(f"{where}: is of {manifest.domain.value} {manifest.generation}, not what it should be")
     return manifest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ class Follower:
         folder: Path,
         access: Mapping[str, Any] | None = None,
         *,
+        keys: Collection[str] = (),
         poll_s: float = POLL_S,
         renews: bool = False,
     ) -> None:
@@ -54,11 +55,13 @@ class Follower:
             store: where to look.
             folder: of the replica: ``nornweave.yaml`` is written there, and ``var`` beside it.
             access: who may ask, for that file.
+            keys: public keys of which one must have signed what the store says; none: it is believed.
             poll_s: between two looks while the store answers.
             renews: whether who answers takes over other settings when ``has_new_settings`` says that there are some.
         """
         self._store = store
         self._access = access
+        self._keys = keys
         self._poll_s = poll_s
         self._renews = renews
         self._renewed = threading.Event()
@@ -185,7 +188,7 @@ class Follower:
         stored = self._changed(KEY)
         if stored is None:
             return None
-        document = read_json(WorkspaceDocument, stored.content, f"{self._store.url}/{KEY}")
+        document = read_json(WorkspaceDocument, stored.content, f"{self._store.url}/{KEY}", self._keys)
         self._read[KEY] = stored
         return document
 
@@ -213,9 +216,9 @@ class Follower:
             stored = self._changed(pointer_key(domain))
             if stored:
                 where = f"{self._store.url}/{pointer_key(domain)}"
-                pointer = read_json(Pointer, stored.content, where)
+                pointer = read_json(Pointer, stored.content, where, self._keys)
                 note(known.problem)
-                bring(self._store, self.settings, pointer, note, self._stopping)
+                bring(self._store, self.settings, pointer, note, self._stopping, self._keys)
                 self._read[pointer_key(domain)] = stored
             problem = None
         except Stopped:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import json
+from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from nornweave.core.errors import PublicationError
+from nornweave.core.errors import PublicationError, SignatureError
+from nornweave.core.signatures import Signer, check_signed, own_keys
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.arrays import SUFFIX as ARRAYS_SUFFIX
 from nornweave.index.object_store import PART_BYTES, ObjectStore
@@ -29,9 +32,15 @@ PublisherId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 
 
 class ManifestDocument(BaseModel):
-    """A document of the store; keys of later versions are left out."""
+    """A document of the store; keys of later versions are left out.
+
+    Attributes:
+        signed_by: the public key of its publisher; empty where an earlier version wrote it.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+    signed_by: str = ""
 
 
 D = TypeVar("D", bound=ManifestDocument)
@@ -111,6 +120,8 @@ class Pointer(ManifestDocument):
     sha256: Sha256
     publisher: PublisherId
     published_at: str
+    oldest: int = 0
+    """Older generations must not be served any more: replicas remove them."""
 
 
 def pointer_key(domain: Domain) -> str:
@@ -133,9 +144,14 @@ def digest_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def to_json(document: ManifestDocument) -> bytes:
-    """Return a document as it is stored."""
-    return document.model_dump_json(indent=1).encode() + b"\n"
+def to_json(document: ManifestDocument, signer: Signer) -> bytes:
+    """Return a document as it is stored: signed."""
+    return json.dumps(signer.signed(document.model_dump(mode="json")), ensure_ascii=False, indent=1).encode() + b"\n"
+
+
+def is_signed(document: ManifestDocument, data_dir: Path) -> bool:
+    """Tell whether a document is signed with a key that was not retired here; another machine's is its own matter."""
+    return document.signed_by not in {"", *own_keys(data_dir)[1:]}
 
 
 def read_document(store: ObjectStore, kind: type[D], key: str) -> D:
@@ -150,15 +166,28 @@ def read_document(store: ObjectStore, kind: type[D], key: str) -> D:
     return read_json(kind, stored.content, f"{store.url}/{key}")
 
 
-def read_json(kind: type[D], content: bytes, where: str) -> D:
+def read_json(kind: type[D], content: bytes, where: str, keys: Collection[str] = ()) -> D:
     """Read a document.
 
+    Args:
+        kind: of the document.
+        content: as it was stored.
+        where: it was, for messages.
+        keys: the public keys of which one must have signed it; none: it is believed.
+
     Raises:
-        PublicationError: it is damaged or of another format.
+        PublicationError: it is damaged or of another format, or none of these keys has signed it.
     """
     try:
-        return kind.model_validate_json(content)
+        document = kind.model_validate_json(content)
+        if keys:
+            check_signed(json.loads(content), keys)
+    except SignatureError as error:
+        raise PublicationError(
+            f"{where}: {error}; `nornweave key` where it is published prints the key for 'publish.public_keys' here"
+        ) from error
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, problem["loc"])) or "the whole"
         raise PublicationError(f"{where}: is damaged or of another version: {place}: {problem['msg']}") from error
+    return document

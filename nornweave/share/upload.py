@@ -17,6 +17,7 @@ from pathlib import Path
 
 from nornweave.config.publish import PublishSettings
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
+from nornweave.core.signatures import signer_of
 from nornweave.core.types import Domain, GenerationId
 from nornweave.index.arrays import arrays_file
 from nornweave.index.checksums import checksum_file
@@ -29,6 +30,7 @@ from nornweave.share.manifest import (
     Pointer,
     PublishedManifest,
     digest_of,
+    is_signed,
     manifest_key,
     object_key,
     pointer_key,
@@ -86,18 +88,19 @@ class Upload:
         self.confirm()  # whoever takes over after this and publishes first changes the tag
         known = self._known()
         self._check_publisher(pointer, known)
-        is_stored = known and pointer and (known.built_as, known.manifest) == (generation, pointer.sha256)
+        is_ours = pointer is not None and is_signed(pointer, self.data_dir)
+        is_stored = is_ours and known and pointer and (known.built_as, known.manifest) == (generation, pointer.sha256)
         if is_stored and not self.full:
             return known
         replaced = self._manifest(pointer) if pointer else None
         manifest = self._make(generation, pointer, replaced)
-        if pointer and replaced and not self.full and _is_same(manifest, replaced):
+        if is_ours and pointer and replaced and not self.full and _is_same(manifest, replaced):
             return self._noted(replaced, pointer.sha256)  # by another machine, or by one killed before it noted it
-        content = to_json(manifest)
+        content = to_json(manifest, signer_of(self.data_dir))
         key = manifest_key(manifest, content)
         self._check_pace(started)
         self.store.write(key, content)
-        self._point(manifest, key, content, tag)
+        self._point(manifest, key, content, tag, oldest=pointer.oldest if pointer else 0)
         published = self._noted(manifest, digest_of(content))
         self._check_objects(manifest)
         collect_garbage(self.store, self.settings, self.domain)
@@ -191,7 +194,7 @@ class Upload:
                 f"{self.store.url}: the upload took {took_s:.0f} s, more than half of grace_hours; it starts over"
             )
 
-    def _point(self, manifest: PublishedManifest, key: str, content: bytes, tag: str | None) -> None:
+    def _point(self, manifest: PublishedManifest, key: str, content: bytes, tag: str | None, *, oldest: int) -> None:
         pointer = Pointer(
             domain=self.domain,
             number=manifest.number,
@@ -199,9 +202,10 @@ class Upload:
             sha256=digest_of(content),
             publisher=self.publisher,
             published_at=manifest.published_at,
+            oldest=oldest,
         )
         try:
-            self.store.replace(pointer_key(self.domain), to_json(pointer), tag)
+            self.store.replace(pointer_key(self.domain), to_json(pointer, signer_of(self.data_dir)), tag)
         except PublisherConflictError as error:
             self._note(Published(url=self.store.url, lost=True))
             raise PublisherConflictError(

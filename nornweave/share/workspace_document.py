@@ -18,11 +18,12 @@ from nornweave.config import USUAL_FILTERS, DomainSettings, Settings
 from nornweave.config.tuned_plans import plan_files
 from nornweave.core.errors import MissingObjectError, PublicationError, PublisherConflictError
 from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.signatures import signer_of
 from nornweave.core.text.dates import utc_text
 from nornweave.core.types import Domain, present
 from nornweave.index.ledger_file import ledger_file
 from nornweave.index.object_store import ObjectStore
-from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, read_document, read_json, to_json
+from nornweave.share.manifest import FORMAT, ManifestDocument, PublisherId, is_signed, read_document, read_json, to_json
 from nornweave.share.records import Published, read_published, record_file, write_published
 
 log = logging.getLogger(__name__)
@@ -79,9 +80,9 @@ def publish_workspace(
             )
         if there:
             document = _completed(document, there, settings)
-        if there and there.model_copy(update={"published_at": document.published_at}) == document:
+        if there and is_signed(there, settings.data_dir) and _says_the_same(there, document):
             return there
-    store.replace(KEY, to_json(document), stored.tag if stored else None)
+    store.replace(KEY, to_json(document, signer_of(settings.data_dir)), stored.tag if stored else None)
     write_published(record, Published(url=store.url, at=document.published_at))
     return document
 
@@ -101,6 +102,11 @@ def workspace_document(settings: Settings, publisher: str) -> WorkspaceDocument:
         plans=dict(_plans(settings)),
         ledger=_text(ledger_file(settings)),
     )
+
+
+def _says_the_same(one: WorkspaceDocument, other: WorkspaceDocument) -> bool:
+    without = {"published_at", "signed_by"}
+    return one.model_dump(exclude=without) == other.model_dump(exclude=without)
 
 
 def _completed(document: WorkspaceDocument, there: WorkspaceDocument, settings: Settings) -> WorkspaceDocument:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import resources
 
 import psycopg
@@ -91,6 +92,16 @@ def _need_pgvector(connection: Connection, server: Server) -> None:
             f"{server.name}: pgvector is missing; install it on the server, then run as its administrator: "
             f"create extension vector ({str(error).strip().splitlines()[0]})"
         ) from error
+
+
+def compact(connection: Connection, tables: Iterable[str]) -> None:
+    """Write tables anew without their deleted rows; nobody reads them meanwhile.
+
+    Raises:
+        psycopg.Error: the server refuses.
+    """
+    for table in tables:
+        connection.execute(sql.SQL("vacuum (full) {}").format(sql.Identifier(table)))
 
 
 def statement_text(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -12,17 +12,19 @@ from typing import Self
 import psycopg
 
 from nornweave.config import StorageSettings
+from nornweave.core.deletion import Deleted
 from nornweave.core.errors import NoGenerationError, StoreError
 from nornweave.core.types import GenerationId, canonical_json
 from nornweave.index.build import Layout
 from nornweave.index.declared import NO_DECLARED_FILTERS, DeclaredFilters
 from nornweave.index.former_chunks import FormerPlace, former_place
+from nornweave.index.generation_file import TEXTS_OF
 from nornweave.index.outcomes import Outcome, write_outcomes
 from nornweave.index.port import Candidate, Publication
 from nornweave.index.postgresql import build as generation_build
 from nornweave.index.postgresql.generations import PostgresGenerations, point_at, prune, remove
 from nornweave.index.postgresql.lock import take_lock, write_holder
-from nornweave.index.postgresql.names import name_of
+from nornweave.index.postgresql.names import name_of, prefix_of
 from nornweave.index.postgresql.roles import become_writer
 from nornweave.index.postgresql.schema import prepare_schema
 from nornweave.index.postgresql.server import Connection, Server, translated
@@ -72,6 +74,22 @@ class PostgresStore:
     def former_place(self, chunk_id: str) -> FormerPlace | None:
         """Return where a chunk stood; ``None`` when no generation that is kept knows it."""
         return former_place(self.files, chunk_id, self.files.former_place)
+
+    def texts_of(self, generation: GenerationId, deleted: Deleted) -> list[str]:
+        """Return the texts of a document's chunks in a generation, at least one if it has the document."""
+        g = prefix_of(generation)
+        statement = TEXTS_OF.replace("documents", f"{g}documents").replace("chunks", f"{g}chunks").replace("?", "%s")
+        return [text for (text,) in self.server.rows(statement, [deleted.source_id, deleted.path])]
+
+    def remove_generations(self, generations: Sequence[GenerationId]) -> None:
+        """Remove generations, and their copies on this machine; never the published one."""
+        current = self.current()
+        with translated(self.server, "nothing was removed"), self.server.connect() as connection:
+            become_writer(connection)
+            for generation in generations:
+                if generation != current:
+                    remove(connection, self.server.schema, number_of(generation))
+                    self.files.copies.remove(generation)
 
     def data_files(self, generation: GenerationId) -> tuple[Path, ...]:
         """Return a file on this machine with the documents, chunks and facts of a generation."""

@@ -13,10 +13,12 @@ from psycopg import sql
 
 from nornweave.index.build import Layout
 from nornweave.index.port import Batch, Vectors
+from nornweave.index.postgresql.schema import compact
 from nornweave.index.postgresql.server import Connection, Server, translated
 from nornweave.index.rows import chunk_rows, document_rows, not_stored_rows
 from nornweave.index.working_tables import EMBEDDED_TEXT, WorkingTables
 
+_COUNTED = ("documents", "chunks", "embeddings", "not_stored")
 # PostgreSQL stores no NUL in a text; another character in its place keeps every position.
 _NO_NUL = str.maketrans("\0", "\N{REPLACEMENT CHARACTER}")
 
@@ -24,6 +26,7 @@ _NO_NUL = str.maketrans("\0", "\N{REPLACEMENT CHARACTER}")
 class PostgresTables(WorkingTables):
     """The part of a writer that stores documents and vectors, over the connection that has the lock."""
 
+    mark, without = "%s", "array_remove({0}, {1})"
     _connection: Connection
 
     def __init__(self, server: Server, layout: Layout) -> None:
@@ -38,6 +41,34 @@ class PostgresTables(WorkingTables):
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with translated(self._server, "cannot be read"):
             return self._connection.execute(statement, values).fetchall()
+
+    def _deleted_rows(self) -> int:
+        written = self._rows("select value from meta where key = 'overwritten_at'")
+        return abs(self._changed_rows() - (int(written[0][0]) if written else 0))
+
+    def _changed_rows(self) -> int:
+        """Count the rows that were ever deleted or replaced, as far as the server has counted."""
+        self._rows("select pg_stat_force_next_flush()")
+        rows = self._rows(
+            """
+            select coalesce(sum(n_tup_del + n_tup_upd), 0)::bigint from pg_stat_user_tables
+            where schemaname = %s and relname = any(%s)
+            """,
+            [self._server.schema, list(_COUNTED)],
+        )
+        return int(rows[0][0])
+
+    def _overwrite(self) -> None:
+        with translated(self._server, "deleted rows are not overwritten"):
+            compact(self._connection, (*_COUNTED, "published", "publications"))
+        with self._transaction() as connection:
+            connection.execute(
+                """
+                insert into meta values ('overwritten_at', %s)
+                on conflict (key) do update set value = excluded.value
+                """,
+                [str(self._changed_rows())],
+            )
 
     def apply(self, batch: Batch) -> None:
         stored_ids = [one.document.id for one in batch.stored]

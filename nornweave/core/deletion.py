@@ -1,0 +1,157 @@
+"""What a receipt of a deletion is made of: the document, the places where something of it can be left, the receipt.
+
+A place searches, and removes what it found if it can do without a sync. Implementations lie beside what they search;
+``nornweave.cli.receipt_places`` has the table of them all.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import secrets
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nornweave.core.errors import ConfigError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.signatures import Signer
+from nornweave.core.text.dates import utc_text
+from nornweave.core.types import Domain, document_id, present
+
+FOLDER = "receipts"
+MOST_PASSAGES = 24
+_ID = re.compile(r"[0-9a-f]{24}")
+# Printable ASCII that every format stores as it is: no quotes, backslashes or line ends.
+_PASSAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:;=/()+-]{18,58}[A-Za-z0-9]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """The document that is to be gone.
+
+    Attributes:
+        passages: parts of its text that no other document has, as bytes; empty when its text is not known any more.
+    """
+
+    domain: Domain
+    source_id: str
+    path: str
+    passages: tuple[bytes, ...] = ()
+
+    @property
+    def document_id(self) -> str:
+        """The identity that the index knows it by."""
+        return document_id(self.source_id, self.path)
+
+    @property
+    def name(self) -> str:
+        """The name that events know it by."""
+        return f"{self.source_id}/{self.path}"
+
+    def is_in(self, content: bytes) -> bool:
+        """Tell whether bytes hold one of its passages."""
+        return any(passage in content for passage in self.passages)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What a search came to.
+
+    Attributes:
+        found: how much of the document is left: rows, files, records; 0 is nothing.
+        through: what was looked through, for people.
+        left: what holds it, the first few.
+    """
+
+    found: int
+    through: str
+    left: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where something of a deleted document can be left.
+
+    Attributes:
+        search: looks, and changes nothing.
+        purge: removes what ``search`` finds; ``None`` where only a sync or a person may.
+        remedy: what to do about what is found.
+    """
+
+    name: str
+    search: Callable[[Deleted], Search]
+    purge: Callable[[Deleted], None] | None = None
+    remedy: str = "`nornweave receipt --purge` removes it"
+
+
+def look(place: Place, deleted: Deleted) -> dict[str, Any]:
+    """Search a place; return what a receipt says of it."""
+    search = place.search(deleted)
+    said = {"place": place.name, "looked_at": utc_text(present(), "seconds"), "through": search.through}
+    left = {"left": list(search.left), "remedy": place.remedy} if search.found else {}
+    return {**said, "found": search.found, **left}
+
+
+def signed_receipt(deleted: Deleted, places: Sequence[Mapping[str, Any]], signer: Signer, *, purged: bool) -> Any:
+    """Return the signed statement."""
+    return signer.signed(
+        {
+            "id": secrets.token_hex(12),
+            "domain": deleted.domain.value,
+            "source_id": deleted.source_id,
+            "source_path": deleted.path,
+            "document_id": deleted.document_id,
+            "passages": len(deleted.passages),
+            "purged": purged,
+            "gone": not any(place["found"] for place in places),
+            "places": list(places),
+            "signed_at": utc_text(present(), "seconds"),
+        }
+    )
+
+
+def store_receipt(data_dir: Path, receipt: Mapping[str, Any]) -> Path:
+    """Keep a receipt; return its file."""
+    folder = data_dir / FOLDER
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = folder / f"{receipt['id']}.json"
+    write_whole(file, json.dumps(receipt, ensure_ascii=False, indent=1) + "\n")
+    return file
+
+
+def stored_receipt(data_dir: Path, receipt_id: str) -> Mapping[str, Any] | None:
+    """Return a receipt as it was signed; ``None`` if there is none of this id."""
+    if not _ID.fullmatch(receipt_id):
+        return None
+    file = data_dir / FOLDER / f"{receipt_id}.json"
+    return read_receipt(file) if file.is_file() else None
+
+
+def read_receipt(file: Path) -> Mapping[str, Any]:
+    """Read a receipt from a file.
+
+    Raises:
+        ConfigError: it cannot be read, or is no JSON object.
+    """
+    try:
+        receipt = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file}: is not a receipt: {error}") from error
+    if not isinstance(receipt, dict):
+        raise ConfigError(f"{file}: is not a receipt: expected a JSON object")
+    return receipt
+
+
+def passages_of(texts: Collection[str], is_elsewhere: Callable[[str], bool]) -> tuple[bytes, ...]:
+    """Choose parts of a document's text that tell it from others, evenly over the text.
+
+    Args:
+        texts: of the document.
+        is_elsewhere: tells whether another document has a passage as well.
+    """
+    candidates = list(dict.fromkeys(match for text in texts for match in _PASSAGE.findall(text)))
+    step = max(1, len(candidates) // (2 * MOST_PASSAGES))
+    chosen = (passage for passage in candidates[::step] if not is_elsewhere(passage))
+    return tuple(passage.encode() for passage, _ in zip(chosen, range(MOST_PASSAGES), strict=False))
