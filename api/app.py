@@ -16,6 +16,7 @@ from fastapi import FastAPI
 
 from api.access.door import Door
 from api.auth import BearerAuth, registration_token, service_token
+from api.deletion import Receipts
 from api.errors import Unexpected, add_handlers
 from api.hosts import HostGuard
 from api.ingestion import check_path
@@ -41,6 +42,7 @@ from api.routes import (
     login,
     pages,
     query,
+    receipts,
     registration,
     texts,
 )
@@ -57,7 +59,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
-    query, chat, feedback, evaluations, agents, registration, inbox, documents, texts, health, documentation,
+    query, chat, feedback, evaluations, agents, registration, inbox, documents, receipts, texts, health, documentation,
 )  # fmt: skip
 
 
@@ -122,6 +124,7 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
         ),
         alone=agent,
         timeout_ms=settings.fusion.timeout_ms,
+        receipts=Receipts(settings),
         public_url=configured_url(environment),
         syncs=None if settings.replica_of else Syncs(settings),
         dagster_url=original(environment.get("NORNWEAVE_DAGSTER_URL")),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 from fastapi import Depends, Request
 
 from api.access.door import Door, viewer_of
+from api.deletion import Receipts
 from api.errors import ProblemError
 from api.event_streams import StreamSlots
 from api.limits import Admission
@@ -38,6 +39,7 @@ WRITING, WAITING_TO_WRITE = 2, 16
 LOOKING_UP = 4
 # Searching lines reads every text: it must not take all CPUs.
 FINDING = 2
+RECEIPTS, WAITING_FOR_RECEIPTS = 1, 4
 # Feedback waits for the disk, and in one file for each other.
 JUDGING, WAITING_TO_JUDGE = 2, 64
 
@@ -51,6 +53,7 @@ class Shared:
         alone: the one domain that is served, also at the root; ``None`` serves all.
         timeout_ms: of questions that set none.
         syncs: that people start; ``None``: nobody can.
+        receipts: of deletions; ``None``: nobody can ask for one.
         dagster_url: where Dagster's UI is; ``None``: nobody said.
         public_url: at which people open the pages; ``None``: where the caller called.
         admission: how many recalls run and wait.
@@ -60,6 +63,7 @@ class Shared:
         judging: how many pieces of feedback do.
         streams: how many event streams are open.
         finding: how many searches of lines do.
+        receipting: how many receipts are made: each holds its domain.
         lookups: how many look-ups of chunks, documents and the ledger do.
     """
 
@@ -68,6 +72,7 @@ class Shared:
     timeout_ms: int
     public_url: str | None = None
     syncs: Syncs | None = None
+    receipts: Receipts | None = None
     dagster_url: str | None = None
     admission: Admission = field(default_factory=Admission)
     questions: Admission = field(default_factory=lambda: Admission(QUESTIONS))
@@ -76,12 +81,16 @@ class Shared:
     judging: Admission = field(default_factory=lambda: Admission(JUDGING, WAITING_TO_JUDGE))
     finding: Admission = field(default_factory=lambda: Admission(FINDING))
     lookups: Admission = field(default_factory=lambda: Admission(LOOKING_UP))
+    receipting: Admission = field(default_factory=lambda: Admission(RECEIPTS, WAITING_FOR_RECEIPTS))
     streams: StreamSlots = field(default_factory=StreamSlots)
 
     @property
     def in_threads(self) -> int:
         """Return how much runs right now, including what no client waits for any more."""
-        gates = (self.admission, self.questions, self.fusions, self.writing, self.judging, self.finding, self.lookups)
+        gates = (
+            self.admission, self.questions, self.fusions, self.writing, self.judging, self.finding, self.lookups,
+            self.receipting,
+        )  # fmt: skip
         return sum(gate.in_threads for gate in gates)
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from nornweave.cli import quality
+from nornweave.cli import quality, receipt
 from nornweave.cli.doctor import doctor
 from nornweave.cli.drift import drift
 from nornweave.cli.find import find
@@ -295,6 +295,8 @@ MORE_COMMANDS: dict[str, Callable[..., None]] = {
     "drift": drift,
     "publish": publish,
     "push": push,
+    "receipt": receipt.receipt,
+    "key": receipt.key,
     "eval": quality.evaluate,
     "evaluations": quality.evaluations,
     "tune": quality.tune,

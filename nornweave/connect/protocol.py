@@ -31,6 +31,25 @@ class Checked(Protocol):
         """
 
 
+@runtime_checkable
+class Copying(Protocol):
+    """A source that keeps copies of documents: what it has read, or what was handed in."""
+
+    def copies_of(self, path: str) -> int:
+        """Count what it keeps of a document.
+
+        Raises:
+            SourceUnavailableError: that cannot be told.
+        """
+
+    def forget(self, path: str) -> None:
+        """Remove what it keeps of a document, bytes included; what the origin still has comes back.
+
+        Raises:
+            SourceUnavailableError: it cannot be removed.
+        """
+
+
 class Source(Protocol):
     """Where documents come from.
 

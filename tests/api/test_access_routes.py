@@ -55,7 +55,7 @@ FOR_OPERATORS = {
     "GET /evaluations", "GET /evaluations/compare", "GET /metrics", "POST /agents/{domain}/ingest", "POST /ingest",
     "GET /agents/{domain}/documents", "DELETE /agents/{domain}/documents/{source_path:path}", "GET /quality",
     "GET /quality.json", "GET /status", "GET /status.json", "POST /status/sync", "POST /agents/register",
-    "POST /agents/{agent_id}/heartbeat", "DELETE /agents/{agent_id}",
+    "POST /agents/{agent_id}/heartbeat", "DELETE /agents/{agent_id}", "POST /receipts", "GET /receipts/{receipt_id}",
 }  # fmt: skip
 
 

@@ -236,10 +236,11 @@ class FeedbackBook:
 
 def feedback_of(settings: Settings) -> FeedbackBook:
     """Return the feedback store of a workspace."""
-    return FeedbackBook(_database_of(settings), keep_queries=settings.feedback.keep_queries)
+    return FeedbackBook(database_of(settings), keep_queries=settings.feedback.keep_queries)
 
 
-def _database_of(settings: Settings) -> FeedbackDatabase:
+def database_of(settings: Settings) -> FeedbackDatabase:
+    """Return where the feedback of a workspace is stored."""
     server = workspace_server(settings)
     if server is None:
         return FeedbackFile(settings.data_dir / "feedback")

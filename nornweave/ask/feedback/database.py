@@ -21,6 +21,8 @@ FILE = "feedback.sqlite"
 
 # Deleted in one transaction, about 2 ms; what others have to write comes between two.
 BATCH, BETWEEN_S = 200, 0.01
+# Of whoever looks through everything: others write a few milliseconds at a time.
+PATIENCE_S = 10.0
 _VERSION = 2
 _RETRY_S = 0.005
 # Pages that are written before SQLite moves them from its log into the file, which takes long enough to be felt: 40 MB,
@@ -141,6 +143,22 @@ class FeedbackFile:
             # Here, so that hardly a query has to.
             connection.execute("pragma wal_checkpoint(passive)").fetchall()
         return is_done
+
+    def answers(self) -> list[tuple[str, str]]:
+        """Return every answer that is remembered: its query id, and its items as JSON."""
+        if not self.exists():
+            return []
+        with self._opened(PATIENCE_S) as connection:
+            return [(row["query_id"], row["items"]) for row in connection.execute("select query_id, items from shown")]
+
+    def remove(self, query_ids: Sequence[str]) -> None:
+        """Forget answers with what was said of them; their bytes are overwritten."""
+        with self._opened(PATIENCE_S, synchronous=True) as connection:
+            with _transaction(connection):
+                for table in ("feedback", "shown"):
+                    statement = f"delete from {table} where query_id = ?"  # noqa: S608 - of two constants
+                    connection.executemany(statement, [(each,) for each in query_ids])
+            connection.execute("pragma wal_checkpoint(truncate)").fetchall()
 
     def close(self) -> None:
         """Close the connection that answers are written with."""

@@ -13,8 +13,9 @@ from nornweave.ask.feedback.database import BATCH, JUDGED, delete_in_batches
 from nornweave.ask.feedback.port import check_shown
 from nornweave.ask.feedback.records import StoredAnswer
 from nornweave.core.errors import DatabaseBusyError
-from nornweave.index.postgresql.schema import prepare_workspace
-from nornweave.index.postgresql.server import Connection, Server
+from nornweave.index.postgresql.roles import become_writer
+from nornweave.index.postgresql.schema import compact, prepare_workspace
+from nornweave.index.postgresql.server import Connection, Server, translated
 
 _REMEMBER = """
 insert into shown (query_id, at, text, filters, domains, items, asker)
@@ -114,6 +115,19 @@ class FeedbackTables:
             return len(self._server.rows_if_there(statement, limits))
 
         return delete_in_batches(delete, (_FORGET_OLD, _FORGET_MANY), within_s)
+
+    def answers(self) -> list[tuple[str, str]]:
+        """Return every answer that is remembered: its query id, and its items as JSON."""
+        return [(query, items) for query, items in self._server.rows_if_there("select query_id, items from shown")]
+
+    def remove(self, query_ids: Sequence[str]) -> None:
+        """Forget answers with what was said of them; their bytes are overwritten."""
+        with translated(self._server, "nothing was forgotten"), self._server.connect() as connection:
+            become_writer(connection)
+            with connection.transaction():
+                connection.execute("delete from feedback where query_id = any(%s)", [list(query_ids)])
+                connection.execute("delete from shown where query_id = any(%s)", [list(query_ids)])
+            compact(connection, ("feedback", "shown"))
 
     def close(self) -> None:
         """Let the thread go when it has done what it was left with."""

@@ -11,7 +11,7 @@ from nornweave.connect.git.clone import Clone
 from nornweave.connect.git.connector import GitSettings
 from nornweave.connect.git.network import DamagedCloneError, Network
 from nornweave.connect.git.open_clone import OpenClone, find_ref, is_name
-from nornweave.connect.git.program import check_version
+from nornweave.connect.git.program import GitFailedError, check_version, run_git
 from nornweave.connect.git.source import GitSource, UnreadableRepositoryError
 from nornweave.connect.git.watched import MEGABYTE, TooLargeError
 from nornweave.core.errors import ConfigError, SourceUnavailableError, TransientDocumentError
@@ -20,6 +20,8 @@ from nornweave.core.types import Document, Entry, Listing, SourceId, digest
 _DAMAGED = "damaged"
 _LOST = "the server has no blob {}, though a commit names it; the next sync asks again, 'git fsck' there says more"
 _VERSION_S = 20.0
+_HISTORY_S = 600.0
+_VERSIONS = ("rev-list", "--objects", "--all", "--missing=print", "--")
 
 
 class RemoteGitSource:
@@ -102,6 +104,23 @@ class RemoteGitSource:
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn what ``fetch`` returned into a document."""
         return self._files.parse(entry, raw)
+
+    def copies_of(self, path: str) -> int:
+        """Count the versions of a file that the clone holds, but for those that are another file's now."""
+        if not (self._clone.repository / "HEAD").is_file():
+            return 0
+        try:
+            objects = run_git(self._clone.repository, *_VERSIONS, path, timeout_s=_HISTORY_S).decode("utf-8", "replace")
+        except GitFailedError as error:
+            raise SourceUnavailableError(f"{self._clone.repository}: cannot be read: {error}") from error
+        # What is not here begins with "?".
+        return sum(not line.startswith("?") and line.endswith(f" {path}") for line in objects.splitlines())
+
+    def forget(self, path: str) -> None:  # noqa: ARG002 - one pack holds all files
+        """Remove the clone; the next sync clones anew, without files of former commits."""
+        self._files.close()
+        with self._clone.writing(self._selection) as clone:
+            clone.start_anew()
 
     def close(self) -> None:
         """End the git process that ``fetch`` keeps."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from nornweave.connect.files.document import file_document, file_version
+from nornweave.connect.inbox.deposits import withdraw
 from nornweave.connect.inbox.file import (
     MAX_FILE_BYTES,
     content_of,
@@ -101,6 +102,14 @@ class InboxSource:
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn a document's JSON file into a document, by the suffix of its path."""
         return parse_apart(inbox_document, self.id, entry, raw, domain=self.domain)
+
+    def copies_of(self, path: str) -> int:
+        """Count the files that hold a document: one, or none."""
+        return int((self.root / file_name(path)).exists())
+
+    def forget(self, path: str) -> None:
+        """Take a document out of the inbox."""
+        withdraw(self.root, path)
 
 
 def inbox_document(source_id: SourceId, entry: Entry, raw: bytes, *, domain: Domain) -> Document:

@@ -268,6 +268,7 @@ class Mirror(_StoredRecords):
         connection = sqlite3.connect(self._file, timeout=_PATIENCE_S, isolation_level=None, check_same_thread=False)
         connection.execute("pragma journal_mode = wal")
         connection.execute("pragma synchronous = normal")
+        connection.execute("pragma secure_delete = on")  # what is deleted is overwritten
         return connection
 
     def _is_current(self, connection: sqlite3.Connection) -> bool:

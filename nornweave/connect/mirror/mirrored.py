@@ -9,6 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from nornweave.connect.mirror.feed import LEFT_OUT, NOTHING_KNOWN, Feed, Pass, PositionLostError
+from nornweave.connect.mirror.forgetting import copies_in, forget
 from nornweave.connect.mirror.mirror import Mirror, MirrorReading
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import Watcher
@@ -17,6 +18,11 @@ from nornweave.core.files.paths import unsafe_path
 from nornweave.core.types import Document, Domain, Entry, Listing, Skip, SourceId
 
 _MAX_SKIPS = 1_000
+
+
+def mirror_file(data_dir: Path, source_id: str) -> Path:
+    """Return where the mirror of a source is kept."""
+    return data_dir / "remote" / f"{source_id}.sqlite"
 
 
 class MirroredSource:
@@ -39,7 +45,8 @@ class MirroredSource:
         """
         self.id = SourceId(settings.id)
         self._feed = feed
-        self._mirror = Mirror(data_dir / "remote" / f"{self.id}.sqlite", feed.scope)
+        self._file = mirror_file(data_dir, self.id)
+        self._mirror = Mirror(self._file, feed.scope)
         self._relist_s = settings.relist_hours * 3600
         self._problem = settings.problem
         self._now = now
@@ -107,6 +114,14 @@ class MirroredSource:
     def parse(self, entry: Entry, raw: bytes) -> Document:
         """Turn what ``fetch`` returned into a document."""
         return self._feed.parse(self.id, entry, raw)
+
+    def copies_of(self, path: str) -> int:
+        """Count the records of a document in the mirror."""
+        return copies_in(self._file, path)
+
+    def forget(self, path: str) -> None:
+        """Remove the records of a document from the mirror."""
+        forget(self._file, path)
 
     def _pull(self, mirror: Mirror) -> None:
         """Read the API to the end of a pass."""

@@ -11,7 +11,7 @@ from nornweave.core.errors import StoreError
 from nornweave.index.ledger_file import LOCK_WAIT_S
 from nornweave.index.postgresql.lock import take_lock
 from nornweave.index.postgresql.roles import become_writer
-from nornweave.index.postgresql.schema import prepare_workspace
+from nornweave.index.postgresql.schema import compact, prepare_workspace
 from nornweave.index.postgresql.server import Server, translated
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,8 @@ class LedgerRow:
                 """,
                 [document],
             )
+            # Former documents hold statements of what was deleted since.
+            compact(connection, ["ledger"])
 
     def version(self) -> object:
         """Return the version as it was a second ago at most, or when the server last answered."""

@@ -1,0 +1,256 @@
+"""The table of all places where something of a deleted document can be left; a receipt goes through them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from nornweave.ask.feedback.book import database_of
+from nornweave.config import Settings
+from nornweave.connect.connectors import open_source
+from nornweave.connect.inbox.source import InboxSource
+from nornweave.connect.mirror import forgetting
+from nornweave.connect.mirror.mirrored import mirror_file
+from nornweave.connect.protocol import Copying, Source
+from nornweave.core.deletion import Deleted, Place, Search, passages_of
+from nornweave.core.errors import StoreError
+from nornweave.core.files.atomic_write import write_whole
+from nornweave.core.types import GenerationId
+from nornweave.index.ledger_file import ledger_place
+from nornweave.index.port import Remains, Writer
+from nornweave.index.wiring import INBOX, DomainStore, store_of
+from nornweave.share.deletion import store_places
+
+SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
+_PIECE = 1 << 20
+_SHOWN = 10
+
+
+def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> list[Place]:
+    """Return every place, in the order in which they are purged.
+
+    Args:
+        settings: of the workspace.
+        deleted: the document.
+        writer: of the domain; ``None`` for a replica, which has nothing that is written.
+    """
+    from orchestration.deletion import runs_place
+
+    store = store_of(settings, deleted.domain)
+    return [
+        *_generations(store),
+        *([_working(writer, kind) for kind in Remains] if writer else []),
+        *_copies(settings, deleted),
+        _feedback(settings),
+        _ledger(settings),
+        _notes(settings),
+        *([] if settings.replica_of else [runs_place(settings)]),
+        *store_places(settings),
+        Place(name=f"every file below {settings.data_dir.name}/", search=lambda each: _bytes(settings.data_dir, each)),
+    ]
+
+
+def known_passages(settings: Settings, deleted: Deleted, writer: Writer | None) -> tuple[bytes, ...]:
+    """Return parts of the document's text, out of a kept generation that still has it."""
+    store = store_of(settings, deleted.domain)
+    texts = [text for generation in store.generations() for text in _texts(store, generation, deleted)]
+    return passages_of(texts, lambda passage: writer is not None and writer.has_text(deleted, passage))
+
+
+def _texts(store: DomainStore, generation: GenerationId, deleted: Deleted) -> list[str]:
+    try:
+        return store.texts_of(generation, deleted)
+    except StoreError:
+        return []
+
+
+def _generations(store: DomainStore) -> list[Place]:
+    def holding(deleted: Deleted) -> list[GenerationId]:
+        kept = [generation for generation in store.generations() if generation != store.current()]
+        return [generation for generation in kept if _may_hold(store, generation, deleted)]
+
+    def kept(deleted: Deleted) -> Search:
+        generations = holding(deleted)
+        return Search(len(generations), f"{len(store.generations())} generations", tuple(generations[:_SHOWN]))
+
+    def published(deleted: Deleted) -> Search:
+        current = store.current()
+        chunks = store.texts_of(current, deleted) if current else []
+        return Search(len(chunks), current or "nothing is published", (current,) if current and chunks else ())
+
+    return [
+        Place(name="published generation", search=published, remedy=SYNC),
+        Place(name="kept generations", search=kept, purge=lambda deleted: store.remove_generations(holding(deleted))),
+    ]
+
+
+def _may_hold(store: DomainStore, generation: GenerationId, deleted: Deleted) -> bool:
+    """Tell whether a generation has the document, or cannot be read."""
+    try:
+        return bool(store.texts_of(generation, deleted))
+    except StoreError:
+        return True
+
+
+def _working(writer: Writer, kind: Remains) -> Place:
+    return Place(
+        name=kind.value,
+        search=lambda deleted: Search(writer.remains(deleted)[kind], "the tables that syncs write"),
+        # What a sync does not remove goes at once, with the last of them.
+        purge=writer.erase if kind is Remains.DELETED else None,
+        **({"remedy": SYNC} if kind is Remains.ROWS else {}),
+    )
+
+
+def _copies(settings: Settings, deleted: Deleted) -> Iterator[Place]:
+    """Yield what the source of the document keeps of it; of one that is configured no more, its mirror."""
+    source = _source(settings, deleted)
+    if source is None:
+        file = mirror_file(settings.data_dir, deleted.source_id)
+        yield Place(
+            name=f"mirror of a former source: {deleted.source_id}",
+            search=lambda each: Search(forgetting.copies_in(file, each.path), file.name),
+            purge=lambda each: forgetting.forget(file, each.path),
+        )
+    elif isinstance(source, Copying):
+        kept: Copying = source
+        yield Place(
+            name=f"copies of source {deleted.source_id}",
+            search=lambda each: Search(kept.copies_of(each.path), type(kept).__name__),
+            purge=lambda each: kept.forget(each.path) if kept.copies_of(each.path) else None,
+        )
+
+
+def _source(settings: Settings, deleted: Deleted) -> Source | None:
+    for source in settings.sources_of(deleted.domain):
+        if source.id == deleted.source_id and not settings.replica_of:
+            return open_source(source, settings.data_dir)
+    if deleted.source_id == INBOX:
+        return InboxSource(INBOX, deleted.domain, settings.inbox(deleted.domain))
+    return None
+
+
+def _feedback(settings: Settings) -> Place:
+    database = database_of(settings)
+
+    def showing(deleted: Deleted) -> list[str]:
+        place = (deleted.domain.value, deleted.source_id, deleted.path)
+        return [
+            query_id
+            for query_id, items in database.answers()
+            if any((item["domain_id"], item["source_id"], item["source_path"]) == place for item in json.loads(items))
+        ]
+
+    def purge(deleted: Deleted) -> None:
+        if answers := showing(deleted):
+            database.remove(answers)
+
+    return Place(
+        name="feedback", search=lambda deleted: Search(len(showing(deleted)), "answers that were shown"), purge=purge
+    )
+
+
+def _ledger(settings: Settings) -> Place:
+    place = ledger_place(settings)
+
+    def is_of(entry: dict[str, Any], deleted: Deleted) -> bool:
+        of = (deleted.domain.value, deleted.source_id, deleted.path)
+        return any(
+            (side["domain"], side["source_id"], side["path"]) == of for side in (*entry["sides"], *entry["also"])
+        )
+
+    def search(deleted: Deleted) -> Search:
+        ledger = json.loads(place.read() or "{}")
+        entries = [*ledger.get("open", ()), *ledger.get("settled", ())]
+        return Search(sum(is_of(entry, deleted) for entry in entries), f"{len(entries)} conflicts")
+
+    def purge(deleted: Deleted) -> None:
+        with place.locked():
+            ledger = json.loads(place.read() or "{}")
+            if not ledger:
+                return
+            for state in ("open", "settled"):
+                ledger[state] = [entry for entry in ledger[state] if not is_of(entry, deleted)]
+            place.write(json.dumps(ledger, ensure_ascii=False))
+
+    return Place(name="conflict ledger", search=search, purge=purge)
+
+
+def _notes(settings: Settings) -> Place:
+    """Return the small JSON files that name documents: reports, outcomes, alarms, events that wait, receipts by key."""
+
+    def files(deleted: Deleted) -> list[Path]:
+        data_dir, domain = settings.data_dir, deleted.domain.value
+        patterns = (
+            f"domains/{domain}/*.json",
+            f"alarms/{domain}.json",
+            "outbox*/*.json",
+            f"idempotency/{domain}/*.json",
+        )
+        return [file for pattern in patterns for file in sorted(data_dir.glob(pattern))]
+
+    def search(deleted: Deleted) -> Search:
+        looked = files(deleted)
+        naming = [file.name for file in looked if _without(_read(file), deleted)[1]]
+        return Search(len(naming), f"{len(looked)} files of notes", tuple(naming[:_SHOWN]))
+
+    def purge(deleted: Deleted) -> None:
+        for file in files(deleted):
+            rest, count = _without(_read(file), deleted)
+            if count:
+                write_whole(file, json.dumps(rest, ensure_ascii=False))
+
+    return Place(name="notes of syncs", search=search, purge=purge)
+
+
+def _read(file: Path) -> Any:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _without(value: Any, deleted: Deleted) -> tuple[Any, int]:
+    """Return JSON without the members of lists that name a document, but for those that say that it was removed."""
+    if isinstance(value, list):
+        rest = [_without(each, deleted) for each in value if not _names(each, deleted)]
+        return [each for each, _ in rest], len(value) - len(rest) + sum(count for _, count in rest)
+    if isinstance(value, dict):
+        parts = {key: (each, 0) if key == "removed" else _without(each, deleted) for key, each in value.items()}
+        return {key: each for key, (each, _) in parts.items()}, sum(count for _, count in parts.values())
+    return value, 0
+
+
+def _names(value: Any, deleted: Deleted) -> bool:
+    if isinstance(value, dict):
+        path = value.get("path", value.get("source_path"))
+        return value.get("subject") == deleted.name or (path, value.get("source_id")) == (
+            deleted.path,
+            deleted.source_id,
+        )
+    return value == deleted.name or (isinstance(value, list) and value[:1] == [deleted.path])
+
+
+def _bytes(data_dir: Path, deleted: Deleted) -> Search:
+    """Search the bytes of every file, whatever it is."""
+    looked = [file for file in sorted(data_dir.rglob("*")) if file.is_file() and not file.is_symlink()]
+    holding = [file for file in looked if deleted.passages and _is_in_file(file, deleted)]
+    names = tuple(str(file.relative_to(data_dir)) for file in holding[:_SHOWN])
+    text = f"{len(deleted.passages)} passages" if deleted.passages else "nothing: its text is not known any more"
+    return Search(len(holding), f"{len(looked)} files, byte by byte, for {text}", names)
+
+
+def _is_in_file(file: Path, deleted: Deleted) -> bool:
+    longest = max(map(len, deleted.passages))
+    try:
+        with file.open("rb") as stream:
+            before = b""
+            while piece := stream.read(_PIECE):
+                if deleted.is_in(before + piece):
+                    return True
+                before = piece[-longest:]
+    except OSError:  # removed meanwhile
+        return False
+    return False
