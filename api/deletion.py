@@ -18,7 +18,7 @@ from nornweave.core.types import Domain
 
 WITHIN_S = 1_800.0
 
-Name = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00\ud800-\udfff]+$")]
+Name = Annotated[str, StringConstraints(min_length=1, max_length=4_096, pattern=r"^[^\x00]+$")]
 
 
 class ReceiptBody(BaseModel):

@@ -118,6 +118,14 @@ HANDED_IN: JsonValue = {
         {"source_path": "../outside.md", "content": "never stored"},
     ]
 }
+RECEIPT = Asked(
+    name="receipt",
+    summary="A document that was removed",
+    method="post",
+    path="/receipts",
+    body={"domain": "documentation", "source_id": "payments-docs", "source_path": "docs/former-limits.md"},
+)
+SIGNED = Asked(name="signed", summary="The same, as it was signed", path="/receipts/{receipt_id}")
 ASKED = (
     Asked(
         name="question",
@@ -215,6 +223,7 @@ ASKED = (
         path="/agents/{domain}/documents/{source_path}",
         parameters={"domain": "documentation", "source_path": "runbooks/refunds.md"},
     ),
+    RECEIPT,
     Asked(name="ledger", summary="One open entry", path="/conflicts", parameters={"limit": 1, "settled": "false"}),
     Asked(
         name="evaluations",
@@ -259,6 +268,8 @@ async def record(settings: Settings) -> list[Worked]:
         worked = [await _worked(client, asked) for asked in ASKED]
         first: Any = worked[0].answer
         worked += [await _worked(client, asked) for asked in (*_judging(first), *_following(first["items"][0]))]
+        receipt: Any = next(one for one in worked if one.name == RECEIPT.name).answer
+        worked.append(await _worked(client, replace(SIGNED, parameters={"receipt_id": receipt["id"]})))
     async with _client(settings, Domain.CODE) as client:
         return worked + [await _worked(client, asked) for asked in ALONE]
 

@@ -107,13 +107,14 @@ def make_receipt(
     with _writer(settings, deleted.domain) as writer:
         known = known_passages(settings, deleted, writer)
         deleted = replace(deleted, passages=(*known, *(text.encode() for text in containing)))
-        places = [*places_of(settings, deleted, writer), *(_replica(url, purge=purge) for url in replicas)]
+        places = places_of(settings, deleted, writer)
         purge = purge and not any(place.search(deleted).found for place in places if place.name in _NEEDS_SYNC)
         if purge:
             for place in places:
                 if place.purge:
                     place.purge(deleted)
-        looked = [look(place, deleted) for place in places]
+        others = [_replica(url, purge=purge) for url in replicas]
+        looked = [look(place, deleted) for place in (*places, *others)]
     if purge:
         _tell_store(settings)
     return dict(signed_receipt(deleted, looked, signer_of(settings.data_dir), purged=purge))

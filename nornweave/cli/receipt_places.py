@@ -67,13 +67,15 @@ def _texts(store: DomainStore, generation: GenerationId, deleted: Deleted) -> li
 
 
 def _generations(store: DomainStore) -> list[Place]:
+    def others() -> list[GenerationId]:
+        return [generation for generation in store.generations() if generation != store.current()]
+
     def holding(deleted: Deleted) -> list[GenerationId]:
-        kept = [generation for generation in store.generations() if generation != store.current()]
-        return [generation for generation in kept if _may_hold(store, generation, deleted)]
+        return [generation for generation in others() if _may_hold(store, generation, deleted)]
 
     def kept(deleted: Deleted) -> Search:
         generations = holding(deleted)
-        return Search(len(generations), f"{len(store.generations())} generations", tuple(generations[:_SHOWN]))
+        return Search(len(generations), ", ".join(others()) or "there are none", tuple(generations[:_SHOWN]))
 
     def published(deleted: Deleted) -> Search:
         current = store.current()

@@ -23,8 +23,8 @@ from nornweave.core.types import Domain, document_id, present
 FOLDER = "receipts"
 MOST_PASSAGES = 24
 _ID = re.compile(r"[0-9a-f]{24}")
-# Printable ASCII that every format stores as it is: no quotes, backslashes or line ends.
-_PASSAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.,:;=/()+-]{18,58}[A-Za-z0-9]")
+# What every format stores as it is: no quotes, backslashes or line ends.
+_PASSAGE = re.compile(r"\w[\w .,:;=/()+-]{10,58}\w")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -293,6 +293,9 @@ def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) ->
         ("DELETE", "/agents/vault", {}),
     ]
     calls += registry
+    receipt = {"domain": "code", "source_id": "vault", "source_path": "gone.py"}
+    calls += [("POST", "/receipts", {"json": receipt}), ("GET", f"/receipts/{NOBODYS}", {})]
+    named |= {"POST /receipts", "GET /receipts/{receipt_id}"}
     named |= {f"{method} {path.replace('vault', '{agent_id}')}" for method, path, _ in registry}
     alone = {"POST /ingest"}  # the same function at the root of an agent that is served alone
     assert {one.replace("nothing.py", "{source_path:path}") for one in named} == FOR_OPERATORS - alone

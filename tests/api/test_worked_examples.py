@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from api.chat_body import ChatBody
 from api.chat_documents import CompletionDocument, ModelsDocument
+from api.deletion import ReceiptBody, ReceiptDocument
 from api.errors import Problem
 from api.examples import Worked, worked_examples
 from api.feedback_body import FeedbackBody
@@ -39,6 +40,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/ingest": IngestBody,
     "/agents/register": RegistrationBody,
     "/agents/{agent_id}/heartbeat": HeartbeatBody,
+    "/receipts": ReceiptBody,
 }
 ANSWERS: dict[str, Any] = {
     "/query": FusionResult,
@@ -58,6 +60,8 @@ ANSWERS: dict[str, Any] = {
     "/agents/{agent_id}": RemovedDocument,
     "/chunks/{chunk_id}": ChunkDocument,
     "/documents/{domain}/{source_id}/{path}": DocumentDocument,
+    "/receipts": ReceiptDocument,
+    "/receipts/{receipt_id}": ReceiptDocument,
     "/conflicts": LedgerDocument,
     "/evaluations": EvaluationsDocument,
     "/evaluations/compare": ComparisonDocument,

@@ -61,13 +61,14 @@ class PostgresTables(WorkingTables):
     def _overwrite(self) -> None:
         with translated(self._server, "deleted rows are not overwritten"):
             compact(self._connection, (*_COUNTED, "published", "publications"))
+        overwritten = str(self._changed_rows())  # not in the transaction, in which counts stand still
         with self._transaction() as connection:
             connection.execute(
                 """
                 insert into meta values ('overwritten_at', %s)
                 on conflict (key) do update set value = excluded.value
                 """,
-                [str(self._changed_rows())],
+                [overwritten],
             )
 
     def apply(self, batch: Batch) -> None:

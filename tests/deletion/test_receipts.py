@@ -1,0 +1,316 @@
+"""A document that was deleted at its source is gone from every place, and a receipt says so, or what holds it.
+
+A sentence is planted, synced and deleted in each kind of source. After ``receipt --purge`` no file has a byte of it.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from sqlite3 import connect
+from typing import Any
+
+import psycopg
+import pytest
+from command_line import HASHED, nornweave
+from git_repository import Repository, write
+from git_server import serve_git
+from postgres_server import PostgresServer, postgres_server
+
+from lab.apis import confluence, slack
+from lab.apis.confluence import ConfluenceServer
+from lab.apis.server import serving
+from lab.apis.site import SiteServer
+from lab.apis.slack import SlackServer
+from nornweave.cli.receipt import make_receipt
+from nornweave.config import PublishSettings, Settings
+from nornweave.connect.connectors import load_settings
+from nornweave.connect.inbox.deposits import InboxDocument, deposit, withdraw
+from nornweave.core.deletion import Deleted
+from nornweave.core.errors import SignatureError
+from nornweave.core.signatures import check_signed, own_keys
+from nornweave.core.types import Domain
+from nornweave.index.object_store import ObjectStore
+from nornweave.index.postgresql.server import close_servers
+from nornweave.index.wiring import store_of
+from nornweave.ingest.pipeline import run
+from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.wiring import domain_parts
+from nornweave.share.follower import Follower
+from nornweave.share.publishing import publish_domains
+
+SENTENCE = "the planted zebra of building nine is a secret of the vault"
+PLANTED = SENTENCE.encode()
+# A document of words that compress badly: DuckDB stores them as they are.
+RANDOM = random.Random(1)
+
+
+def words(count: int = 60) -> str:
+    return " ".join("".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=7)) for _ in range(count))
+
+
+@dataclass
+class Planted:
+    """A workspace with a source that can be changed.
+
+    Attributes:
+        settings: of the workspace.
+        domain: of the source.
+        source: its id.
+        delete: takes the document out of the source.
+        tables: returns the folder of a server's tables, all of them written.
+    """
+
+    settings: Settings
+    domain: Domain
+    source: str
+    delete: Callable[[], object]
+    tables: Callable[[], Path | None] = lambda: None
+
+    def sync(self) -> None:
+        report = run(domain_parts(self.settings, self.domain), SyncOptions(confirm_deletes=True, wait_s=0))
+        assert not report.failed, report.failed
+        assert not report.unavailable, report.unavailable
+
+    @property
+    def deleted(self) -> Deleted:
+        """The document that has the sentence, as the published generation names it."""
+        store = store_of(self.settings, self.domain)
+        current = store.current()
+        assert current
+        with store.files.open(current) as index:
+            found = [
+                Deleted(domain=self.domain, source_id=row.source_id, path=row.path)
+                for row in index.served_documents(("", ""), 500)
+                if any(SENTENCE in text for text in store.texts_of(current, self._named(row)))
+            ]
+        assert len(found) == 1, found
+        return found[0]
+
+    def _named(self, row: Any) -> Deleted:
+        return Deleted(domain=self.domain, source_id=row.source_id, path=row.path)
+
+
+def workspace(folder: Path, domain: str, source: Mapping[str, Any] | None = None, **keys: Any) -> Settings:
+    sources = [{"id": "origin", "domain": domain, **source}] if source else []
+    configured = {"data_dir": "var", "sources": sources, "domains": {domain: HASHED}, **keys}
+    (folder / "nornweave.yaml").write_text(json.dumps(configured), encoding="utf-8")
+    return load_settings(folder / "nornweave.yaml", {})
+
+
+def files(folder: Path, stack: ExitStack, **keys: Any) -> Planted:
+    write(folder / "docs", {f"page{n}.md": f"# Page {n}\n\n{words()}\n" for n in range(5)})
+    write(folder / "docs", {"secret.md": f"# Secret\n\n{SENTENCE}\n\n{words()}\n"})
+    settings = workspace(folder, "documentation", {"type": "files", "path": "docs"}, **keys)
+    return Planted(settings, Domain.DOCUMENTATION, "origin", (folder / "docs" / "secret.md").unlink)
+
+
+def git(folder: Path, stack: ExitStack) -> Planted:
+    upstream = Repository(folder / "served" / "upstream")
+    upstream.git("config", "uploadpack.allowFilter", "true")
+    pages = {f"page{n}.md": f"# Page {n}\n\n{words()}\n" for n in range(5)}
+    upstream.commit({**pages, "secret.md": f"# Secret\n\n{SENTENCE}\n"}, "2026-01-01T00:00:00Z")
+    server = stack.enter_context(serve_git(folder / "served"))
+
+    def delete() -> None:
+        (upstream.root / "secret.md").unlink()
+        upstream.commit({"page1.md": f"# Page 1\n\n{words()}\n"}, "2026-01-02T00:00:00Z")
+
+    url = {"type": "git", "url": server.url("upstream/.git"), "ref": "main"}
+    return Planted(workspace(folder, "documentation", url), Domain.DOCUMENTATION, "origin", delete)
+
+
+def inbox(folder: Path, stack: ExitStack) -> Planted:
+    settings = workspace(folder, "documentation")
+    root = settings.inbox(Domain.DOCUMENTATION)
+    pages = [InboxDocument(source_path=f"page{n}.md", content=f"# Page {n}\n\n{words()}\n") for n in range(3)]
+    deposit(root, [*pages, InboxDocument(source_path="secret.md", content=f"# Secret\n\n{SENTENCE}\n")])
+    return Planted(settings, Domain.DOCUMENTATION, "inbox", lambda: withdraw(root, "secret.md"))
+
+
+def web(folder: Path, stack: ExitStack) -> Planted:
+    site = SiteServer()
+    secret = site.put("/guide/secret", SENTENCE)
+    for n in range(3):
+        site.put(f"/guide/page{n}", words())
+    site.put("/guide/", words(), links=["/guide/secret"])
+    stack.enter_context(serving(site))
+    keys = {"type": "web", "url": f"{site.url}/guide/", "relist_hours": 1e-6}
+    settings = workspace(folder, "documentation", keys)
+
+    def delete() -> None:
+        site.delete(secret)
+        site.change("/guide/", links=[])
+
+    return Planted(settings, Domain.DOCUMENTATION, "origin", delete)
+
+
+def slack_channel(folder: Path, stack: ExitStack) -> Planted:
+    server = SlackServer()
+    server.add_user("U01ALICE", "Alice")
+    server.add_channel("C01", "general")
+    server.say("C01", words())
+    server.now += 3 * 86_400
+    ts = server.say("C01", SENTENCE)
+    server.now += 3 * 86_400
+    server.say("C01", words())
+    stack.enter_context(serving(server))
+    keys = {"type": "slack", "api_url": f"{server.url}/api", "token_env": "SLACK_TOKEN", "relist_hours": 1e-6}
+    return Planted(
+        workspace(folder, "conversations", keys), Domain.CONVERSATIONS, "origin", lambda: server.delete("C01", ts)
+    )
+
+
+def confluence_site(folder: Path, stack: ExitStack) -> Planted:
+    server = ConfluenceServer()
+    space = server.space("ENG")
+    for n in range(3):
+        server.write(space, f"Page {n}", f"<p>{words()}</p>")
+    page = server.write(space, "Secret", f"<p>{SENTENCE}</p>")
+    stack.enter_context(serving(server))
+    keys = {"type": "confluence", "url": server.url, "user": confluence.USER, "relist_hours": 1e-6}
+    return Planted(workspace(folder, "documentation", keys), Domain.DOCUMENTATION, "origin", lambda: server.trash(page))
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    with pytest.MonkeyPatch.context() as patch, postgres_server(patch) as server:
+        yield server
+
+
+def postgresql(folder: Path, stack: ExitStack, postgres: PostgresServer) -> Planted:
+    stack.callback(close_servers)
+    planted = files(folder, stack, storage={"url": postgres.url, "schema_prefix": "deletion"})
+
+    def tables() -> Path:
+        with psycopg.connect(postgres.url, autocommit=True) as connection:
+            connection.execute("checkpoint")
+        return postgres.folder / "base"
+
+    planted.tables = tables
+    return planted
+
+
+KINDS = {
+    "files": files, "shards": files, "git": git, "inbox": inbox, "web": web, "slack": slack_channel,
+    "confluence": confluence_site, "postgresql": postgresql,
+}  # fmt: skip
+
+
+@pytest.fixture(params=KINDS)
+def planted(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Planted]:
+    monkeypatch.setenv("SLACK_TOKEN", slack.TOKEN)
+    monkeypatch.setenv("ATLASSIAN_TOKEN", confluence.TOKEN)
+    more = {"postgres": request.getfixturevalue("postgres")} if request.param == "postgresql" else {}
+    if request.param == "shards":
+        more = {"domains": {"documentation": {**HASHED, "storage": {"shards": 3}}}}
+    with ExitStack() as stack:
+        made = KINDS[request.param](tmp_path, stack, **more)
+        made.sync()
+        yield made
+
+
+def holding(folder: Path) -> list[str]:
+    """Return the files with a byte of it, as it is or as a mirror packs it."""
+    found = [str(file) for file in folder.rglob("*") if file.is_file() and PLANTED in file.read_bytes()]
+    for file in folder.rglob("*.sqlite"):
+        with closing(connect(file)) as connection:
+            tables = {name for (name,) in connection.execute("select name from sqlite_master")}
+            rows = connection.execute("select body from records").fetchall() if "records" in tables else []
+        found += [str(file) for (body,) in rows if PLANTED in zlib.decompress(body)]
+    return found
+
+
+def left(receipt: Mapping[str, Any]) -> set[str]:
+    return {place["place"] for place in receipt["places"] if place["found"]}
+
+
+def test_what_was_deleted_at_the_source_is_gone_after_a_purge(planted: Planted) -> None:
+    deleted, settings = planted.deleted, planted.settings
+    assert deleted.source_id == planted.source
+    live = make_receipt(settings, deleted, purge=True)
+    assert not live["gone"]
+    assert not live["purged"], "what is indexed is not purged"
+    assert {"published generation", "working rows"} <= left(live)
+    tables = planted.tables()
+    assert holding(tables or settings.data_dir)
+
+    planted.delete()
+    planted.sync()
+    before = make_receipt(settings, deleted, purge=False)
+    assert not before["gone"]
+    assert "published generation" not in left(before)
+    assert {"kept generations", "vectors that no text uses"} <= left(before)
+    assert before["passages"] > 0
+
+    after = make_receipt(settings, deleted, purge=True, containing=[SENTENCE])
+    assert after["gone"], [place for place in after["places"] if place["found"]]
+    assert after["purged"]
+    assert holding(settings.data_dir) == []
+    if tables := planted.tables():
+        assert holding(tables) == []
+    check_signed(after, own_keys(settings.data_dir))
+    assert make_receipt(settings, deleted, purge=False, containing=[SENTENCE])["gone"]
+    with pytest.raises(SignatureError):
+        check_signed({**after, "source_path": "another.md"}, own_keys(settings.data_dir))
+
+    planted.sync()
+    assert store_of(settings, planted.domain).current(), "and it goes on"
+    assert make_receipt(settings, deleted, purge=False, containing=[SENTENCE])["gone"]
+
+
+def test_a_replica_drops_what_the_publisher_purged(tmp_path: Path) -> None:
+    bucket = {"url": f"file://{tmp_path}/bucket"}
+    with ExitStack() as stack:
+        (tmp_path / "here").mkdir()
+        planted = files(tmp_path / "here", stack, publish=bucket)
+        follower = Follower(ObjectStore(PublishSettings.model_validate(bucket)), tmp_path / "replica")
+        planted.sync()
+        deleted = planted.deleted
+        publish_domains(planted.settings, [planted.domain])
+        assert follower.prepare()
+        follower.poll()
+        planted.delete()
+        planted.sync()
+        publish_domains(planted.settings, [planted.domain])
+        follower.poll()
+        assert holding(tmp_path / "bucket")
+        assert holding(tmp_path / "replica")
+        assert left(make_receipt(follower.settings, deleted, purge=False)) == {
+            "kept generations",
+            f"every file below {follower.settings.data_dir.name}/",
+        }
+
+        made = make_receipt(planted.settings, deleted, purge=True)
+        assert made["gone"], left(made)
+        assert holding(tmp_path / "bucket") == []
+        assert follower.poll()
+        assert holding(tmp_path / "replica") == []
+        assert make_receipt(follower.settings, deleted, purge=False, containing=[SENTENCE])["gone"]
+        assert store_of(follower.settings, planted.domain).current(), "and it answers"
+
+
+def test_the_command_names_what_is_left_and_ends_with_1(tmp_path: Path) -> None:
+    planted = files(tmp_path, ExitStack())
+    planted.sync()
+    planted.delete()
+    planted.sync()
+    first = nornweave(tmp_path, "receipt", "secret.md")
+    assert first.returncode == 1
+    assert "gen-000001" in first.stdout
+    assert "secret.md is not gone" in first.stderr
+    purged = nornweave(tmp_path, "receipt", "secret.md", "--domain", "documentation", "--purge", "--json")
+    assert purged.returncode == 0, purged.stderr
+    receipt = json.loads(purged.stdout)
+    assert receipt["gone"]
+    assert all(place["found"] == 0 and place["looked_at"] for place in receipt["places"])
+    stored = planted.settings.data_dir / "receipts" / f"{receipt['id']}.json"
+    assert nornweave(tmp_path, "receipt", "--verify", str(stored)).returncode == 0
+    stored.write_text(json.dumps({**receipt, "gone": False}), encoding="utf-8")
+    assert nornweave(tmp_path, "receipt", "--verify", str(stored)).returncode == 1
+    assert nornweave(tmp_path, "receipt").returncode == 2
