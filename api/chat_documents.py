@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
+from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
 from nornweave.ask.answer.context_budget import estimate_tokens
@@ -43,6 +44,7 @@ class ChatCitation(TypedDict):
     url: str
     domain_id: str
     source_path: str
+    agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
     line_range: list[int] | None
 
 
@@ -160,13 +162,15 @@ def chunk(
 def _citation(item: FusedItemDocument, link: Link) -> ChatCitation:
     citation = item["citation"]
     lines = citation["line_range"]
-    place = citation["source_path"] + (f":{lines[0]}-{lines[1]}" if lines else "")
+    agent = f"{citation['agent_id']}:" if citation["agent_id"] else ""
+    place = agent + citation["source_path"] + (f":{lines[0]}-{lines[1]}" if lines else "")
     return {
         "id": item["chunk_id"],
         "title": f"{citation['title']} ({place})" if citation["title"] else place,
         "url": link(item["chunk_id"], citation["url"]),
         "domain_id": citation["domain_id"],
         "source_path": citation["source_path"],
+        "agent_id": citation["agent_id"],
         "line_range": lines,
     }
 

@@ -12,6 +12,7 @@ from api.listening import default_port, web_address
 from api.pages.addresses import original, passage_address
 from nornweave.ask.views.tools import Link
 from nornweave.core.errors import ConfigError
+from nornweave.core.types import is_elsewhere
 from nornweave.share.supervisor import LOOPBACK
 
 URL_VARIABLE = "NORNWEAVE_URL"
@@ -37,8 +38,8 @@ def usual_url(environment: Mapping[str, str]) -> str:
 
 
 def permalinks(base: str) -> Link:
-    """Return what links every passage to its page below ``base``."""
-    return lambda chunk_id, _: base + passage_address(chunk_id)
+    """Return what links every passage to its page below ``base``, one of an agent elsewhere to its own link."""
+    return lambda chunk_id, url: (original(url) or "") if is_elsewhere(chunk_id) else base + passage_address(chunk_id)
 
 
 def page_links(public_url: str | None, request: Request) -> Link:

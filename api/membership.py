@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Mapping
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -49,6 +50,7 @@ def membership(settings: Settings, agent: Domain | None, url: str, environment: 
     offer = Offer(
         registry=registry,
         token=token,
+        own_token=_own_token(configured.agent_id, environment),
         agent_id=configured.agent_id,
         domain_id=agent.value,
         url=own,
@@ -60,6 +62,13 @@ def membership(settings: Settings, agent: Domain | None, url: str, environment: 
         interval_s=heartbeat_interval(environment),
     )
     return Membership(offer, lambda: state_of(url, agent, service_token(environment)))
+
+
+def _own_token(agent_id: str, environment: Mapping[str, str]) -> str | None:
+    """Return what proves that an agent is itself: after a restart, and for its replicas with the same service token."""
+    stated = environment.get("NORNWEAVE_AGENT_TOKEN", "").strip()
+    secret = service_token(environment)
+    return stated or (hmac.digest(secret.encode(), agent_id.encode(), "sha256").hex() if secret else None)
 
 
 def state_of(url: str, agent: Domain, token: str | None) -> RemoteState:

@@ -63,6 +63,7 @@ class LeaseDocument(TypedDict):
     url: str | None
     state: Literal["STARTING", "READY", "DEGRADED", "DRAINING", "STOPPED"] | None
     lease_s: float
+    token: Annotated[str | None, Field(description="made for a new agent that brought none; not shown again")]
     heartbeat_interval_s: float
 
 

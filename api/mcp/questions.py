@@ -53,7 +53,7 @@ def _page(
             "text": page.text,
             "sources": [source_document(item, link) for item in page.items],
             "conflicts": page.conflicts,
-            "not_searched": [gap.domain_id for gap in found.recalled.coverage_gaps],
+            "not_searched": [gap.name for gap in found.recalled.coverage_gaps],
             "more": page.left,
             "next": next_handle(place.start + len(page.items)) if page.left else None,
         }

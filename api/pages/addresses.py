@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from urllib.parse import quote, urlencode, urlsplit
 
+from nornweave.core.types import is_elsewhere
+
 ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
 FIND = "/find"
 JUDGE = "/feedback/form"
@@ -17,8 +19,8 @@ def ask_address(pairs: Sequence[tuple[str, str]], suffix: str = "") -> str:
 
 
 def passage_address(chunk_id: str) -> str:
-    """Return the permalink of a passage."""
-    return f"/passages/{quote(chunk_id, safe='')}"
+    """Return the permalink of a passage; empty for one of an agent elsewhere, which has no page here."""
+    return "" if is_elsewhere(chunk_id) else f"/passages/{quote(chunk_id, safe='')}"
 
 
 def conflict_address(entry_id: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
 from api.pages.citations import CitedPlace, day_of, place_of
-from api.pages.coverage_view import RETRIEVERS, Searched, counted, coverage_of, nothing_found, summary_of
+from api.pages.coverage_view import RETRIEVERS, Searched, counted, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
 from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
 from nornweave.ask.views.answer import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
@@ -56,6 +56,7 @@ class Result:
     number: int
     chunk_id: str
     href: str
+    agent: str
     title: tuple[TextRun, ...]
     place: CitedPlace
     is_code: bool
@@ -133,7 +134,7 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> An
         headline=counted(len(results), "passage") if results else "Nothing found",
         summary=summary_of(document, len(asked) - len(missing), len(asked)),
         nothing="" if results else nothing_found(document, missing),
-        not_searched=missing,
+        not_searched=not_searched(document, missing),
     )
 
 
@@ -173,6 +174,7 @@ def _result(
         number=number,
         chunk_id=item["chunk_id"],
         href=passage_address(item["chunk_id"]),
+        agent=citation["agent_id"] or "",
         title=runs_of(title),
         place=place,
         is_code=citation["domain_id"] == "code",
@@ -251,7 +253,7 @@ def _holder(conflict: ConflictDocument) -> str:
 def _side(side: SideDocument, places: Mapping[str, CitedPlace], terms: Collection[str]) -> ConflictSideView:
     place = places.get(side["chunk_id"]) or CitedPlace(
         domain=side["domain_id"],
-        crumbs=(runs_of(side["source_path"]),),
+        crumbs=tuple(runs_of(crumb) for crumb in (side["agent_id"], side["source_path"]) if crumb),
         detail="",
         day=day_of(side["timestamp"]),
         href=passage_address(side["chunk_id"]),

@@ -53,6 +53,17 @@ def coverage_of(document: FusionResult, catalogue: Sequence[DomainChoice]) -> tu
     return tuple(_searched(domain, document["coverage"].get(domain), shown.get(domain, 0)) for domain in domains)
 
 
+def not_searched(document: FusionResult, missing: Sequence[Searched]) -> tuple[Searched, ...]:
+    """Return what gave no answer: domains, and agents elsewhere by name, also where others of their domain did."""
+    silent = tuple(
+        _without_answer(gap["domain_id"], _why_not(gap["reason"]), f"agent {gap['agent_id']}: {gap['reason']}")
+        for gap in document["coverage_gaps"]
+        if gap.get("elsewhere")
+    )
+    named = {gap.domain for gap in silent}
+    return (*(domain for domain in missing if domain.domain not in named), *silent)
+
+
 def _searched(domain: str, coverage: Mapping[str, Any] | None, shown: int) -> Searched:
     if coverage is None:
         return _without_answer(domain, "left out", "not asked")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Header, Path, Query, Response
 
 from api.errors import ProblemError
 from api.openapi import problem_responses
@@ -12,7 +12,7 @@ from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody
 from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.agents.directory import RemoteAgents
-from nornweave.ask.agents.registry import RemoteState
+from nornweave.ask.agents.registry import Registrant, RemoteState
 from nornweave.config.addresses import checked_server
 from nornweave.core.errors import ConflictingAgentError
 
@@ -23,6 +23,15 @@ _BODY = problem_responses(400, 413, 415)
 # Two signs of life may be lost.
 BEATS_PER_LEASE = 3
 
+AgentToken = Annotated[
+    str | None,
+    Header(
+        alias="NornWeave-Agent-Token",
+        min_length=16,
+        max_length=200,
+        description="The agent's own token: proves that the name is its own.",
+    ),
+]
 AgentName = Annotated[str, Path(max_length=64, description="As it registered.", examples=["pg-docs"])]
 
 
@@ -35,31 +44,35 @@ AgentName = Annotated[str, Path(max_length=64, description="As it registered.", 
         **problem_responses(409),
     },
 )
-async def register(body: RegistrationBody, serving: Served) -> Response:
+async def register(body: RegistrationBody, serving: Served, token: AgentToken = None) -> Response:
     """Let an agent of another machine join, at an address that `agents.allow` names.
 
     Questions are asked of it like of those here, for as long as it gives signs of life. Once more renews the lease.
+    The first registration of a name makes it the agent's own: with the token that it sends in `NornWeave-Agent-Token`,
+    or with the one in the answer. Without that token nobody but an operator registers, renews or removes the name.
     """
     remote = _registry(serving)
     capabilities = body.capabilities.model_dump(mode="json")
 
-    def join() -> bool:
+    def join() -> tuple[bool, str | None]:
         remote.check_allowed(body.url)
-        return remote.registry.register(body.agent_id, body.domain_id, body.url, capabilities, body.state)
+        by = _registrant(serving, token)
+        return remote.registry.register(body.agent_id, body.domain_id, body.url, capabilities, body.state, by)
 
     try:
-        is_new = await serving.writing.run(join)
+        is_new, made = await serving.writing.run(join)
     except ConflictingAgentError as error:
         raise ProblemError(409, str(error), kind="agent-refused") from error
     remote.changed()
-    return json_response(_lease(remote, body.agent_id, body.url, body.state), 201 if is_new else 200)
+    lease = _lease(remote, body.agent_id, body.url, body.state)
+    return json_response({**lease, "token": made}, 201 if is_new else 200)
 
 
 @router.post("/agents/{agent_id}/heartbeat", response_model=LeaseDocument, responses=_BODY)
-async def heartbeat(agent_id: AgentName, body: HeartbeatBody, serving: Served) -> Response:
+async def heartbeat(agent_id: AgentName, body: HeartbeatBody, serving: Served, token: AgentToken = None) -> Response:
     """Renew an agent's lease; 404 asks it to register again."""
-    remote = _registry(serving)
-    known = await serving.writing.run(lambda: remote.registry.beat(agent_id, body.url, body.state))
+    remote, by = _registry(serving), _registrant(serving, token)
+    known = await serving.writing.run(lambda: remote.registry.beat(agent_id, body.url, body.state, by))
     if not known:
         raise ProblemError(404, f"no agent {agent_id!r} is registered there; register again", kind="agent-unknown")
     remote.changed()
@@ -71,6 +84,7 @@ async def deregister(
     agent_id: AgentName,
     serving: Served,
     url: Annotated[str | None, Query(max_length=2_000, description="Only this address.")] = None,
+    token: AgentToken = None,
 ) -> Response:
     """Let an agent leave; once more changes nothing."""
     remote = _registry(serving)
@@ -78,7 +92,8 @@ async def deregister(
         address = None if url is None else checked_server(url)
     except ValueError as error:
         raise ProblemError(422, f"url: {error}") from error
-    removed = await serving.writing.run(lambda: remote.registry.remove(agent_id, address))
+    by = _registrant(serving, token)
+    removed = await serving.writing.run(lambda: remote.registry.remove(agent_id, address, by))
     remote.changed()
     return json_response({"agent_id": agent_id, "removed": removed})
 
@@ -96,6 +111,10 @@ def _registry(serving: Serving) -> RemoteAgents:
     return remote
 
 
+def _registrant(serving: Serving, token: str | None) -> Registrant:
+    return Registrant(token or None, operates=serving.viewer.operates)
+
+
 def _lease(remote: RemoteAgents, agent_id: str, url: str | None, state: RemoteState | None) -> LeaseDocument:
     lease_s = remote.registry.lease_s
     return {
@@ -103,5 +122,6 @@ def _lease(remote: RemoteAgents, agent_id: str, url: str | None, state: RemoteSt
         "url": url,
         "state": state.value if state else None,
         "lease_s": lease_s,
+        "token": None,
         "heartbeat_interval_s": round(lease_s / BEATS_PER_LEASE, 3),
     }

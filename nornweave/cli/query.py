@@ -92,14 +92,14 @@ def _print_answer(answered: Answer, *, as_json: bool, characters: int | None) ->
         print_text(render_answer(answered, characters))
     else:
         print_answer(output, result)
-    for line in _shortfalls(result):
+    for line in _shortfalls(answered, result):
         messages.print(line, style="yellow", soft_wrap=True)
     return 0 if any(covered["searched"] for covered in result["coverage"].values()) else 1
 
 
-def _shortfalls(result: FusionResult) -> list[str]:
+def _shortfalls(answered: Answer, result: FusionResult) -> list[str]:
     """Say what was not searched, or not as it should have been."""
-    gaps = [f"not searched: {gap['domain_id']}: {gap['reason']}" for gap in result["coverage_gaps"]]
+    gaps = [f"not searched: {gap.name}: {gap.reason}" for gap in answered.recalled.coverage_gaps]
     details = result["synthesis_details"]
     if details and details["reason"]:
         gaps.append(f"no synthesis: {details['reason']}" if result["synthesis"] is None else details["reason"])

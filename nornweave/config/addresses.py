@@ -43,6 +43,12 @@ def checked_pattern(text: str) -> str:
     return _normal(text, wildcard=True)
 
 
+def origin_of(server: str) -> str:
+    """Return the address of a server in its normal form without its path."""
+    at = urlsplit(server)
+    return f"{at.scheme}://{at.netloc}"
+
+
 def is_allowed(server: str, pattern: str) -> bool:
     """Tell whether the address of a server is at or below what a pattern names; both in their normal form."""
     at, allowed = urlsplit(server), urlsplit(pattern)

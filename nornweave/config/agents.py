@@ -36,6 +36,8 @@ class AllowedAgent(FrozenSettings):
     """The items are for members of these groups."""
     checks_groups: bool = False
     """The agent is told the viewer's groups and shows what they may see: NornWeave does."""
+    links: tuple[Pattern, ...] = ()
+    """Where links of its items may lead beside the agent's own host; links to elsewhere are left out."""
 
     @model_validator(mode="after")
     def _one_audience(self) -> AllowedAgent:
@@ -53,6 +55,8 @@ class AgentsSettings(FrozenSettings):
     """The environment variable with the token that agents register with; without it operators register them."""
     lease_s: float = Field(30.0, ge=1, le=3_600)
     """An agent that was silent for so long is not asked any more."""
+    wait_s: float = Field(2.0, ge=0.05, le=600)
+    """A question waits at most so long for an agent elsewhere, and less for one whose answers are usually quick."""
 
     @field_validator("allow", mode="before")
     @classmethod

@@ -81,7 +81,7 @@ class FusionSettings(BaseModel):
 
     def rank_weights(self, normalization: str) -> RankWeights:
         """Return the weights for scores that were normalised like this."""
-        defaults = CALIBRATED_WEIGHTS if normalization == "calibrated" else STRETCHED_WEIGHTS
+        defaults = STRETCHED_WEIGHTS if normalization == "minmax" else CALIBRATED_WEIGHTS
         stated = {name: getattr(self, f"rank_weight_{name}") for name in RankWeights.__slots__}
         return RankWeights(**{name: getattr(defaults, name) if value is None else value
                               for name, value in stated.items()})  # fmt: skip

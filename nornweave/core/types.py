@@ -18,6 +18,7 @@ from typing import Literal, NewType, TypeAlias
 SourceId = NewType("SourceId", str)
 DocumentId = NewType("DocumentId", str)
 ChunkId = NewType("ChunkId", str)
+"""A digest; of a passage of an agent elsewhere what ``name_elsewhere`` makes of that agent's own id."""
 ContentHash = NewType("ContentHash", str)
 GenerationId = NewType("GenerationId", str)
 
@@ -25,6 +26,17 @@ JsonValue: TypeAlias = "None | bool | int | float | str | Sequence[JsonValue] | 
 Metadata: TypeAlias = Mapping[str, JsonValue]
 
 NO_METADATA: Metadata = MappingProxyType({})
+
+
+def name_elsewhere(agent_id: str, name: str) -> str:
+    """Return what an agent on another machine calls something, in a name space that nothing here has a name in."""
+    return f"{agent_id}:{name}"
+
+
+def is_elsewhere(chunk_id: str) -> bool:
+    """Tell whether a passage is of an agent on another machine."""
+    return ":" in chunk_id
+
 
 PERMALINKS = ("permalink", "thread_permalink")
 """Metadata of documents and chunks: templates of the address of a message, and of one that did not begin its thread;

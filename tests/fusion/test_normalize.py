@@ -47,12 +47,14 @@ def test_calibrated_scores_stay() -> None:
     assert scores_of([1.5, -0.2], calibrated=True) == [1.0, 0.0]
 
 
-def test_one_foreign_agent_and_all_are_stretched() -> None:
+def test_a_foreign_agent_joins_by_its_ranking_and_our_scores_stay() -> None:
+    """Foreign ranks 1 and 2: midway between ours of ranks 1 and 2, then 2 and what a third of ours would have had."""
     ours = response("code", item("a", score=0.5, facts=()), item("b", score=0.3, facts=()), calibrated=True)
     foreign = response("web", item("c", score=17.0, facts=()), item("d", score=3.0, facts=()))
     items = collect([ours, foreign])
-    assert scale_of(items) == "minmax"
-    assert [one.relevance for one in normalized(items)] == [1.0, 0.0, 1.0, 0.0]
+    assert scale_of(items) == "mixed"
+    third = 0.3 * 62 / 63
+    assert [one.relevance for one in normalized(items)] == [0.5, 0.3, 0.4, (0.3 + third) / 2]
 
 
 def test_the_way_can_be_chosen() -> None:

@@ -39,6 +39,7 @@ CITATION = {
     "title": "pay",
     "revision": "abc1234",
     "stale": True,
+    "agent_id": None,
 }
 ITEM = {
     "chunk_id": "one",
@@ -63,6 +64,7 @@ SIDE = {
     "chunk_id": "one",
     "domain_id": "code",
     "source_path": "src/a.py",
+    "agent_id": None,
     "timestamp": None,
     "kind": "number",
     "name": "retention",
@@ -87,6 +89,7 @@ def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> AnswerView:
         "items": list(items),
         "conflicts": [],
         "coverage": coverage,
+        "coverage_gaps": [],
         "merged": [],
         "duplicates_removed": 0,
         "total_latency_ms": 12.4,

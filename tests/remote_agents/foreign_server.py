@@ -83,6 +83,9 @@ class Handler(BaseHTTPRequestHandler):
         item = {**ITEMS[0], "citation": {"url": url, "domain_id": "code", "source_path": "vault.md"}}
         self._send(200, json.dumps({**ANSWER, "items": [item]}).encode())
 
+    def claim(self, items: str) -> None:
+        self._send(200, json.dumps({**ANSWER, "items": json.loads(items)}).encode())
+
     def _send(self, status: int, body: bytes, *headers: tuple[str, str]) -> None:
         self.send_response(status)
         for name, value in (("content-type", "application/json"), ("content-length", str(len(body))), *headers):

@@ -116,7 +116,7 @@ def test_one_answer_is_made_of_postgresql_of_sqlite_and_of_ours(
     assert served.register(postgresql, "pg-articles", "documentation").status_code == 201
     assert served.register(sqlite, "fts-notes", "conversations").status_code == 201
     answer = served.query(QUESTION, timeout_ms=60_000)
-    assert answer["normalization"] == "minmax"
+    assert answer["normalization"] == "mixed"
     assert [gap for gap in answer["coverage_gaps"] if gap["agent_id"] in {"pg-articles", "fts-notes"}] == []
     documentation = answer["coverage"]["documentation"]
     assert documentation["agent_id"] == "docs-memory"

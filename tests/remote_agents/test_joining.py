@@ -18,7 +18,7 @@ def test_a_question_is_answered_by_an_agent_that_joined(foreign: Start, hub: Ser
     assert joined.json()["lease_s"] == 60
     assert joined.json()["heartbeat_interval_s"] == 20
     answer = served.query()
-    assert [item["chunk_id"] for item in answer["items"]] == ["foreign-1", "foreign-2", "foreign-3"]
+    assert [item["chunk_id"] for item in answer["items"]] == ["vault:foreign-1", "vault:foreign-2", "vault:foreign-3"]
     assert answer["coverage"]["documentation"]["agent_id"] == "vault"
     assert server.asked[0]["body"] == {"query_text": "where are invoices archived", "top_k": 15, "filters": {}}
     assert server.asked[0]["headers"]["traceparent"].split("-")[1] == answer["trace_id"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from nornweave.ask.agents.exchange import read_answer
@@ -17,15 +19,19 @@ def answered(agent_id: str, calibrated: str, scores: list[float]) -> RecallRespo
         for place, score in enumerate(scores)
     )
     content = f'{{"agent_id": "x", "domain_id": "code", "calibrated": {calibrated}, "items": [{items}]}}'
-    return read_answer(content.encode(), agent_id=agent_id, domain=Domain.CODE, top_k=10)
+    return read_answer(content.encode(), agent_id=agent_id, domain=Domain.CODE, top_k=10, now=datetime.now(UTC))
 
 
-def test_with_a_foreign_agent_every_agents_scores_are_stretched() -> None:
-    """``(score − min) / (max − min)``: ours (.6, .5, .4) → 1, .5, 0; BM25 (12, 9, 4) → 1, 5/8, 0."""
+def test_a_foreign_agent_joins_by_its_ranking() -> None:
+    """BM25 (12, 9, 4) beside ours (.6, .5, .4): (.6 + .5) / 2, (.5 + .4) / 2, (.4 + .4 · 63/64) / 2."""
     ours, foreign = answered("ours", "true", [0.6, 0.5, 0.4]), answered("foreign", "false", [12, 9, 4])
     mixed = collect([ours, foreign])
-    assert scale_of(mixed) == "minmax"
-    assert [item.relevance for item in normalize(mixed, "minmax")] == pytest.approx([1, 0.5, 0, 1, 0.625, 0])
+    assert scale_of(mixed) == "mixed"
+    relevance = [item.relevance for item in normalize(mixed, "mixed")]
+    assert relevance == pytest.approx([0.6, 0.5, 0.4, 0.55, 0.45, 0.396875])
+    alone = collect([foreign])
+    assert scale_of(alone) == "minmax"
+    assert [item.relevance for item in normalize(alone, "minmax")] == pytest.approx([1, 0.625, 0])
     alone = collect([ours])
     assert scale_of(alone) == "calibrated"
     assert [item.relevance for item in normalize(alone, "calibrated")] == pytest.approx([0.6, 0.5, 0.4])

@@ -90,8 +90,8 @@ def test_an_entry_for_any_host_is_refused(pattern: str) -> None:
 def test_a_lease_that_ran_out_is_shown_and_forgotten_after_a_day(tmp_path: Path) -> None:
     clock = Clock()
     registry = Registry(tmp_path, 30, clock)
-    assert registry.register("vault", Domain.DOCUMENTATION, URL, {})
-    assert not registry.register("vault", Domain.DOCUMENTATION, URL, {})
+    assert registry.register("vault", Domain.DOCUMENTATION, URL, {})[0]
+    assert not registry.register("vault", Domain.DOCUMENTATION, URL, {})[0]
     clock.seconds += 20
     assert registry.beat("vault", URL, RemoteState.DEGRADED) == 1
     clock.seconds += 29
@@ -112,7 +112,7 @@ def test_the_registry_is_bounded_and_makes_room_for_the_living(tmp_path: Path) -
     with pytest.raises(ConflictingAgentError, match="no more are taken"):
         registry.register("vault", Domain.CODE, f"{URL}/new", {})
     clock.seconds += 31
-    assert registry.register("vault", Domain.CODE, f"{URL}/new", {})
+    assert registry.register("vault", Domain.CODE, f"{URL}/new", {})[0]
     assert len(registry.registrations()) == 1
 
 
@@ -203,7 +203,9 @@ def test_agents_register_with_a_token_that_does_nothing_else(foreign: Start, hub
     token = {"authorization": "Bearer registers-agents"}
     body = {"agent_id": "vault", "domain_id": "documentation", "url": server.url}
     assert served.http.post("/agents/register", json=body, headers={"authorization": "Bearer x"}).status_code == 401
-    assert served.http.post("/agents/register", json=body, headers=token).status_code == 201
+    joined = served.http.post("/agents/register", json=body, headers=token)
+    assert joined.status_code == 201
+    token["nornweave-agent-token"] = joined.json()["token"]
     assert served.http.post("/agents/vault/heartbeat", json={}, headers=token).status_code == 200
     assert served.http.post("/query", json={"query": "vault"}, headers=token).status_code == 403
     assert served.http.get("/agents", headers=token).status_code == 403

@@ -115,7 +115,7 @@ def test_items_order_and_scores_are_those_of_agents_here(workspace: Settings, hu
     accepts = ["timeout_ms", "expand", "rerank", "explain", "now"]
     with live(create_app(workspace, environment={})) as url:
         here = Hub(url, None)
-        served = hub(url)
+        served = hub(url, agents={"wait_s": 60})
         for domain in Domain:
             name = workspace.domains[domain].agent_id
             served.register(f"{url}/agents/{domain.value}", name, domain.value, capabilities={"accepts": accepts})
@@ -129,7 +129,7 @@ def test_items_order_and_scores_are_those_of_agents_here(workspace: Settings, hu
 
 def ranked(answer: dict[str, Any]) -> list[tuple[str, float]]:
     """Return chunks and scores; recency moves the last digits from one second to the next."""
-    return [(item["chunk_id"], round(item["score"]["value"], 5)) for item in answer["items"]]
+    return [(item["chunk_id"].rpartition(":")[2], round(item["score"]["value"], 5)) for item in answer["items"]]
 
 
 def free_port() -> int:

@@ -15,6 +15,7 @@ from nornweave.ask.agents.transport import RefusedError, Transport
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Filters, RecallResponse
+from nornweave.config.addresses import origin_of
 from nornweave.config.agents import AllowedAgent
 from nornweave.config.filters import FilterSettings
 from nornweave.core.access.viewer import Viewer
@@ -22,8 +23,8 @@ from nornweave.core.errors import AgentError
 from nornweave.core.types import NO_METADATA, Domain
 from nornweave.index.conditions import Condition
 
-# Without a deadline of its own, a question waits this long.
-MOST_S = 30.0
+# An agent whose answers are usually quick is given three times their 95th percentile, and never less than this.
+PATIENCE, LEAST_WAIT_S = 3.0, 0.5
 # How much earlier than this server's own deadline an agent is asked to answer: for the way back.
 WAY_BACK_MS = 20
 MOST_ATTEMPTS = 3
@@ -65,6 +66,7 @@ class RemoteAgent:
         transport: Transport,
         *,
         has_access: bool,
+        wait_s: float,
         rng: random.Random | None = None,
     ) -> None:
         """Store the parts.
@@ -75,6 +77,7 @@ class RemoteAgent:
             filters: of the domain, as they are configured here.
             transport: sends what it is asked.
             has_access: whether viewers are told apart.
+            wait_s: a question waits at most so long.
             rng: chooses between addresses.
         """
         self.agent_id = agent_id
@@ -84,6 +87,7 @@ class RemoteAgent:
         self._filters = filters
         self._transport = transport
         self._has_access = has_access
+        self._wait_s = wait_s
         self._rng = rng or random.Random()  # noqa: S311 - spreads load, guards nothing
         self._latencies = Latencies()
         self._replicas: Mapping[str, Replica] = {}
@@ -111,6 +115,12 @@ class RemoteAgent:
         return sum(replica.breaker.state == "open" for replica in self._replicas.values())
 
     @property
+    def wait_s(self) -> float:
+        """Return how long a question waits, as its last answers suggest."""
+        p95_s = self._latencies.p95_s
+        return self._wait_s if p95_s is None else min(self._wait_s, max(PATIENCE * p95_s, LEAST_WAIT_S))
+
+    @property
     def p95_s(self) -> float | None:
         """Return the 95th percentile of its last answers; ``None`` before there are enough."""
         return self._latencies.p95_s
@@ -124,14 +134,16 @@ class RemoteAgent:
         return read_filters(self._filters, filters, f"filters.{self.domain.value}")
 
     def recall(self, question: Question) -> RecallResponse:
-        """Ask the agent, by the question's deadline.
+        """Ask the agent, by the question's deadline or its own, whichever is earlier.
 
         Raises:
             AgentError: it gives no answer, or none that can be used.
         """
         deadline = question.deadline
-        left_s = min(deadline.left_s, MOST_S) if deadline else MOST_S
-        late = f"timeout after {deadline.timeout_ms}ms" if deadline else f"no answer within {MOST_S:g} s"
+        wait_s = self.wait_s
+        late, left_s = f"no answer in time: it was given {wait_s:.3g} s", wait_s
+        if deadline and deadline.left_s <= wait_s:
+            late, left_s = f"timeout after {deadline.timeout_ms}ms", deadline.left_s
         addresses = self._usable(question)
         started = time.monotonic()
         response = self._transport.run(self._in_time(question, addresses, left_s, late), left_s + 1)
@@ -161,11 +173,11 @@ class RemoteAgent:
     ) -> RecallResponse:
         try:
             async with asyncio.timeout(left_s):
-                return await self._ask(question, addresses)
+                return await self._ask(question, addresses, time.monotonic() + left_s)
         except TimeoutError:
             raise AgentError(late) from None
 
-    async def _ask(self, question: Question, addresses: Mapping[str, AgentAddress]) -> RecallResponse:
+    async def _ask(self, question: Question, addresses: Mapping[str, AgentAddress], until: float) -> RecallResponse:
         """Ask one address; another one too if that takes long or fails."""
         replicas = [self._replicas[url] for url in addresses if url in self._replicas]
         tried: list[Replica] = []
@@ -178,7 +190,7 @@ class RemoteAgent:
                     self.counts.hedges += is_late
                     tried.append(following)
                     address, is_first = addresses[following.url], len(tried) == 1
-                    tasks.add(asyncio.create_task(self._attempt(following, address, question, is_first=is_first)))
+                    tasks.add(asyncio.create_task(self._attempt(following, address, question, until, is_first)))
                 if not tasks:
                     raise error
                 hedge = choose(replicas, tried, self._rng) if len(tried) < MOST_ATTEMPTS else None
@@ -197,7 +209,7 @@ class RemoteAgent:
                 task.cancel()
 
     async def _attempt(
-        self, replica: Replica, address: AgentAddress, question: Question, *, is_first: bool
+        self, replica: Replica, address: AgentAddress, question: Question, until: float, is_first: bool
     ) -> RecallResponse:
         """Ask one address, and note how that went.
 
@@ -209,7 +221,7 @@ class RemoteAgent:
         self.counts.requests += 1
         started = time.monotonic()
         try:
-            response = await self._exchange(replica.url, address, question)
+            response = await self._exchange(replica.url, address, question, until)
         except asyncio.CancelledError:  # at the deadline, or another address was faster
             elapsed = time.monotonic() - started
             replica.took(elapsed)
@@ -236,10 +248,10 @@ class RemoteAgent:
             self._latencies.add(time.monotonic() - started)
         return response
 
-    async def _exchange(self, url: str, address: AgentAddress, question: Question) -> RecallResponse:
+    async def _exchange(self, url: str, address: AgentAddress, question: Question, until: float) -> RecallResponse:
         groups = _groups_for(question.viewer, address.allowed)
         capabilities = Capabilities.read(address.registration.capabilities)
-        left_ms = max(1, question.deadline.left_ms - WAY_BACK_MS) if question.deadline else None
+        left_ms = max(1, int((until - time.monotonic()) * 1000) - WAY_BACK_MS)
         body = recall_body(question, self.domain, capabilities, left_ms)
         content, headers = await self._transport.post(
             f"{url}/recall", body, recall_headers(question, address.token, groups)
@@ -247,7 +259,12 @@ class RemoteAgent:
         if address.allowed.checks_groups and groups is not None and GROUPS_HEADER not in headers:
             raise AgentError("did not say that it heeded the viewer's groups; nothing of its answer is shown")
         read: Callable[[], RecallResponse] = lambda: read_answer(  # noqa: E731 - a name for the type
-            content, agent_id=self.agent_id, domain=self.domain, top_k=question.top_k
+            content,
+            agent_id=self.agent_id,
+            domain=self.domain,
+            top_k=question.top_k,
+            now=question.now,
+            origins=(origin_of(url), *address.allowed.links),
         )
         return await asyncio.to_thread(read)
 

@@ -154,6 +154,7 @@ class RemoteAgents:
             self._settings.domains[domain].filters,
             self._transport,
             has_access=self._settings.access is not None,
+            wait_s=self._allowed.wait_s,
         )
 
 

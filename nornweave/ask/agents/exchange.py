@@ -10,9 +10,10 @@ import json
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import Annotated, Self
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -27,7 +28,7 @@ from pydantic import (
 from nornweave.ask.agents.registry import Capabilities
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Citation, RecallItem, RecallResponse, SourceScore, SourceState
-from nornweave.config.addresses import is_web_address
+from nornweave.config.addresses import checked_server, is_allowed
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import AgentError
 from nornweave.core.text.checked_values import (
@@ -42,7 +43,7 @@ from nornweave.core.text.checked_values import (
     textual,
 )
 from nornweave.core.text.dates import utc_text
-from nornweave.core.types import ChunkId, Domain, freeze
+from nornweave.core.types import ChunkId, Domain, aware, freeze, name_elsewhere
 
 MAX_ITEMS = 10_000
 MAX_CONTENT_CHARACTERS = 100_000
@@ -207,10 +208,14 @@ def groups_text(viewer: Viewer) -> str:
     return ",".join(quote(group, safe="") for group in sorted(viewer.groups)[:MAX_GROUPS])
 
 
-def read_answer(content: bytes, *, agent_id: str, domain: Domain, top_k: int) -> RecallResponse:
+def read_answer(
+    content: bytes, *, agent_id: str, domain: Domain, top_k: int, now: datetime, origins: Sequence[str] = ()
+) -> RecallResponse:
     """Read what an agent answered.
 
     Its name and domain are those that it registered with; items come best first, each chunk once, ``top_k`` at most.
+    Ids and sources begin with the agent's name, so that none is one of ours; times after ``now`` are left out, and so
+    are links that do not lead to one of ``origins``.
 
     Raises:
         AgentError: it is not a recall of this domain.
@@ -228,7 +233,12 @@ def read_answer(content: bytes, *, agent_id: str, domain: Domain, top_k: int) ->
     if response.domain_id != domain.value:
         raise AgentError(f"answered for {response.domain_id!r}, and is registered for {domain.value!r}")
     items = _best(response.items, top_k)
-    return replace(response, agent_id=agent_id, items=tuple(_placed(item, domain) for item in items))
+    return replace(
+        response,
+        agent_id=agent_id,
+        items=tuple(_placed(item, agent_id, domain, now, origins) for item in items),
+        notices=tuple(f"{agent_id}: {notice}" for notice in response.notices),
+    )
 
 
 def _plain(value: object) -> object:
@@ -246,8 +256,26 @@ def _best(items: Sequence[RecallItem], top_k: int) -> list[RecallItem]:
     return sorted(by_chunk.values(), key=lambda item: (-item.score, places[item.chunk_id]))[:top_k]
 
 
-def _placed(item: RecallItem, domain: Domain) -> RecallItem:
-    """Return an item whose citation is of the agent's domain, and leads to the web or nowhere."""
-    citation = item.citation
-    url = citation.url if citation.url and is_web_address(citation.url) else None
-    return replace(item, citation=replace(citation, domain_id=domain.value, url=url))
+def _placed(item: RecallItem, agent_id: str, domain: Domain, now: datetime, origins: Sequence[str]) -> RecallItem:
+    """Return an item under its agent's name, of its domain, whose link leads to one of ``origins`` or nowhere."""
+    said = item.citation
+    citation = replace(
+        said,
+        agent_id=agent_id,
+        domain_id=domain.value,
+        source_id=name_elsewhere(agent_id, said.source_id),
+        timestamp=said.timestamp if said.timestamp and aware(said.timestamp) <= aware(now) else None,
+        url=said.url if said.url and any(_leads_to(said.url, origin) for origin in origins) else None,
+    )
+    return replace(item, chunk_id=ChunkId(name_elsewhere(agent_id, item.chunk_id)), citation=citation)
+
+
+def _leads_to(url: str, origin: str) -> bool:
+    """Tell whether a link stays at or below an address, whatever a browser makes of it."""
+    try:
+        link = urlsplit(url)
+        server = checked_server(f"{link.scheme}://{link.netloc}")
+    except ValueError:
+        return False
+    climbs = ".." in unquote(link.path).split("/")
+    return url.isprintable() and "\\" not in url and not climbs and is_allowed(f"{server}{link.path}", origin)

@@ -24,7 +24,8 @@ TIMEOUT_S = 5.0
 # At the end there is no time: the lease runs out by itself.
 LEAVE_WITHIN_S = 1.0
 HEARTBEAT_S = 10.0
-FOUND_GONE = 404
+JOINED, FOUND_GONE = 201, 404
+TOKEN_HEADER = "nornweave-agent-token"  # noqa: S105 - the name of the header
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,12 +35,14 @@ class Offer:
     Attributes:
         registry: address of the server that is to ask.
         token: that lets agents register there.
+        own_token: of this agent there, so that nobody else has its name; ``None`` takes the one that is made for it.
         url: where this server is for it.
         interval_s: between signs of life.
     """
 
     registry: str
     token: str | None
+    own_token: str | None
     agent_id: str
     domain_id: str
     url: str
@@ -87,6 +90,8 @@ class Membership:
         self._problem = ""
         self._stopping = threading.Event()
         headers = {"authorization": f"Bearer {offer.token}"} if offer.token else {}
+        if offer.own_token:
+            headers[TOKEN_HEADER] = offer.own_token
         self._client = httpx.Client(
             base_url=offer.registry, headers=headers, timeout=TIMEOUT_S, follow_redirects=False, trust_env=False
         )
@@ -146,9 +151,11 @@ class Membership:
         try:
             response = self._client.request(method, path, json=body)
             status = response.status_code
+            if status == JOINED and (made := response.json().get("token")):
+                self._client.headers[TOKEN_HEADER] = made
             if status >= 300 and status != FOUND_GONE:
                 problem = f"status {status}: {response.text[:300]}"
-        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, RuntimeError, ValueError, AttributeError) as error:
             problem = f"{type(error).__name__}"
         if problem and problem != self._problem:
             log.warning("the registry %s does not take %s: %s", self._offer.registry, self._offer.agent_id, problem)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import hmac
 import json
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
-from nornweave.core.errors import ConflictingAgentError, StoreError
+from nornweave.core.errors import ConflictingAgentError, NotPermittedError, StoreError
 from nornweave.core.types import NO_METADATA, Domain, JsonValue, freeze
 
 MAX_FILTERS = 100
@@ -81,12 +84,27 @@ class Registration:
         return self.state if now < self.expires_at else RemoteState.STOPPED
 
 
+@dataclass(frozen=True, slots=True)
+class Registrant:
+    """Who registers, beats or removes an agent.
+
+    Attributes:
+        secret: the agent's token, as far as it was sent.
+        operates: whether it is an operator of the service, who needs none.
+    """
+
+    secret: str | None = None
+    operates: bool = False
+
+
+OPERATOR = Registrant(operates=True)
+
 FILE = "agents.sqlite"
 PATIENCE_S = 5.0
 # An agent whose lease ran out is shown, and its silence is a coverage gap, for a day.
 REMEMBERED_S = 86_400.0
 MOST_REGISTRATIONS = 256
-_VERSION = 1
+_VERSION = 2
 _TABLE = """
 create table if not exists registrations (
   agent_id text not null,
@@ -97,6 +115,7 @@ create table if not exists registrations (
   registered_at real not null,
   seen_at real not null,
   expires_at real not null,
+  token text,
   primary key (agent_id, url)
 ) without rowid
 """
@@ -119,6 +138,8 @@ select domain_id
 from registrations
 where agent_id = :agent_id and domain_id <> :domain_id and url <> :url and expires_at > :now
 """
+_HELD = "select token from registrations where agent_id = :agent_id and token is not null limit 1"
+_HOLD = "update registrations set token = :token where agent_id = :agent_id"
 _COUNT = "select count(*) from registrations where not (agent_id = :agent_id and url = :url)"
 _ALL = "select * from registrations order by domain_id, agent_id, url"
 
@@ -145,11 +166,16 @@ class Registry:
         url: str,
         capabilities: Mapping[str, JsonValue],
         state: RemoteState = RemoteState.READY,
-    ) -> bool:
-        """Note that an agent is at an address; return whether it was not known there.
+        by: Registrant = OPERATOR,
+    ) -> tuple[bool, str | None]:
+        """Note that an agent is at an address, and whose its name is: whoever sends its token later.
+
+        Returns:
+            Whether it was not known there; and the token that was made for it, if it brought none.
 
         Raises:
             ConflictingAgentError: the name is another domain's, or no more agents are taken.
+            NotPermittedError: the name is another agent's.
             StoreError: it cannot be stored now.
         """
         now = self._now()
@@ -164,23 +190,40 @@ class Registry:
         }
         with self._transaction() as connection:
             connection.execute(_FORGET, {"before": now - REMEMBERED_S})
+            held = self._check_token(connection, agent_id, by)
             self._check_room(connection, values)
             known = connection.execute(
                 "select 1 from registrations where agent_id = :agent_id and url = :url", values
             ).fetchone()
             connection.execute(_PUT, values)
-        return known is None
+            made = None if held or by.secret else secrets.token_urlsafe(32)
+            secret = made or by.secret
+            token = sha256(secret.encode()).hexdigest() if secret else held
+            connection.execute(_HOLD, {"agent_id": agent_id, "token": token})
+        return known is None, made
 
-    def beat(self, agent_id: str, url: str | None = None, state: RemoteState | None = None) -> int:
-        """Renew the lease of an agent, at one address or at all of them; return at how many it is known."""
+    def beat(
+        self, agent_id: str, url: str | None = None, state: RemoteState | None = None, by: Registrant = OPERATOR
+    ) -> int:
+        """Renew the lease of an agent, at one address or at all of them; return at how many it is known.
+
+        Raises:
+            NotPermittedError: it is another agent's.
+        """
         now = self._now()
         values = {"agent_id": agent_id, "url": url, "state": state.value if state else None}
         with self._transaction() as connection:
+            self._check_token(connection, agent_id, by)
             return connection.execute(_BEAT, {**values, "now": now, "expires_at": now + self.lease_s}).rowcount
 
-    def remove(self, agent_id: str, url: str | None = None) -> int:
-        """Forget an agent, at one address or at all of them; return how many that were."""
+    def remove(self, agent_id: str, url: str | None = None, by: Registrant = OPERATOR) -> int:
+        """Forget an agent, at one address or at all of them; return how many that were.
+
+        Raises:
+            NotPermittedError: it is another agent's.
+        """
         with self._transaction() as connection:
+            self._check_token(connection, agent_id, by)
             return connection.execute(_REMOVE, {"agent_id": agent_id, "url": url}).rowcount
 
     def registrations(self) -> tuple[Registration, ...]:
@@ -199,6 +242,17 @@ class Registry:
         except (ValueError, TypeError) as error:
             message = f"{self._file}: is damaged ({error}); move it away: agents register again by themselves"
             raise StoreError(message) from error
+
+    def _check_token(self, connection: sqlite3.Connection, agent_id: str, by: Registrant) -> str | None:
+        """Return the hash of an agent's token, ``None`` for a free name; refuse whoever has another one."""
+        row = connection.execute(_HELD, {"agent_id": agent_id}).fetchone()
+        given = sha256((by.secret or "").encode()).hexdigest()
+        if row and not by.operates and not hmac.compare_digest(given, row["token"]):
+            raise NotPermittedError(
+                f"agent {agent_id!r} has a token of its own: send the one that its first registration answered with, "
+                "or that it brought; the name is free when the agent is removed, or a day after its lease has run out"
+            )
+        return row["token"] if row else None
 
     def _check_room(self, connection: sqlite3.Connection, values: Mapping[str, object]) -> None:
         other = connection.execute(_OTHER_DOMAIN, values).fetchone()
@@ -237,6 +291,9 @@ class Registry:
         version = connection.execute("pragma user_version").fetchone()[0]
         if version == 0:
             connection.execute(_TABLE)
+            connection.execute(f"pragma user_version = {_VERSION}")
+        elif version == 1:
+            connection.execute("alter table registrations add column token text")
             connection.execute(f"pragma user_version = {_VERSION}")
         elif version != _VERSION:
             found = f"is of version {version}, this program writes version {_VERSION}"

@@ -300,7 +300,7 @@ def _side(side: ConflictSide, content: str) -> str:
 
 def _gaps(gaps: Sequence[CoverageGap], synthesis: Synthesis | None) -> str:
     lines = [
-        f"{NOT_SEARCHED} {one_line(gap.domain_id, NAME_CHARACTERS)}: {one_line(gap.reason, LINE_CHARACTERS)}"
+        f"{NOT_SEARCHED} {one_line(gap.name, 2 * NAME_CHARACTERS)}: {one_line(gap.reason, LINE_CHARACTERS)}"
         for gap in gaps
     ]
     if synthesis is not None and synthesis.text is None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Literal
 
 from nornweave.ask.fuse.records import FusedItem, Scale
+from nornweave.ask.search.combine import RRF_K
 from nornweave.ask.search.records import RecallItem, RecallResponse
 from nornweave.core.types import Fact
 from nornweave.disagree.facts.extract import extract_facts
@@ -32,10 +34,11 @@ def collect(responses: Sequence[RecallResponse]) -> tuple[FusedItem, ...]:
 
 
 def scale_of(items: Iterable[FusedItem], normalization: Literal["auto"] | Scale = "auto") -> Scale:
-    """Return the scale for these items; ``auto`` takes ``calibrated`` if every agent is calibrated, else ``minmax``."""
+    """Return the scale for these items; ``auto`` takes the one that keeps every score which compares with others."""
     if normalization != "auto":
         return normalization
-    return "calibrated" if all(fused.calibrated for fused in items) else "minmax"
+    calibrated = {fused.calibrated for fused in items}
+    return "mixed" if len(calibrated) > 1 else "minmax" if False in calibrated else "calibrated"
 
 
 def normalize(items: Sequence[FusedItem], scale: Scale) -> tuple[FusedItem, ...]:
@@ -43,10 +46,13 @@ def normalize(items: Sequence[FusedItem], scale: Scale) -> tuple[FusedItem, ...]
 
     ``minmax``: per agent ``(score − min) / (max − min)``, 0.5 where they are all the same: for agents whose scores mean
     nothing to each other. It makes every agent's best item a 1, relevant or not; therefore ``calibrated`` keeps scores
-    as they are where the agents say that theirs compare, cut to [0, 1].
+    as they are where the agents say that theirs compare, cut to [0, 1]. ``mixed``: scores that compare stay, and agents
+    whose scores do not join by their rankings (``_by_rank``).
     """
     if scale == "calibrated":
         return tuple(map(_cut, items))
+    if scale == "mixed":
+        return _by_rank(items)
     bounds = _bounds(items)
     return tuple(
         replace(fused, relevance=_stretched(fused.relevance, *bounds[fused.agent, fused.domain])) for fused in items
@@ -86,6 +92,29 @@ def _cut(fused: FusedItem) -> FusedItem:
     if 0.0 <= fused.relevance <= 1.0:
         return fused
     return replace(fused, relevance=min(max(fused.relevance, 0.0), 1.0))
+
+
+def _by_rank(items: Sequence[FusedItem]) -> tuple[FusedItem, ...]:
+    """Keep calibrated scores; join each other agent's ranking by reciprocal rank.
+
+    In reciprocal rank fusion, items of one rank in rankings without a common item are equal: an agent's item of rank
+    ``r`` gets what is midway between the calibrated items of ranks ``r`` and ``r + 1``, so that of equals the one whose
+    relevance is known comes first. Below the last of ``n`` calibrated items relevance falls as ``1 / (60 + rank)``.
+    """
+    known = sorted((_cut(fused).relevance for fused in items if fused.calibrated), reverse=True)
+
+    def at(rank: int) -> float:
+        return known[rank - 1] if rank <= len(known) else known[-1] * (RRF_K + len(known)) / (RRF_K + rank)
+
+    ranks: Counter[tuple[str, str]] = Counter()
+    joined = [_cut(fused) for fused in items]
+    for place in sorted(range(len(items)), key=lambda place: -items[place].relevance):
+        fused = items[place]
+        if not fused.calibrated:
+            ranks[fused.agent, fused.domain] += 1
+            rank = ranks[fused.agent, fused.domain]
+            joined[place] = replace(fused, relevance=(at(rank) + at(rank + 1)) / 2)
+    return tuple(joined)
 
 
 def _bounds(items: Iterable[FusedItem]) -> dict[tuple[str, str], tuple[float, float]]:

@@ -45,8 +45,8 @@ def rank(
         now: what recency is counted from; a source of the future counts as new.
 
     Returns:
-        Every item once, best first. Scores within 1e-6 of each other are ties, which go by the agent's own score, then
-        by the more recent source, the domain's name, the chunk id.
+        Every item once, best first. Scores within 1e-6 of each other are ties, which go to agents whose scores compare,
+        then by the agent's own score, the more recent source, the domain's name, the chunk id.
     """
     places = {chunk: place for place, record in reversed([*enumerate(conflicts)]) for chunk in record.items}
     scored = [_scored(fused, weights, domain_signals, now, places.get(fused.chunk_id)) for fused in items]
@@ -117,6 +117,7 @@ def _by_score(items: Sequence[FusedItem]) -> list[FusedItem]:
     return result
 
 
-def _tie_key(fused: FusedItem) -> tuple[float, float, str, str]:
+def _tie_key(fused: FusedItem) -> tuple[bool, float, float, str, str]:
     moment = fused.citation.timestamp
-    return -fused.item.score, -aware(moment).timestamp() if moment else math.inf, fused.domain, fused.chunk_id
+    recent = -aware(moment).timestamp() if moment else math.inf
+    return not fused.calibrated, -fused.item.score, recent, fused.domain, fused.chunk_id

@@ -13,7 +13,7 @@ from nornweave.core.types import ChunkId, Fact, Origin
 from nornweave.disagree.conflicts.detectors import Detector
 
 LoserPolicy: TypeAlias = Literal["demote", "drop"]
-Scale: TypeAlias = Literal["calibrated", "minmax"]
+Scale: TypeAlias = Literal["calibrated", "minmax", "mixed"]
 SideRole: TypeAlias = Literal["holds", "agrees", "differs", "says"]
 MergeReason: TypeAlias = Literal["same_chunk", "same_text", "contained", "same_meaning"]
 

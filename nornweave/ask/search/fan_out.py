@@ -116,7 +116,8 @@ def recall_everywhere(
         if isinstance(outcome, RecallResponse):
             responses[key] = outcome
         else:
-            gaps.append(CoverageGap(agents[key].domain.value, agents[key].agent_id, outcome))
+            agent, elsewhere = agents[key], not isinstance(key, Domain)
+            gaps.append(CoverageGap(agent.domain.value, agent.agent_id, outcome, elsewhere))
     return responses, tuple(gaps)
 
 

@@ -65,7 +65,12 @@ HiddenPlace: TypeAlias = tuple[str, Span]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """Where an item stands."""
+    """Where an item stands.
+
+    Attributes:
+        agent_id: the agent on another machine that says so, which ``source_id`` begins with; ``None`` for what is
+            served here.
+    """
 
     domain_id: str
     source_id: str
@@ -80,6 +85,12 @@ class Citation:
     title: str | None
     revision: str | None
     stale: bool
+    agent_id: str | None = None
+
+    @property
+    def shown_path(self) -> str:
+        """Return the path, with the agent that it belongs to where that is not here: ``vault:docs/a.md``."""
+        return f"{self.agent_id}:{self.source_path}" if self.agent_id else self.source_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +186,14 @@ class RecallResponse:
 
 @dataclass(frozen=True, slots=True)
 class CoverageGap:
-    """An agent that gave no answer, and why."""
+    """An agent that gave no answer, and why; ``elsewhere`` for one on another machine."""
 
     domain_id: str
     agent_id: str
     reason: str
+    elsewhere: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return what was not searched: the domain, of an agent elsewhere with its name."""
+        return f"{self.domain_id} ({self.agent_id})" if self.elsewhere else self.domain_id

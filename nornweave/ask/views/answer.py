@@ -19,7 +19,7 @@ from nornweave.ask.fuse.records import (
     Recalled,
     Synthesis,
 )
-from nornweave.ask.search.records import Citation, RecallResponse, SourceState
+from nornweave.ask.search.records import Citation, CoverageGap, RecallResponse, SourceState
 from nornweave.ask.views.items import CitationDocument, ItemDocument, _utc, citation_document, item_document
 from nornweave.core.types import Fact
 
@@ -30,6 +30,7 @@ class ClaimDocument(TypedDict):
     chunk_id: str
     domain_id: str
     source_path: str
+    agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
     timestamp: str | None
     kind: str | None
     name: Annotated[str | None, Field(description="of the thing, words in lower case")]
@@ -104,6 +105,7 @@ class GapDocument(TypedDict):
     domain_id: str
     agent_id: str
     reason: str
+    elsewhere: NotRequired[Annotated[bool, Field(description="the agent is on another machine")]]
 
 
 class StatisticsDocument(TypedDict):
@@ -170,10 +172,7 @@ def answer_document(answer: Answer) -> FusionResult:
         "synthesis_details": synthesis_document(answer.synthesis) if answer.synthesis else None,
         "conflicts": [conflict_document(conflict) for conflict in answer.conflicts],
         "coverage": _coverage(recalled),
-        "coverage_gaps": [
-            {"domain_id": gap.domain_id, "agent_id": gap.agent_id, "reason": gap.reason}
-            for gap in recalled.coverage_gaps
-        ],
+        "coverage_gaps": [_gap(gap) for gap in recalled.coverage_gaps],
         "domains_queried": list(recalled.asked),
         "domain_signals": {domain: round(signal, 3) for domain, signal in recalled.domain_signals.items()},
         "query_type": query_type(question.text).value,
@@ -242,6 +241,7 @@ def claim_document(fact: Fact | None, chunk_id: str, citation: Citation) -> Clai
         "chunk_id": chunk_id,
         "domain_id": citation.domain_id,
         "source_path": citation.source_path,
+        "agent_id": citation.agent_id,
         "timestamp": _utc(citation.timestamp),
         "kind": fact.kind if fact else None,
         "name": fact.name if fact else None,
@@ -275,6 +275,11 @@ def _coverage(recalled: Recalled) -> dict[str, CoverageDocument]:
         else {"searched": False, "reason": reasons.get(domain, "gave no answer")}
         for domain in dict.fromkeys((*recalled.asked, *reasons))
     }
+
+
+def _gap(gap: CoverageGap) -> GapDocument:
+    document: GapDocument = {"domain_id": gap.domain_id, "agent_id": gap.agent_id, "reason": gap.reason}
+    return {**document, "elsewhere": True} if gap.elsewhere else document
 
 
 def _covered_by(responses: Sequence[RecallResponse]) -> CoverageDocument:

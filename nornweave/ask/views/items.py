@@ -34,6 +34,7 @@ class CitationDocument(TypedDict):
     title: str | None
     revision: str | None
     stale: Annotated[bool, Field(description="a newer version of the document could not be ingested")]
+    agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
 
 
 class SourceScoreDocument(TypedDict):
@@ -131,6 +132,7 @@ def citation_document(citation: Citation) -> CitationDocument:
         "title": citation.title,
         "revision": citation.revision,
         "stale": citation.stale,
+        "agent_id": citation.agent_id,
     }
 
 

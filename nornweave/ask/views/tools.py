@@ -42,9 +42,7 @@ def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> Sear
         link: makes the URLs.
     """
     results = [_result(item, part, answer, link) for item, part in zip(answer.items, snippets, strict=False)]
-    notes = [
-        f"not searched: {gap.domain_id}: {line(gap.reason, LINE_CHARACTERS)}" for gap in answer.recalled.coverage_gaps
-    ]
+    notes = [f"not searched: {gap.name}: {line(gap.reason, LINE_CHARACTERS)}" for gap in answer.recalled.coverage_gaps]
     if left := len(answer.items) - len(results):
         notes.append(f"{left} more are left out to keep this short; ask more precisely, or search each domain alone")
     return {"results": results, "notes": notes} if notes else {"results": results}
@@ -188,7 +186,10 @@ def _result(item: FusedItem, part: str, answer: Answer, link: Link) -> SearchRes
 
 
 def _title(citation: CitationDocument) -> str:
-    place = _place(citation["source_path"], citation["line_range"], citation["page"])
+    path = citation["source_path"]
+    place = _place(
+        f"{citation['agent_id']}:{path}" if citation["agent_id"] else path, citation["line_range"], citation["page"]
+    )
     name = citation["title"] or citation["section"]
     if not name:
         return place or line(citation["url"] or citation["source_id"], TITLE_CHARACTERS)
@@ -207,6 +208,7 @@ def _described(citation: CitationDocument) -> dict[str, JsonValue]:
     lines, messages = citation["line_range"], citation["message_ids"]
     return {
         "domain": citation["domain_id"],
+        "agent": citation["agent_id"],
         "source": citation["source_id"],
         "path": citation["source_path"],
         "section": citation["section"],

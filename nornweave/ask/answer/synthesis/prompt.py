@@ -114,7 +114,7 @@ def _body(content: str) -> str:
 def _where(item: FusedItem) -> str:
     """Return the place as a reader would cite it: lines of code, sections of documents, days of conversations."""
     citation = item.citation
-    path = one_line(citation.source_path)
+    path = one_line(citation.shown_path)
     if citation.domain_id == Domain.CONVERSATIONS:
         return f"{path}, {citation.timestamp.date()}" if citation.timestamp else path
     if citation.domain_id != Domain.CODE and citation.section:
@@ -156,7 +156,7 @@ def _notes_of(
 
 
 def _gap_line(gaps: Sequence[CoverageGap]) -> str:
-    named = (f"{one_line(gap.domain_id)} domain ({one_line(gap.reason)})" for gap in gaps)
+    named = (f"{one_line(gap.name)} domain ({one_line(gap.reason)})" for gap in gaps)
     return f"Coverage gaps: {'; '.join(named)}." if gaps else ""
 
 

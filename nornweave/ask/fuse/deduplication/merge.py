@@ -198,9 +198,9 @@ def _place_of(fused: FusedItem) -> tuple[str, ...]:
     return fused.domain, fused.chunk_id, citation.source_id, citation.source_path
 
 
-def _precedence(fused: FusedItem) -> tuple[float, tuple[str, ...], str]:
-    """Order items by what is kept: the higher score, then the name."""
-    return -fused.relevance, _place_of(fused), fused.item.content
+def _precedence(fused: FusedItem) -> tuple[bool, float, tuple[str, ...], str]:
+    """Order items by what is kept: what is served here, the higher score, then the name."""
+    return fused.citation.agent_id is not None, -fused.relevance, _place_of(fused), fused.item.content
 
 
 def _without_alike(
@@ -219,6 +219,9 @@ def _without_alike(
 
 
 def _wins(one: FusedItem, other: FusedItem, likeness: Likeness) -> bool:
+    """Tell whether the first takes up the other; what is served here goes for nothing that another machine says."""
+    if one.citation.agent_id is not None and other.citation.agent_id is None:
+        return False
     if likeness.first_may_go and likeness.second_may_go:
         return _precedence(one) <= _precedence(other)
     return likeness.second_may_go
