@@ -70,6 +70,16 @@ class Result:
     role: str
 
 
+@dataclass(frozen=True, slots=True)
+class QuotedSentence:
+    """A sentence of a result that answers, with the number and the title of the result and its conflict, if any."""
+
+    number: int
+    title: tuple[TextRun, ...]
+    conflict: int | None
+    runs: tuple[TextRun, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictSideView:
     """What one side of a conflict says, where, when and by whom."""
@@ -103,6 +113,7 @@ class AnswerView:
     """An answer as the page shows it."""
 
     query_id: str
+    extract: tuple[QuotedSentence, ...]
     results: tuple[Result, ...]
     conflicts: tuple[Conflict, ...]
     coverage: tuple[Searched, ...]
@@ -126,6 +137,7 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> An
     asked = [one for one in coverage if one.state != "left out"]
     return AnswerView(
         query_id=document["query_id"],
+        extract=_extract(document, results, terms),
         results=results,
         conflicts=tuple(
             _conflict(number, conflict, places, terms) for number, conflict in enumerate(document["conflicts"], 1)
@@ -135,6 +147,17 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> An
         summary=summary_of(document, len(asked) - len(missing), len(asked)),
         nothing="" if results else nothing_found(document, missing),
         not_searched=not_searched(document, missing),
+    )
+
+
+def _extract(document: FusionResult, results: Sequence[Result], terms: Collection[str]) -> tuple[QuotedSentence, ...]:
+    by_chunk = {result.chunk_id: result for result in reversed(results)}
+    return tuple(
+        QuotedSentence(
+            result.number, result.title, result.conflict, highlighted(" ".join(sentence["text"].split()), terms)
+        )
+        for sentence in document["extract"]
+        if (result := by_chunk.get(sentence["chunk_id"]))
     )
 
 

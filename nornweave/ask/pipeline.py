@@ -9,6 +9,7 @@ from collections.abc import Hashable, Mapping
 from concurrent.futures import Executor
 
 from nornweave.ask.answer.context_budget import fit, shown_conflicts
+from nornweave.ask.answer.extract import extract
 from nornweave.ask.answer.synthesis.prompt import Evidence
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
 from nornweave.ask.fuse.pipeline import fuse
@@ -94,11 +95,14 @@ def answer_from(
             diversity=question.diversity,
         )
     items, conflicts = shown_conflicts(fitted.items, fused.conflicts)
+    with clock.step("extract"):
+        extracted = extract(items, question.text)
     return Answer(
         question=question,
         recalled=recalled,
         fused=fused,
         items=items,
+        extract=extracted,
         conflicts=conflicts,
         synthesis=_synthesise(question, Evidence(question.text, items, conflicts, recalled.coverage_gaps), synthesizer),
         estimated_tokens=fitted.estimated_tokens,

@@ -125,6 +125,11 @@ def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
     if result["synthesis"]:
         console.print(Text(result["synthesis"]))
         console.print()
+    ranks = {item["chunk_id"]: rank for rank, item in reversed([*enumerate(result["items"], 1)])}
+    for sentence in result["extract"]:
+        console.print(Text(f"“{' '.join(sentence['text'].split())}” [{ranks[sentence['chunk_id']]}]"))
+    if result["extract"]:
+        console.print()
     for rank, item in enumerate(result["items"], 1):
         title = Text(f"{rank}. {_where(item['citation'])}", style="bold")
         title.append(f"  {item['score']['value']:.3f}", style="cyan")

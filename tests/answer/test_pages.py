@@ -60,6 +60,7 @@ def answer_of(*items: FusedItem, conflicts: tuple[ConflictRecord, ...] = (), gap
         question=question_of("retry limit"),
         recalled=recalled,
         items=items,
+        extract=(),
         conflicts=conflicts,
         fused=Fused(
             items=items,

@@ -87,6 +87,7 @@ def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> AnswerView:
         "query_id": "q",
         "query": "pay errors",
         "items": list(items),
+        "extract": [],
         "conflicts": [],
         "coverage": coverage,
         "coverage_gaps": [],
@@ -110,6 +111,13 @@ def test_every_served_domain_says_how_it_was_searched() -> None:
     assert answer.coverage[0].retrievers == (("meaning", "ok", "found"), ("words", "timeout", "late"))
     assert [one.domain for one in answer.not_searched] == ["documentation"]
     assert answer.summary == "1 of 2 domains searched · 12 ms"
+
+
+def test_sentences_that_answer_name_their_result_and_have_their_words_marked() -> None:
+    sentence = {"text": "return\n  error", "chunk_id": "one", "char_range": [15, 28]}
+    (quoted,) = shown(ITEM, coverage={"code": FOUND}, extract=[sentence]).extract
+    assert (quoted.number, "".join(run.text for run in quoted.title)) == (1, "pay")
+    assert [(run.text, run.kind) for run in quoted.runs] == [("return ", ""), ("error", "hit")]
 
 
 @pytest.mark.parametrize(

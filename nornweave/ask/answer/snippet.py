@@ -71,7 +71,7 @@ def shorten(text: str, query_terms: Sequence[str], max_characters: int, *, is_co
     """
     if len(text) <= max_characters:
         return text
-    units = _units(text[:CONSIDERED_CHARACTERS], max_characters - 2 * MARK_ROOM, is_code=is_code)
+    units = units_of(text[:CONSIDERED_CHARACTERS], max_characters - 2 * MARK_ROOM, is_code=is_code)
     if len(text) > CONSIDERED_CHARACTERS:
         units.pop()  # whatever it is, it may end anywhere
     if not units:
@@ -94,7 +94,7 @@ def cut(text: str, max_characters: int, *, is_code: bool) -> str:
         return text
     room = max_characters - MARK_ROOM
     # What is longer than half the room is divided: better an end between words than nearly nothing.
-    units = _units(text[: max_characters + WINDOW_CHARACTERS], room // 2, is_code=is_code)
+    units = units_of(text[: max_characters + WINDOW_CHARACTERS], room // 2, is_code=is_code)
     end = max((end for start, end in units[:-1] if len(text[:end].rstrip()) <= room), default=0)
     beginning = text[:end].rstrip()
     if beginning.endswith(MARK):  # of an earlier cut, in the same place
@@ -121,8 +121,11 @@ def _only_mark(max_characters: int) -> str:
     return MARK if max_characters >= len(MARK) else ""
 
 
-def _units(text: str, room: int, *, is_code: bool) -> list[Unit]:
-    """Tile a text with units; blank space belongs to the unit before it, indentation to the one after."""
+def units_of(text: str, room: int, *, is_code: bool) -> list[Unit]:
+    """Tile a text with sentences, or lines of code, of at most ``room`` characters.
+
+    Blank space belongs to the unit before it, indentation to the one after.
+    """
     ends = _line_ends(text) if is_code else _sentence_ends(text)
     units = [unit for unit in pairwise([0, *ends, len(text)]) if unit[0] < unit[1]]
     if all(end - start <= room for start, end in units):

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Citation, CoverageGap, RecallItem, RecallResponse
-from nornweave.core.types import ChunkId, Fact, Origin
+from nornweave.core.types import ChunkId, Fact, Origin, Span
 from nornweave.disagree.conflicts.detectors import Detector
 
 LoserPolicy: TypeAlias = Literal["demote", "drop"]
@@ -189,6 +189,15 @@ class Synthesis:
     unknown_citations: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class ExtractedSentence:
+    """A sentence of an item, word for word; ``span`` is where it stands in the content of the chunk."""
+
+    chunk_id: ChunkId
+    text: str
+    span: Span
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
     """What agents answered to a question: those of an engine, or any that a program asked by itself.
@@ -235,6 +244,7 @@ class Answer:
         recalled: what it was made of.
         fused: everything that fusion made of that.
         items: those that are shown, in reading order.
+        extract: the sentences of the items that answer, the best first.
         conflicts: those of which a side is shown; ``FusedItem.conflict`` is a place among them.
         synthesis: what a model made of the items; ``None`` when none was asked for.
         estimated_tokens: of all contents.
@@ -246,6 +256,7 @@ class Answer:
     recalled: Recalled
     fused: Fused
     items: tuple[FusedItem, ...]
+    extract: tuple[ExtractedSentence, ...]
     conflicts: tuple[ConflictRecord, ...]
     synthesis: Synthesis | None
     estimated_tokens: int

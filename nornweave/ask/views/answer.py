@@ -117,6 +117,14 @@ class StatisticsDocument(TypedDict):
     estimated_tokens: int
 
 
+class ExtractDocument(TypedDict):
+    """A sentence that answers, word for word."""
+
+    text: str
+    chunk_id: Annotated[str, Field(description="the item that it stands in")]
+    char_range: Annotated[list[int], Field(description="[start, end) in the content of that chunk")]
+
+
 class MergeDocument(TypedDict):
     """Two items that say the same, of which one is left."""
 
@@ -144,6 +152,7 @@ class FusionResult(TypedDict):
     query_id: str
     query: str
     items: list[FusedItemDocument]
+    extract: Annotated[list[ExtractDocument], Field(description="at most three, the best first")]
     synthesis: str | None
     synthesis_details: SynthesisDocument | None
     conflicts: list[ConflictDocument]
@@ -168,6 +177,10 @@ def answer_document(answer: Answer) -> FusionResult:
         "query_id": question.query_id,
         "query": question.text,
         "items": [fused_item_document(item, answer.conflicts) for item in answer.items],
+        "extract": [
+            {"text": each.text, "chunk_id": each.chunk_id, "char_range": [each.span.start, each.span.end]}
+            for each in answer.extract
+        ],
         "synthesis": answer.synthesis.text if answer.synthesis else None,
         "synthesis_details": synthesis_document(answer.synthesis) if answer.synthesis else None,
         "conflicts": [conflict_document(conflict) for conflict in answer.conflicts],

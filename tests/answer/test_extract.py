@@ -1,0 +1,67 @@
+"""The sentences that an answer is made of without a model: word for word, each of another passage."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from ranked_items import ranked
+
+from nornweave.ask.answer.extract import MOST_SENTENCES, extract
+
+RUNBOOK = (
+    "Deliveries are signed. The webhook timeout is 30 seconds. After that the delivery is tried again, "
+    "at most five times.\n\nMerchants can pause deliveries."
+)
+
+
+def test_the_sentence_that_holds_what_is_asked_comes_first() -> None:
+    sentences = extract(
+        [
+            ranked("page", RUNBOOK, domain="documentation"),
+            ranked("other", "Timeouts are a fact of life.", domain="documentation"),
+        ],
+        "webhook timeout",
+    )
+    assert [(each.chunk_id, each.text) for each in sentences] == [
+        ("page", "The webhook timeout is 30 seconds."),
+        ("other", "Timeouts are a fact of life."),
+    ]
+
+
+def test_a_heading_and_a_question_are_no_answer() -> None:
+    page = ranked(
+        "page",
+        "## Webhook timeout\n\nDo we change the webhook timeout? It is 30 seconds for every webhook.",
+        domain="documentation",
+    )
+    assert [each.text for each in extract([page], "webhook timeout")] == ["It is 30 seconds for every webhook."]
+
+
+def test_a_side_of_a_conflict_that_does_not_hold_is_not_quoted() -> None:
+    stale = ranked("stale", "The webhook timeout is 20 seconds.", domain="documentation", demoted=True)
+    sentences = extract([stale, ranked("page", RUNBOOK, domain="documentation")], "webhook timeout")
+    assert [each.chunk_id for each in sentences] == ["page"]
+
+
+def test_of_code_a_line_is_taken() -> None:
+    code = "def deliver(event):\n    timeout = WEBHOOK_TIMEOUT_SECONDS\n    return post(event, timeout)\n"
+    (line,) = extract([ranked("code", code, domain="code")], "WEBHOOK_TIMEOUT_SECONDS")
+    assert line.text == "timeout = WEBHOOK_TIMEOUT_SECONDS"
+
+
+def test_nothing_is_taken_where_no_word_of_the_question_stands() -> None:
+    assert extract([ranked("page", RUNBOOK, domain="documentation")], "unobtainium alloy") == ()
+    assert extract([ranked("page", RUNBOOK, domain="documentation")], "the of and") == ()
+    assert extract([], "webhook timeout") == ()
+
+
+@given(st.lists(st.text(max_size=400), max_size=12), st.text(min_size=1, max_size=80))
+def test_sentences_stand_word_for_word_in_passages_that_are_shown(texts: list[str], question: str) -> None:
+    items = [ranked(f"c{place}", text) for place, text in enumerate(texts)]
+    content = {item.chunk_id: item.item.content for item in items}
+    sentences = extract(items, question)
+    assert len(sentences) <= MOST_SENTENCES
+    assert len({each.chunk_id for each in sentences}) == len(sentences)
+    for each in sentences:
+        assert each.text.strip() == each.text != ""
+        assert content[each.chunk_id][each.span.start : each.span.end] == each.text
