@@ -63,6 +63,8 @@ class GenerationReport:
         findings: what the gate looked at; what refuses is among them.
         problems: sets that could not be run.
         accepted: whether a person has asked for publication whatever is found.
+        judged_gone: set and path of judged documents that are published and that the candidate does not have; their
+            judgments are left out of its measures.
     """
 
     generation: str
@@ -70,6 +72,7 @@ class GenerationReport:
     findings: tuple[GateFinding, ...]
     problems: tuple[str, ...]
     accepted: bool
+    judged_gone: tuple[tuple[str, str], ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -248,7 +251,13 @@ def _judged(
         findings=tuple(finding for one in results for finding in judge(one, before.get(one.name), configured)),
         problems=(*problems, *unrun),
         accepted=False,
+        judged_gone=_judged_gone(published, results),
     )
+
+
+def _judged_gone(published: Engine, results: Sequence[SetResult]) -> tuple[tuple[str, str], ...]:
+    answers = published.as_seen_by(OPERATOR).answers
+    return tuple((one.name, path) for one in results if one.missing for path in sorted(answers.domain_of(one.missing)))
 
 
 def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -> None:

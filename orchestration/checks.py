@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import dagster as dg
 
 from evals.evaluation import GenerationReport
+from evals.gate import SHOWN_QUERIES
 from nornweave.ingest.invariants import INVARIANTS, Invariant
 from orchestration.quality import findings_metadata
 
@@ -49,9 +50,18 @@ def quality_result(asset: dg.AssetKey, report: GenerationReport | None) -> dg.As
         passed=not report.refused,
         asset_key=asset,
         check_name=QUALITY,
-        description=accepted + reasons,
+        description=accepted + reasons + _gone(report),
         metadata=findings_metadata(report),
     )
+
+
+def _gone(report: GenerationReport) -> str:
+    """Name judged documents that went: no measure shows it, for their judgments are left out."""
+    if not report.judged_gone:
+        return ""
+    named = ", ".join(path for _, path in report.judged_gone[:SHOWN_QUERIES])
+    more = ", …" if len(report.judged_gone) > SHOWN_QUERIES else ""
+    return f"; {len(report.judged_gone)} judged documents went: {named}{more}"
 
 
 def invariant_checks(asset: dg.AssetKey) -> list[dg.AssetCheckSpec]:

@@ -109,11 +109,13 @@ def findings_metadata(report: GenerationReport) -> Metadata:
     return {
         "candidate": report.generation,
         "refusals": len(report.reasons),
+        "judged_documents_gone": len(report.judged_gone),
         "worse_queries": len({(name, query) for name, query, *_ in worse}),
         **filled(
             {
                 "what was compared": table(("verdict", "finding"), rows),
                 "queries that got worse": table(("set", "query", "measure", "before", "after"), worse),
+                "judged documents that went": table(("set", "document"), report.judged_gone),
                 "problems": table(("problem",), [(problem,) for problem in report.problems]),
             }
         ),

@@ -1,4 +1,7 @@
-"""The command line. Results on stdout, everything else on stderr; exit code 0 done, 1 failed, 2 wrong use."""
+"""The command line. Results on stdout, everything else on stderr; exit code 0 done, 1 failed, 2 wrong use.
+
+``sync --strict`` ends with 3 when nothing but single documents failed.
+"""
 
 from __future__ import annotations
 
@@ -50,6 +53,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "status": "Show what is published, what failed and what waits.",
         "doctor": "Find what keeps NornWeave from working.",
         "rollback": "Point a domain at an older generation.",
+        "receipt": "Sign that nothing here holds a deleted document.",
         "token": "Make a token for a person in groups.",
     },
     "Judge": {
@@ -61,6 +65,7 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
     "Deploy": {
         "publish": "Copy what is published to an object store.",
         "worker": "Encode or run syncs for other machines.",
+        "key": "Print the public key of what is signed.",
         "roles": "Print the SQL of the roles in PostgreSQL.",
     },
 }
@@ -122,6 +127,9 @@ def sync(
     full: Annotated[bool, typer.Option(help="Read and chunk everything again.")] = False,
     confirm_deletes: Annotated[bool, typer.Option(help="Carry out the removals that were held back.")] = False,
     accept_quality: Annotated[bool, typer.Option(help="Publish even if judged sets say that quality dropped.")] = False,
+    strict: Annotated[
+        bool, typer.Option(help="Exit 3 when a document cannot be read and nothing else failed.")
+    ] = False,
     wait: Annotated[float, typer.Option(help="Seconds to wait for another sync of the same domain.", min=0)] = 60,
     progress_file: Annotated[Path | None, typer.Option(hidden=True)] = None,
     as_json: JsonOption = False,
@@ -146,13 +154,15 @@ def sync(
     with disk_full_said(settings.data_dir), ProgressBars(messages) as bars, open_instance(settings) as instance:
         progress = ProgressFile(progress_file, bars) if progress_file else bars
         run = materialize(settings, domains, options, progress, instance)
-    from nornweave.cli.report import print_sync, sync_document, sync_failed
+    from nornweave.cli.report import DOCUMENTS_FAILED, documents_failed, print_sync, sync_document, sync_failed
 
     if as_json:
         print_json(sync_document(run.outcomes))
     else:
         print_sync(output, run.outcomes)
-    sys.exit(1 if sync_failed(messages, run.outcomes, run.failed_after) else 0)
+    if sync_failed(messages, run.outcomes, run.failed_after):
+        sys.exit(1)
+    sys.exit(DOCUMENTS_FAILED if strict and documents_failed(run.outcomes) else 0)
 
 
 app.command()(query)

@@ -11,6 +11,7 @@ from rich.text import Text
 from nornweave.ask.views.ledger import LedgerDocument, LedgerSideDocument
 from nornweave.core.text.terminal import Terminal
 from nornweave.core.types import Domain
+from nornweave.ingest.alarms import JUDGED_GONE
 from nornweave.ingest.records import SyncReport
 from nornweave.ingest.run_status import report_as_json
 
@@ -19,6 +20,8 @@ Outcomes = Mapping[Domain, SyncReport | str]
 
 STATUS_COLUMNS = ("generation", "kept", "documents", "chunks", "failed", "held", "skipped", "checked", "last run")
 SHOWN_FAILURES = 20
+DOCUMENTS_FAILED = 3
+"""The exit code of ``sync --strict`` when single documents failed and nothing else did."""
 EXCERPT_LINES = 4
 
 
@@ -69,6 +72,8 @@ def sync_failed(console: Terminal, outcomes: Outcomes, failed_after: Mapping[str
                 "if they are meant, run `nornweave sync --confirm-deletes`",
                 "yellow",
             )
+        for name, path in outcome.judged_gone:
+            _say(console, f"{domain.value}: judged set {name}: {path}: {JUDGED_GONE}", "yellow")
         for failure in outcome.failed[:SHOWN_FAILURES]:
             kept = " (its stored version keeps answering)" if failure.stale else ""
             _say(console, f"{domain.value}: {failure.source_id}/{failure.path}: {failure.reason}{kept}", "yellow")
@@ -78,6 +83,11 @@ def sync_failed(console: Terminal, outcomes: Outcomes, failed_after: Mapping[str
         _say(console, f"{asset}: {reason}", "red")
         failed = True
     return failed
+
+
+def documents_failed(outcomes: Outcomes) -> bool:
+    """Tell whether a document could not be read, also if an older version of it answers."""
+    return any(isinstance(outcome, SyncReport) and outcome.failed for outcome in outcomes.values())
 
 
 def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -> None:

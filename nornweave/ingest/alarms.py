@@ -22,6 +22,7 @@ from nornweave.ingest.records import SyncReport
 MAX_ITEMS = 100
 """Alarms that one event lists; ``count`` counts all."""
 MAX_TEXT = 500
+JUDGED_GONE = "a judged document was removed; measures leave its judgments out: judge others, or bring it back"
 CONFIRM = "`nornweave sync --confirm-deletes` removes them"
 
 
@@ -31,6 +32,7 @@ class AlarmKind(StrEnum):
     SYNC_FAILED = "sync_failed"
     SOURCE_UNAVAILABLE = "source_unavailable"
     DELETIONS_HELD = "deletions_held"
+    JUDGED_DOCUMENT_GONE = "judged_document_gone"
     DOCUMENT_FAILED = "document_failed"
     CANDIDATE_REFUSED = "candidate_refused"
     QUALITY_DROPPED = "quality_dropped"
@@ -70,7 +72,11 @@ def alarms_of(report: SyncReport) -> tuple[Alarm, ...]:
         Alarm(kind=AlarmKind.DELETIONS_HELD, subject=one.source_id, text=f"{one.reason}; {CONFIRM}")
         for one in report.held
     )
-    return (*failed, *unavailable, *held)
+    judged = (
+        Alarm(kind=AlarmKind.JUDGED_DOCUMENT_GONE, subject=f"{name}: {path}", text=JUDGED_GONE, lasts=False)
+        for name, path in report.judged_gone
+    )
+    return (*failed, *unavailable, *held, *judged)
 
 
 class AlarmBook:

@@ -6,15 +6,17 @@ decides whether it changed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nornweave.core.types import Entry, Listing, digest
 from nornweave.index.port import Stored
 
-# The mass-delete brake: removing more than this share of a source, and more than this many documents, needs a person.
-BRAKE_SHARE = 0.5
-BRAKE_DOCUMENTS = 20
+# The mass-delete brake: removing more than this share of a source needs a person. One document is what people remove by
+# hand; a source that lists nothing needs a person however few it had.
+BRAKE_SHARE = 1 / 3
+BRAKE_DOCUMENTS = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +146,7 @@ def _split_removals(
         if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about
             gone.extend(stored for stored in missing if stored.path in listing.withdrawn)
             missing = [stored for stored in missing if stored.path not in listing.withdrawn]
-        emptied = listing is not None and not listing.entries
-        reason = None if confirm_deletes or listing is None else _brake(len(missing), len(documents), emptied=emptied)
+        reason = None if confirm_deletes or listing is None else _brake(missing, documents, listing)
         if missing and reason:
             held.append(Held(source_id, reason, tuple(stored.path for stored in missing)))
         else:
@@ -153,9 +154,18 @@ def _split_removals(
     return tuple(gone), tuple(held)
 
 
-def _brake(missing: int, known: int, *, emptied: bool) -> str | None:
-    if missing and emptied:
-        return f"the source lists nothing, it had {known} documents"
-    if missing > BRAKE_DOCUMENTS and missing > known * BRAKE_SHARE:
-        return f"{missing} of {known} documents are gone"
+def _brake(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing) -> str | None:
+    """Say why removals need a person; ``None`` when they do not. What was not stored does not count."""
+    if missing and not listing.entries:
+        return f"the source lists nothing, it had {len(known)} documents"
+    lost, stored = _lost(missing, known, listing), sum(document.content_hash is not None for document in known)
+    if lost > BRAKE_DOCUMENTS and lost > stored * BRAKE_SHARE:
+        return f"{lost} of {stored} documents are gone"
     return None
+
+
+def _lost(missing: Sequence[Stored], known: Sequence[Stored], listing: Listing) -> int:
+    """Count the stored documents that are missing and did not move: no new path has the gate of one of them."""
+    paths, gates = {document.path for document in known}, Counter(entry.gate for entry in listing.entries)
+    new = {entry.gate for entry in listing.entries if entry.path not in paths and gates[entry.gate] == 1}
+    return sum(document.content_hash is not None and document.gate not in new for document in missing)

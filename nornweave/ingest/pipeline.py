@@ -251,6 +251,7 @@ class DomainSync:
             skipped=skipped_by(self._listings.values(), self._writer.skips()),
             held=changes.held,
             unavailable=changes.unavailable,
+            judged_gone=self._quality.judged_gone if self._quality else (),
             step_seconds={step: round(seconds, 3) for step, seconds in self._seconds.items()},
             run_id=self._options.run_id,
         )

@@ -54,6 +54,10 @@ class QualityReport(Protocol):
     def refused(self) -> bool:
         """Return whether the candidate must not be published."""
 
+    @property
+    def judged_gone(self) -> tuple[tuple[str, str], ...]:
+        """Return set and path of judged documents that the candidate does not have any more."""
+
 
 class Gate(Protocol):
     """Measures candidates before they are published."""
@@ -173,6 +177,7 @@ class SyncReport:
         chunks: all chunks of the domain after this run.
         embedded: vectors computed in this run.
         reused: chunks whose vector was there already, or is another chunk's of the same text.
+        judged_gone: set and path of judged documents that went: measures are without their judgments from now on.
         unavailable: source id → why it could not be listed.
         seconds: wall time of the whole; ``step_seconds`` of each step.
     """
@@ -192,5 +197,6 @@ class SyncReport:
     skipped: tuple[Skip, ...]
     held: tuple[Held, ...]
     unavailable: Mapping[str, str]
+    judged_gone: tuple[tuple[str, str], ...]
     step_seconds: Mapping[str, float]
     run_id: str

@@ -26,7 +26,7 @@ from nornweave.config import Settings
 from nornweave.core.types import Domain
 
 EXAMPLES = 60
-OPERATIONS = 28
+OPERATIONS = 29
 # Each starts a process that looks everywhere.
 SLOW = {"/receipts": 4}
 # Nobody can join this app, for no configuration allows a made-up address, and no answer has a made-up id: what is right

@@ -47,6 +47,17 @@ def readable_by_others(folder: Path) -> list[str]:
     return [str(path) for path in (folder, *folder.rglob("*")) if path.lstat().st_mode & 0o077]
 
 
+def test_strict_syncs_end_with_their_own_code_when_documents_fail(workspace: Path) -> None:
+    (workspace / "payments" / "docs" / "broken.md").write_bytes(b"\x00\xff\xfe\x00" * 40)
+    sync = ("sync", "--domain", "documentation", "--json")
+    done = nornweave(workspace, *sync, "--strict")
+    assert done.returncode == 3, done.stderr
+    assert [one["path"] for one in json.loads(done.stdout)["documentation"]["failed"]] == ["broken.md"]
+    assert nornweave(workspace, *sync).returncode == 0, "which is no failure otherwise"
+    (workspace / "payments" / "docs" / "broken.md").unlink()
+    assert nornweave(workspace, *sync, "--strict").returncode == 0
+
+
 def test_the_version_is_printed_without_a_configuration(tmp_path: Path) -> None:
     done = nornweave(tmp_path, "--version")
     assert (done.returncode, done.stdout) == (0, f"nornweave {version('nornweave')}\n")

@@ -27,6 +27,7 @@ from nornweave.core.types import Domain
 from nornweave.improve.history_file import history_of
 from nornweave.improve.records import Evaluation, Verdict
 from nornweave.index.wiring import domain_folder, store_of
+from nornweave.ingest.alarms import AlarmKind, alarms_of
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions, SyncReport, no_progress
@@ -269,6 +270,29 @@ def test_a_regression_is_refused_with_its_queries_and_a_way_out(
     write_pages(settings.file.parent, (*TOPICS, "surcharge"))
     assert publish(settings, instance).generation == SECOND
     assert metadata_of(instance, EVALUATION)[-1]["MRR"].value == 1
+
+
+def test_judged_documents_that_went_are_asked_about_and_named(settings: Settings, instance: dg.DagsterInstance) -> None:
+    for number in range(7):
+        (settings.file.parent / "docs" / f"page{number}.md").unlink()
+
+    held = publish(settings, instance)
+    assert (held.published, held.held[0].reason, held.judged_gone) == (False, "7 of 14 documents are gone", ())
+
+    report = publish(settings, instance, SyncOptions(wait_s=0, confirm_deletes=True))
+    gone = tuple(("golden", f"page{number}.md") for number in range(7))
+    assert (report.published, report.removed, report.judged_gone) == (True, 7, gone)
+    check = check_of(instance)
+    assert check.passed
+    assert "; 7 judged documents went: page0.md, page1.md, page2.md, page3.md, page4.md, …" in str(check.description)
+    assert check.metadata["judged_documents_gone"].value == 7
+    assert "| golden | page6.md |" in str(check.metadata["judged documents that went"].value)
+    told = {alarm.subject for alarm in alarms_of(report) if alarm.kind is AlarmKind.JUDGED_DOCUMENT_GONE}
+    assert told == {f"golden: page{number}.md" for number in range(7)}
+    said = StringIO()
+    assert not sync_failed(Terminal(file=said), {DOCS: report}, {})
+    assert "judged set golden: page6.md: a judged document was removed" in said.getvalue()
+    assert publish(settings, instance).judged_gone == (), "once"
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from nornweave.core.types import Entry, Listing, document_id
 from nornweave.index.port import Stored
-from nornweave.ingest.diff import BRAKE_DOCUMENTS, Changes, Unavailable, diff
+from nornweave.ingest.diff import Changes, Unavailable, diff
 
 PATHS = st.sets(st.text("abcdef/", min_size=1, max_size=4), max_size=60)
 
@@ -17,10 +17,10 @@ def entry(path: str, gate: str = "1") -> Entry:
     return Entry(path=path, gate=gate)
 
 
-def stored(path: str, gate: str = "1", pipeline: str = "p", **more: str) -> tuple[tuple[str, str], Stored]:
+def stored(path: str, gate: str = "1", pipeline: str = "p", **more: str | None) -> tuple[tuple[str, str], Stored]:
     known = Stored(
-        document_id=document_id("s", path), source_id="s", path=path, gate=gate, content_hash="h", pipeline=pipeline,
-        **more,  # type: ignore[arg-type]
+        document_id=document_id("s", path), source_id="s", path=path, gate=gate, pipeline=pipeline,
+        **{"content_hash": "h", **more},  # type: ignore[arg-type]
     )  # fmt: skip
     return ("s", path), known
 
@@ -72,10 +72,13 @@ def test_full_looks_at_everything() -> None:
     ("before", "after", "held"),
     [
         (3, 0, 3),  # lists nothing at all
-        (40, 19, 21),  # more than half, and more than 20
-        (40, 20, 0),  # exactly half
-        (30, 10, 0),  # more than half, but only 20
-        (100, 60, 0),  # more than 20, but less than half
+        (1, 0, 1),
+        (12, 5, 7),  # more than a third, however few
+        (3, 1, 2),
+        (2, 1, 0),  # one document is removed by hand
+        (30, 20, 0),  # exactly a third
+        (100, 60, 40),
+        (100, 67, 0),  # less than a third, however many
     ],
 )
 def test_the_brake(before: int, after: int, held: int) -> None:
@@ -86,8 +89,18 @@ def test_the_brake(before: int, after: int, held: int) -> None:
     assert len(compare([], known, confirm_deletes=True).removed) == before
 
 
+def test_what_moved_or_was_never_stored_is_not_lost() -> None:
+    known = dict([stored(f"{number}", gate=f"g{number}") for number in range(6)])
+    moved = [entry(f"new/{number}", gate=f"g{number}") for number in range(4)]
+    assert not compare([entry("4", gate="g4"), entry("5", gate="g5"), *moved], known).held
+    assert compare([entry("4", gate="g4"), entry("5", gate="g5"), *moved[:2], entry("x")], known).held == ()
+    assert compare([entry("4", gate="g4"), entry("5", gate="g5"), entry("x", gate="g0")], known).held
+    failed = dict([stored("a"), *(stored(f"f{number}", outcome="failed", content_hash=None) for number in range(5))])
+    assert not compare([entry("a")], failed).held
+
+
 def test_an_unavailable_source_keeps_everything() -> None:
-    known = dict(stored(f"{number}") for number in range(BRAKE_DOCUMENTS))
+    known = dict(stored(f"{number}") for number in range(20))
     changes = diff({"s": Unavailable("gone")}, known, {"s": "p"}, confirm_deletes=True)
     assert (changes.removed, changes.held, changes.unavailable) == ((), (), {"s": "gone"})
 

@@ -45,6 +45,7 @@ class Refused:
 
     accepted: bool = False
     reasons: tuple[str, ...] = ("everything is worse",)
+    judged_gone: tuple[tuple[str, str], ...] = ()
 
     @property
     def refused(self) -> bool:
