@@ -27,6 +27,10 @@ AgreementKey: TypeAlias = tuple[str, str, str, str]
 """Path and name on the page, path and name in the code."""
 
 
+Lines: TypeAlias = tuple[int, int]
+"""How many lines of a page and of the code say something."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Agreement:
     """Two places that say the same.
@@ -63,11 +67,11 @@ class Before:
     """What there was at the base.
 
     Attributes:
-        agreements: of the base; their paths are those of the head.
+        agreements: of the base → in how many lines of the page and of the code they stand; paths are those of the head.
         documented, coded: path, name and value of everything that was stated; empty if unknown.
     """
 
-    agreements: Collection[Agreement]
+    agreements: Mapping[Agreement, Lines]
     documented: Collection[tuple[str, str, str]] = frozenset()
     coded: Collection[tuple[str, str, str]] = frozenset()
 
@@ -82,13 +86,20 @@ def key_of(pair: CandidatePair) -> AgreementKey:
     return (pair.other.path, pair.other.fact.name, pair.code.path, pair.code.fact.name)
 
 
-def agreements_of(pairs: Iterable[CandidatePair]) -> set[Agreement]:
-    """Return what agrees, each agreement once."""
-    return {
-        Agreement(key_of(pair), pair.other.fact.attribute, shown(pair.other.fact), shown(pair.code.fact))
-        for pair in pairs
-        if pair.outcome is FactComparison.AGREE
-    }
+def agreement_of(pair: CandidatePair) -> Agreement:
+    """Return a pair that agrees as an agreement."""
+    return Agreement(key_of(pair), pair.other.fact.attribute, shown(pair.other.fact), shown(pair.code.fact))
+
+
+def agreements_of(pairs: Iterable[CandidatePair]) -> dict[Agreement, Lines]:
+    """Return what agrees, with the number of lines that say so."""
+    lines: dict[Agreement, tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
+    for pair in pairs:
+        if pair.outcome is FactComparison.AGREE:
+            page, code = lines[agreement_of(pair)]
+            page.add(pair.other.fact.line)
+            code.add(pair.code.fact.line)
+    return {one: (len(page), len(code)) for one, (page, code) in lines.items()}
 
 
 def before(pairs: Sequence[CandidatePair], renamed: Mapping[str, str]) -> Before:
@@ -151,12 +162,15 @@ def _differing(
     agreement: Agreement, pairs: Sequence[CandidatePair], base: Before
 ) -> Iterator[tuple[CandidatePair, Which]]:
     """Yield the pairs at both places in which one side says what it said and the other something new."""
-    sides = [(shown(pair.other.fact), shown(pair.code.fact), pair) for pair in pairs]
-    for documented, coded, pair in sides:
-        if pair.outcome is FactComparison.AGREE and (documented == agreement.documented or coded == agreement.coded):
-            return
-    for documented, coded, pair in sides:
-        has_page_moved, has_code_moved = documented != agreement.documented, coded != agreement.coded
+    sides = [
+        (pair, shown(pair.other.fact) != agreement.documented, shown(pair.code.fact) != agreement.coded)
+        for pair in pairs
+    ]
+    still = [pair for pair, page, code in sides if pair.outcome is FactComparison.AGREE and not (page and code)]
+    lines = len({pair.other.fact.line for pair in still}), len({pair.code.fact.line for pair in still})
+    if all(now >= then for now, then in zip(lines, base.agreements[agreement], strict=True)):
+        return
+    for pair, has_page_moved, has_code_moved in sides:
         if pair.outcome is not FactComparison.DIFFER or has_page_moved == has_code_moved:
             continue
         if has_page_moved and _value(pair.other) not in base.documented:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path, PurePosixPath
@@ -21,13 +21,14 @@ from nornweave.core.text.lines import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair
-from nornweave.disagree.drift.agreements import Agreement, key_of, shown
+from nornweave.disagree.drift.agreements import Agreement, Lines, agreement_of, agreements_of
 from nornweave.disagree.facts.comparison import FactComparison
 
 FILE_NAME = "drift.lock"
 MAX_BYTES = 32 * 1024 * 1024
 _HEADER = "# drift.lock 1: agreements of documentation and code, by `nornweave drift --lock`. Merge it line by line."
-_FIELDS = 9
+_FIELDS = 10
+_LINES = lazy_pattern(r"[1-9]\d{0,6}/[1-9]\d{0,6}")
 _MARK = lazy_pattern(r"[0-9a-f]{12}\.[1-9]\d{0,6}\.[1-9]\d{0,6}")
 
 TextOf = Callable[[str], str]
@@ -35,9 +36,10 @@ TextOf = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True, order=True)
 class LockedAgreement:
-    """A line of the lock: an agreement with a mark for either side."""
+    """A line of the lock: an agreement, how many lines say so, and a mark for either side."""
 
     agreement: Agreement
+    lines: Lines
     documented_mark: str
     coded_mark: str
 
@@ -76,22 +78,23 @@ def _digest(lines: Sequence[str]) -> str:
     return blake2b("\n".join(lines).encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
-def locked(pairs: Iterable[CandidatePair], text_of: TextOf) -> list[LockedAgreement]:
+def locked(compared: Sequence[CandidatePair], text_of: TextOf) -> list[LockedAgreement]:
     """Return the lines of a lock: of each documented value the agreement that is the most telling."""
     best: dict[tuple[str, int, str], CandidatePair] = {}
-    for pair in pairs:
+    for pair in compared:
         place = (pair.other.path, pair.other.fact.line, pair.other.fact.name)
         known = best.get(place)
         if pair.outcome is FactComparison.AGREE and (known is None or _rank(pair) > _rank(known)):
             best[place] = pair
     marks: dict[str, Marks] = {}
     entries = set()
+    counted = agreements_of(compared)
     for pair in best.values():
         of_page, of_code = (
             marks.setdefault(side.path, Marks(text_of(side.path))).of(side) for side in (pair.other, pair.code)
         )
-        values = shown(pair.other.fact), shown(pair.code.fact)
-        entries.add(LockedAgreement(Agreement(key_of(pair), pair.other.fact.attribute, *values), of_page, of_code))
+        agreement = agreement_of(pair)
+        entries.add(LockedAgreement(agreement, counted[agreement], of_page, of_code))
     return sorted(entries)
 
 
@@ -113,14 +116,14 @@ def moved_since(entries: Iterable[LockedAgreement], text_of: TextOf) -> list[Loc
     ]
 
 
-def followed(agreements: Iterable[Agreement], paths: Collection[str]) -> list[Agreement]:
+def followed(entries: Iterable[LockedAgreement], paths: Collection[str]) -> dict[Agreement, Lines]:
     """Follow files that moved: a path that is gone stands for the only new one of the same file name.
 
     Args:
         paths: of the files that are read now.
     """
-    listed = list(agreements)
-    held = {path for one in listed for path in (one.key[0], one.key[2])}
+    listed = list(entries)
+    held = {path for one in listed for path in one.agreement.key[::2]}
     by_name: dict[str, list[str]] = {}
     for path in set(paths) - held:
         by_name.setdefault(PurePosixPath(path).name, []).append(path)
@@ -129,10 +132,11 @@ def followed(agreements: Iterable[Agreement], paths: Collection[str]) -> list[Ag
         others = by_name.get(PurePosixPath(path).name, [])
         return others[0] if path not in paths and len(others) == 1 else path
 
-    return [
-        Agreement((now(one.key[0]), one.key[1], now(one.key[2]), one.key[3]), one.attribute, one.documented, one.coded)
-        for one in listed
-    ]
+    def moved(one: Agreement) -> Agreement:
+        page, name, code, code_name = one.key
+        return replace(one, key=(now(page), name, now(code), code_name))
+
+    return {moved(one.agreement): one.lines for one in listed}
 
 
 def read_lock(root: Path) -> list[LockedAgreement] | None:
@@ -160,14 +164,16 @@ def _entry(number: int, line: str) -> LockedAgreement:
     except (ValueError, RecursionError):
         fields = None
     is_whole = isinstance(fields, list) and len(fields) == _FIELDS and all(isinstance(one, str) for one in fields)
-    if not is_whole or not all(map(_MARK.fullmatch, fields[-2:])):
+    if not is_whole or not all(
+        pattern.fullmatch(text) for pattern, text in zip((_LINES, _MARK, _MARK), fields[-3:], strict=True)
+    ):
         raise ConfigError(
             f"{FILE_NAME} line {number} is no agreement; merge it line by line, or write it with --update"
         )
-    name, attribute, documented, path, coded, code_path, code_name, of_page, of_code = fields
-    return LockedAgreement(
-        Agreement((path, name, code_path, code_name), attribute, documented, coded), of_page, of_code
-    )
+    name, attribute, documented, path, coded, code_path, code_name, lines, of_page, of_code = fields
+    agreement = Agreement((path, name, code_path, code_name), attribute, documented, coded)
+    on_page, _, in_code = lines.partition("/")
+    return LockedAgreement(agreement, (int(on_page), int(in_code)), of_page, of_code)
 
 
 def write_lock(root: Path, entries: Iterable[LockedAgreement]) -> None:
@@ -187,4 +193,6 @@ def _line(one: LockedAgreement) -> str:
     said = one.agreement
     path, name, code_path, code_name = said.key
     fields = (name, said.attribute, said.documented, path, said.coded, code_path, code_name)
-    return json.dumps([*fields, one.documented_mark, one.coded_mark], ensure_ascii=False)
+    return json.dumps(
+        [*fields, f"{one.lines[0]}/{one.lines[1]}", one.documented_mark, one.coded_mark], ensure_ascii=False
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -136,7 +136,7 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
         coverage = Coverage(read=count, compared=count, agree=count)
         return Scanned(Report(root=str(root), findings=(), coverage=coverage, is_against_lock=True), texts)
     read = _read(options.listed(tree), partial(read_or_reason, tree), options)
-    seen = followed([one.agreement for one in moved], {file.path for file in read.files})
+    seen = followed(moved, {file.path for file in read.files})
     lost = broken(Before(seen), read.pairs)
     conflicts = (
         []
@@ -148,7 +148,7 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     return Scanned(replace(report, is_against_lock=entries is not None), texts, read.pairs)
 
 
-def _gone(entries: Sequence[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
+def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
     """Name the agreements of a lock of which one side is not found any more."""
     there = {key_of(pair) for pair in pairs}
     gone = [one for one in entries if one.key not in there]
