@@ -18,7 +18,7 @@ from lab.conflicts import planted as planting
 from lab.conflicts.fitting import Features, FittingCase, cross_validate, fit_cases
 from lab.conflicts.pairs import OWN, Pair, judge, load_pairs, located, rows
 from lab.conflicts.printing import print_figures, print_outcome, print_reliability
-from lab.conflicts.repositories import repositories
+from lab.conflicts.repositories import LIST, repositories
 from lab.conflicts.shares import figures
 from nornweave.disagree.conflicts import MIN_CONFIDENCE, LocatedFact
 from nornweave.disagree.conflicts.decision import candidates
@@ -149,24 +149,28 @@ def planted(
     folder: Folder,
     seed: Annotated[int, typer.Option(help="Chooses what is altered, and into what.")] = 1,
     each: Annotated[int, typer.Option(help="Values altered in each repository, at most.")] = 30,
+    listed: Annotated[Path, typer.Option("--list", help="Repositories to alter.")] = LIST,
+    reader: Annotated[str, typer.Option(help="Only one reader: facts or templates.")] = "",
     missed: Annotated[bool, typer.Option("--missed", help="Print every altered value that was not noticed.")] = False,
     numbers: Written = None,
 ) -> None:
-    """Alter documented defaults one at a time, and count how many of them raise an alarm."""
+    """Alter documented defaults one at a time, and count how many of them a diff reports."""
     console = Console(width=140)
     done: list[planting.Planted] = []
-    for repository in repositories(folder):
-        done += planting.plant(repository, seed=seed, each=each)
+    readers = tuple(one for one in planting.READERS if reader in {"", one})
+    for repository in repositories(folder, listed):
+        done += planting.plant(repository, seed=seed, each=each, readers=readers)
     table = Table(title=f"Planted drift, seed {seed}: share found [95 % interval] hits/of")
     for name, share in planting.summary(done):
         table.add_row(name, str(share))
     console.print(table)
     console.print(f"lost: {planting.reasons(done)}", markup=False)
+    console.print(f"reported beside what was altered: {sum(one.others for one in done)}", markup=False)
     for one in done:
         if missed and not one.is_found:
             where = f"{one.repository} {one.documented.path} {one.documented.name!r} ({one.documented.kind})"
             what = f"{one.documented.literal} → {one.altered}; code {one.documented.code}"
-            console.print(f"{one.reason} {one.confidence:.2f}  {where}: {what}", markup=False, soft_wrap=True)
+            console.print(f"{one.reason}  {where}: {what}", markup=False, soft_wrap=True)
     summary = {name: share.as_json() for name, share in planting.summary(done)}
     cases = [{**asdict(one), "documented": {**asdict(one.documented), "taken": None}} for one in done]
     _write(numbers, {"seed": seed, "summary": summary, "lost": planting.reasons(done), "cases": cases})

@@ -1,27 +1,30 @@
-"""Planted drift: a documented value is altered, one at a time and in memory, to see whether an alarm comes up there."""
+"""Planted drift: a documented value is altered, one at a time and in memory, to see whether a diff reports it."""
 
 from __future__ import annotations
 
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from lab.conflicts.documented import KINDS, Documented, canonical, documented
 from lab.conflicts.repositories import Repository, all_facts, facts_of, manifests, texts
 from lab.conflicts.shares import Share
-from nornweave.disagree.conflicts import MIN_CONFIDENCE, FactConflict, LocatedFact, find_conflicts
-from nornweave.disagree.conflicts.comparable import outcome
-from nornweave.disagree.conflicts.join import pairs
-from nornweave.disagree.drift.files import SourceFile
+from nornweave.core.text.decode import decode
+from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.conflicts.decision import CandidatePair, rivals_of
+from nornweave.disagree.drift.agreements import before, broken
+from nornweave.disagree.drift.files import SourceFile, WorkingTree
+from nornweave.disagree.drift.induced.learning import CodeNames, Compared, Templates, compare, stated
+from nornweave.disagree.drift.induced.statements import statements_of
 from nornweave.disagree.drift.kinds import kind_of
 from nornweave.disagree.facts.comparison import FactComparison
 
-Reason = Literal[
-    "found", "page not read", "code not read", "not joined", "value not told apart", "settled", "not confident"
-]
+Reason = Literal["found", "file not read", "not read", "never agreed"]
+Reader = Literal["facts", "templates"]
+READERS: tuple[Reader, ...] = ("facts", "templates")
 
 _TIMES = (2.0, 0.5, 3.0, 10.0)
 _SWITCHED = {"true": "false", "false": "true", "on": "off", "off": "on", "enabled": "disabled", "disabled": "enabled"}
@@ -33,40 +36,93 @@ class Planted:
 
     Attributes:
         altered: what stands there instead of ``documented.literal``.
-        reason: ``found``, or where it was lost: no new fact at the place on the page, no fact at the place in the code,
-            no common key or property, values that were not found to differ, another place that agrees, too little
-            confidence.
+        reason: ``found``, or where it was lost: a file that is left out, no value read there, or one that differs
+            and was not seen to agree before.
+        others: what else was reported, which nobody altered.
     """
 
     repository: str
     documented: Documented
     altered: str
     reason: Reason
-    confidence: float = 0.0
+    others: int = 0
 
     @property
     def is_found(self) -> bool:
-        """Tell whether there is an alarm that was not there before."""
+        """Tell whether a diff reports the change."""
         return self.reason == "found"
 
 
-def plant(repository: Repository, *, seed: int, each: int) -> Iterator[Planted]:
-    """Alter up to ``each`` documented values of a repository, one at a time, and look for the alarm."""
+def plant(repository: Repository, *, seed: int, each: int, readers: Collection[Reader] = READERS) -> Iterator[Planted]:
+    """Alter up to ``each`` documented values of a repository, one at a time, and look what a diff reports."""
     files = list(texts(repository.root))
     contents = {path: text for path, _, text in files}
     chooser = random.Random(f"{seed} {repository.name}")  # noqa: S311
     values = list(documented(files, manifests(repository.root)))
     strings = sorted({one.literal[1:-1] for one in values if one.kind == "string"})
-    facts = all_facts(repository)
-    before = {_key(one) for one in find_conflicts(_all(facts), min_confidence=0.0)}
+    base = Base(repository, readers)
     for one in choose(values, each, chooser):
         literal = alter(one, chooser, strings)
+        if literal is not None:
+            yield base.look(one, literal, replaced(contents[one.path], one, literal))
+
+
+class Base:
+    """A repository before anything is altered, as ``nornweave drift --diff`` reads it."""
+
+    def __init__(self, repository: Repository, readers: Collection[Reader] = READERS) -> None:
+        """Read everything.
+
+        Args:
+            readers: ``facts``: the extractors; ``templates``: what the repository teaches.
+        """
+        self.repository, self._readers = repository, readers
+        self._facts = all_facts(repository)
+        self._names = CodeNames(_all(self._facts))
+        tree = WorkingTree(repository.root)
+        pages = [file for file in tree.list() if file.kind == "documentation"]
+        self._compared = {file.path: self._page(file.path, decode(tree.read(file))) for file in pages}
+        everything = [one for compared in self._compared.values() for one in compared]
+        self._templates = Templates(everything, self._names.telling)
+        self._stated = {path: stated(compared, self._templates) for path, compared in self._compared.items()}
+        self._before = before(self._pairs(self._facts, self._stated), {})
+
+    def _page(self, path: str, text: str) -> list[Compared]:
+        if "templates" not in self._readers:
+            return []
+        read = statements_of(text, self._names.is_known)
+        return list(compare(((path, statement) for statement in read), self._names))
+
+    def _pairs(self, facts: Facts, learned: Mapping[str, Sequence[CandidatePair]]) -> list[CandidatePair]:
+        listed = [pair for pairs_of_page in learned.values() for pair in pairs_of_page]
+        if "facts" not in self._readers:
+            return listed
+        rivals = rivals_of(_all(facts)).values()
+        return [*(pair for some in rivals for pair in some if pair.other.fact.side == "documentation"), *listed]
+
+    def look(self, one: Documented, literal: str, changed: str) -> Planted:
+        """Alter a page, and tell whether that is reported, and what else."""
         kind = kind_of(one.path)
-        if literal is None:
-            continue
-        changed = replaced(contents[one.path], one, literal)
-        read = facts_of(repository, SourceFile(one.path, kind), changed.encode()) if kind else ()
-        yield _look(repository.name, one, literal, changed, {**facts, one.path: read}, facts, before)
+        read = facts_of(self.repository, SourceFile(one.path, kind), changed.encode()) if kind else ()
+        now = {**self._facts, one.path: read}
+        learned = self._stated
+        if one.path in self._compared:
+            learned = {**learned, one.path: stated(self._page(one.path, changed), self._templates)}
+        pairs_now = self._pairs(now, learned)
+        start = changed.rfind("\n", 0, min(one.top, one.start)) + 1
+        end = changed.find("\n", one.start + len(literal))
+        end = end if end >= 0 else len(changed)
+
+        def is_there(side: LocatedFact) -> bool:
+            return side.path == one.path and side.fact.span.start < end and start <= side.fact.span.end
+
+        reported = [is_there(found.conflict.second) for found in broken(self._before, pairs_now)]
+        others = reported.count(False)
+        if any(reported):
+            return Planted(self.repository.name, one, literal, "found", others)
+        here = [pair for pair in pairs_now if is_there(pair.other) and pair.outcome is FactComparison.DIFFER]
+        reason: Reason = "never agreed" if here else "not read" if kind else "file not read"
+        return Planted(self.repository.name, one, literal, reason, others)
 
 
 def choose(values: Iterable[Documented], each: int, chooser: random.Random) -> list[Documented]:
@@ -143,69 +199,7 @@ def _all(facts: Mapping[str, Sequence[LocatedFact]]) -> list[LocatedFact]:
     return [fact for path in sorted(facts) for fact in facts[path]]
 
 
-def _key(one: FactConflict) -> tuple[str, ...]:
-    return (
-        one.name,
-        one.attribute,
-        *(part for side in (one.first, one.second) for part in (side.path, side.fact.value)),
-    )
-
-
 Facts = Mapping[str, Sequence[LocatedFact]]
-
-
-def _look(
-    repository: str,
-    one: Documented,
-    literal: str,
-    changed: str,
-    now: Facts,
-    earlier: Facts,
-    known: set[tuple[str, ...]],
-) -> Planted:
-    start = changed.rfind("\n", 0, min(one.top, one.start)) + 1
-    end = changed.find("\n", one.start + len(literal))
-    end = end if end >= 0 else len(changed)
-
-    def is_there(side: LocatedFact) -> bool:
-        span = side.fact.span
-        return side.path == one.path and side.fact.side == "documentation" and span.start < end and start <= span.end
-
-    conflicts = [
-        conflict
-        for conflict in find_conflicts(_all(now), min_confidence=0.0)
-        if _key(conflict) not in known and any(map(is_there, (conflict.first, conflict.second, *conflict.also)))
-    ]
-    confidence = max((conflict.confidence for conflict in conflicts), default=0.0)
-    if conflicts:
-        reason: Reason = "found" if confidence >= MIN_CONFIDENCE else "not confident"
-    else:
-        stated = {_statement(fact) for fact in earlier.get(one.path, ())}
-        page = [fact for fact in now[one.path] if is_there(fact) and _statement(fact) not in stated]
-        reason = _lost(page, _in_code(one, now))
-    return Planted(repository, one, literal, reason, confidence)
-
-
-def _statement(located: LocatedFact) -> tuple[str, ...]:
-    return located.fact.name, located.fact.owner, located.fact.attribute, located.fact.kind, located.fact.value
-
-
-def _in_code(one: Documented, facts: Facts) -> list[LocatedFact]:
-    path, _, line = one.code.partition(":")
-    return [
-        fact
-        for fact in facts.get(path, ())
-        if fact.fact.side != "documentation" and (not line or abs(fact.fact.line + 1 - int(line)) <= 1)
-    ]
-
-
-def _lost(page: Sequence[LocatedFact], code: Sequence[LocatedFact]) -> Reason:
-    if not page or not code:
-        return "code not read" if page else "page not read"
-    joined = [outcome(a.fact, b.fact) for a in page for b in code if any(True for _ in pairs((a, b)))]
-    if not joined:
-        return "not joined"
-    return "settled" if FactComparison.DIFFER in joined else "value not told apart"
 
 
 def summary(planted: Sequence[Planted]) -> Iterator[tuple[str, Share]]:

@@ -260,10 +260,12 @@ Form: TypeAlias = Literal[
     "field",
     "sentence",
     "topic",
+    "learned",
 ]
 """How a fact is written: a definition (constant, field, parameter), a declared option, a fallback (``x or 30``); in
 documentation a signature (source code that a page shows), a row of a table, a line below an option's heading, an entry
-of a list, a field of a docstring, a sentence about a name, or a sentence whose heading has to say what it is about."""
+of a list, a field of a docstring, a sentence about a name, a sentence whose heading has to say what it is about, or a
+notation that its repository taught."""
 
 Qualifier: TypeAlias = Literal[
     "hedged", "question", "proposal", "history", "example", "conditional", "reported", "relative", "local"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from nornweave.core.types import Fact
 from nornweave.disagree.conflicts import FactConflict, LocatedFact
@@ -21,6 +21,7 @@ from nornweave.disagree.facts.values import show
 
 BROKEN_CONFIDENCE = 0.9
 """Of an agreement that broke; see docs/drift.md for what was measured."""
+LEARNED: Final = "learned"
 _STATED = frozenset(("default", "value", "setting"))
 
 AgreementKey: TypeAlias = tuple[str, str, str, str]
@@ -37,7 +38,7 @@ class Agreement:
 
     Attributes:
         key: which places; by content, not by line.
-        attribute: what they state: ``default``, ``value``, ….
+        attribute: what they state: ``default``, ``value``, …; ``learned`` if a template of the repository read it.
         documented, coded: the value as each side writes it, for people.
     """
 
@@ -88,7 +89,9 @@ def key_of(pair: CandidatePair) -> AgreementKey:
 
 def agreement_of(pair: CandidatePair) -> Agreement:
     """Return a pair that agrees as an agreement."""
-    return Agreement(key_of(pair), pair.other.fact.attribute, shown(pair.other.fact), shown(pair.code.fact))
+    return Agreement(
+        key_of(pair), _reading(pair) or pair.other.fact.attribute, shown(pair.other.fact), shown(pair.code.fact)
+    )
 
 
 def agreements_of(pairs: Iterable[CandidatePair]) -> dict[Agreement, Lines]:
@@ -133,25 +136,38 @@ def broken(base: Before, pairs: Sequence[CandidatePair]) -> list[BrokenAgreement
     Args:
         pairs: everything that is compared at the head.
     """
-    by_key: dict[AgreementKey, list[CandidatePair]] = defaultdict(list)
-    settled: dict[tuple[str, int, str], float] = defaultdict(float)
+    by_key: dict[tuple[AgreementKey, str], list[CandidatePair]] = defaultdict(list)
+    settled: dict[tuple[str, ...], float] = defaultdict(float)
     for pair in pairs:
-        by_key[key_of(pair)].append(pair)
+        by_key[key_of(pair), _reading(pair)].append(pair)
         if pair.outcome is FactComparison.AGREE:
-            place = _documented_place(pair)
-            settled[place] = max(settled[place], pair.strength)
-    best: dict[tuple[str, int, str], tuple[float, BrokenAgreement]] = {}
+            key = (_reading(pair), *_documented_place(pair))
+            settled[key] = max(settled[key], pair.strength)
+    best: dict[tuple[str, str, str], tuple[float, BrokenAgreement]] = {}
     for agreement in sorted(base.agreements):
-        for pair, moved in _differing(agreement, by_key.get(agreement.key, ()), base):
+        reading = LEARNED if agreement.attribute == LEARNED else ""
+        for pair, moved in _differing(agreement, by_key.get((agreement.key, reading), ()), base):
             place = _documented_place(pair)
             # The page still says what another place of the code says, which is more likely the one it means.
-            if settled[place] <= pair.strength and pair.strength > best.get(place, (-1.0,))[0]:
+            is_settled = settled[reading, *place] > pair.strength
+            if not is_settled and pair.strength > best.get(place, (-1.0,))[0]:
                 best[place] = pair.strength, BrokenAgreement(_conflict(pair), moved, agreement.documented)
-    return [one for _, one in sorted(best.values(), key=lambda ranked: -ranked[0])]
+    ranked = sorted(best.values(), key=lambda ranked: -ranked[0])
+    return list({_lines(one.conflict): one for _, one in reversed(ranked)}.values())[::-1]
 
 
-def _documented_place(pair: CandidatePair) -> tuple[str, int, str]:
-    return pair.other.path, pair.other.fact.line, pair.other.fact.name
+def _lines(one: FactConflict) -> tuple[object, ...]:
+    return one.second.path, one.second.fact.line, one.first.path, one.first.fact.line
+
+
+def _reading(pair: CandidatePair) -> str:
+    """Return who read a pair: their strengths and their counts of lines cannot be compared."""
+    return LEARNED if pair.other.fact.form == LEARNED else ""
+
+
+def _documented_place(pair: CandidatePair) -> tuple[str, str, str]:
+    """Return which documented value a pair has; readers may see its name in one line and its value in the next."""
+    return _value(pair.other)
 
 
 def _conflict(pair: CandidatePair) -> FactConflict:
@@ -181,8 +197,8 @@ def _differing(
 
 @dataclass
 class _Count:
-    compared: set[tuple[str, int, str]] = field(default_factory=set)
-    agreeing: set[tuple[str, int, str]] = field(default_factory=set)
+    compared: set[tuple[str, str, str]] = field(default_factory=set)
+    agreeing: set[tuple[str, str, str]] = field(default_factory=set)
 
 
 def coverage_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) -> Coverage:
@@ -193,9 +209,9 @@ def coverage_of(facts: Sequence[LocatedFact], pairs: Sequence[CandidatePair]) ->
         if pair.outcome is FactComparison.AGREE:
             count.agreeing.add(_documented_place(pair))
     in_code = {key for one in facts if one.fact.side != "documentation" for key in keys_of(one.fact)}
-    others: dict[tuple[str, int, str], str] = {}
+    others: dict[tuple[str, str, str], str] = {}
     for one in facts:
-        place = (one.path, one.fact.line, one.fact.name)
+        place = _value(one)
         if one.fact.side == "documentation" and one.fact.attribute in _STATED and place not in count.compared:
             others[place] = (
                 "no value of the code can be compared"

@@ -41,6 +41,7 @@ from nornweave.disagree.drift.findings import (
     lines_whose_writer_matters,
     with_origins,
 )
+from nornweave.disagree.drift.induced.learning import CodeNames, Notation, Templates, stated
 from nornweave.disagree.drift.lock import followed, moved_since, read_lock
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
@@ -136,16 +137,18 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
         coverage = Coverage(read=count, compared=count, agree=count)
         return Scanned(Report(root=str(root), findings=(), coverage=coverage, is_against_lock=True), texts)
     read = _read(options.listed(tree), partial(read_or_reason, tree), options)
+    pairs = read.all_pairs(texts)
     seen = followed(moved, {file.path for file in read.files})
-    lost = broken(Before(seen), read.pairs)
+    lost = broken(Before(seen), pairs)
     conflicts = (
         []
         if options.only_lock
         else find_conflicts(read.facts, min_confidence=options.min_confidence, rivals=read.rivals)
     )
-    made = _Comparison(lost, _without(conflicts, lost), notices=_gone(seen, read.pairs))
+    made = _Comparison(lost, _without(conflicts, lost), notices=_gone(seen, pairs))
     report = _report(root, options, made, texts, revision, read)
-    return Scanned(replace(report, is_against_lock=entries is not None), texts, read.pairs)
+    coverage = coverage_of(read.facts, pairs)
+    return Scanned(replace(report, coverage=coverage, is_against_lock=entries is not None), texts, pairs)
 
 
 def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
@@ -168,14 +171,36 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         texts = _Texts(lambda path: after.read(versions[path]))
         failed = [one for one in failed if one.path in versions]
         earlier, later = (_Read.of(files, found, failed) for files in (old, new))
-        lost = broken(before(earlier.pairs, renames(root, base, head)), later.pairs)
+        was, now = _pairs_of_both(earlier, later, lambda file: _text(after, file))
+        lost = broken(before(was, renames(root, base, head)), now)
         conflicts = [
             one
             for one in find_conflicts(later.facts, min_confidence=options.min_confidence, rivals=later.rivals)
             if {one.first.path, one.second.path} & changed
         ]
-        report = _report(root, options, _Comparison(lost, older=_without(conflicts, lost)), texts, head, later)
-    return Scanned(replace(report, compared=(base[:12], head[:12])), texts, later.pairs)
+        made = _Comparison(lost, older=_without(conflicts, lost))
+        report = _report(root, options, made, texts, head, later)
+    coverage = coverage_of(later.facts, now)
+    return Scanned(replace(report, coverage=coverage, compared=(base[:12], head[:12])), texts, now)
+
+
+def _pairs_of_both(
+    earlier: _Read, later: _Read, text_of: Callable[[SourceFile], str]
+) -> tuple[list[CandidatePair], list[CandidatePair]]:
+    """Return the pairs of two commits; what the earlier one agrees on teaches how both are read."""
+    notation = Notation(text_of, lambda name: earlier.names.is_known(name) or later.names.is_known(name))
+    was = notation.compared(earlier.files, earlier.names)
+    templates = Templates(was, earlier.names.telling)
+    now = notation.compared(later.files, later.names)
+    return [*earlier.pairs, *stated(was, templates)], [*later.pairs, *stated(now, templates)]
+
+
+def _text(tree: Commit, file: SourceFile) -> str:
+    raw = read_or_reason(tree, file)
+    try:
+        return "" if isinstance(raw, str) else decode(raw)
+    except DocumentError:
+        return ""
 
 
 def _without(conflicts: Sequence[FactConflict], lost: Sequence[BrokenAgreement]) -> list[FactConflict]:
@@ -219,14 +244,24 @@ class _Read:
         return rivals_of(self.facts)
 
     @cached_property
+    def names(self) -> CodeNames:
+        """What the code has."""
+        return CodeNames(self.facts)
+
+    @cached_property
     def pairs(self) -> list[CandidatePair]:
-        """Documented values beside those of the code."""
+        """Documented values beside those of the code, as the extractors read them."""
         return [
             pair
             for pairs_of_fact in self.rivals.values()
             for pair in pairs_of_fact
             if pair.other.fact.side == "documentation"
         ]
+
+    def all_pairs(self, text_of: Callable[[str], str]) -> list[CandidatePair]:
+        """Return documented values beside those of the code, as the extractors and learned templates read them."""
+        compared = Notation(lambda file: text_of(file.path), self.names.is_known).compared(self.files, self.names)
+        return [*self.pairs, *stated(compared, Templates(compared, self.names.telling))]
 
 
 def _located(found: Sequence[FileFacts]) -> list[LocatedFact]:
@@ -267,7 +302,6 @@ def _report(root: Path, options: DriftOptions, made: _Comparison, texts: _Texts,
         ignored=ignored,
         files=len(read.files),
         facts=dict(sorted(Counter(one.fact.side for one in read.facts).items())),
-        coverage=coverage_of(read.facts, read.pairs),
         failed=tuple(read.failed),
         notices=tuple(notices),
         is_against_baseline=options.baseline is not None,

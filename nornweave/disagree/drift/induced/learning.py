@@ -1,0 +1,189 @@
+"""Which templates state the value of a name: those whose values agree with the code, counted per name.
+
+Distant supervision (Mintz et al., ACL 2009) over wrapper induction: a template of a page and a form of the code whose
+values mostly agree, agreements likely by chance discounted, are taken to state the same thing.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import PurePosixPath
+from typing import TypeAlias
+
+from nornweave.core.types import Fact, Span
+from nornweave.disagree.conflicts import LocatedFact
+from nornweave.disagree.conflicts.comparable import NameMatch, match_names, outcome
+from nornweave.disagree.conflicts.decision import CandidatePair
+from nornweave.disagree.drift.files import SourceFile
+from nornweave.disagree.drift.induced.statements import Known, Statement, statements_of
+from nornweave.disagree.facts.comparison import FactComparison
+from nornweave.disagree.facts.names import join_keys, read_name, words_of
+from nornweave.disagree.facts.passage import SECRET
+from nornweave.disagree.facts.values import measured_in
+
+STATES_FROM = 0.3
+"""From this share of agreements on, a template is taken to state values."""
+MAX_HOLDERS = 60
+"""Values of one name in code that a statement is compared with."""
+PRIOR = 0.1
+"""Share of agreements that is expected before anything is seen."""
+_STRENGTH = (("page", 4.0), ("both", 3.0), ("here", 3.0))
+"""How many names what is known at a wider level counts for at the next narrower one."""
+
+Template: TypeAlias = tuple[str, ...]
+
+
+class CodeNames:
+    """The values of the code by name."""
+
+    def __init__(self, facts: Iterable[LocatedFact]) -> None:
+        """Index the facts of programs and configuration."""
+        self._by_key: dict[str, list[LocatedFact]] = defaultdict(list)
+        kinds: dict[str, Counter[str]] = defaultdict(Counter)
+        for one in facts:
+            if one.fact.side in {"code", "configuration"} and one.fact.attribute in {"default", "value", "setting"}:
+                kinds[one.fact.kind][one.fact.value] += 1
+                for key in {one.fact.name, *join_keys(one.fact.name)}:
+                    self._by_key[key].append(one)
+        self._chance = {
+            (kind, value): count / sum(values.values())
+            for kind, values in kinds.items()
+            for value, count in values.items()
+        }
+        self.is_known: Known = lru_cache(1 << 16)(self._is_known)
+
+    def _is_known(self, written: str) -> bool:
+        name = read_name(written)
+        return name is not None and len(name.name) > 2 and any(key in self._by_key for key in join_keys(name.name))
+
+    def holders(self, statement: LocatedFact) -> Sequence[LocatedFact]:
+        """Return the values of the name of a statement; of a qualified name those of its owner, if there are any."""
+        found: dict[int, LocatedFact] = {}
+        for key in join_keys(statement.fact.name):
+            found |= {id(one): one for one in self._by_key.get(key, ())}
+        matching = [one for one in found.values() if match_names(statement, one) is not NameMatch.OTHER]
+        same = [one for one in matching if one.name_words == statement.name_words]
+        chosen = same or matching
+        owner = set(words_of(statement.title or ""))
+        owned = [one for one in chosen if owner and not owner.isdisjoint(one.context)]
+        return (owned or chosen)[:MAX_HOLDERS]
+
+    def telling(self, fact: Fact) -> float:
+        """Return how unlikely it is that a value agrees by chance, in [0, 1]."""
+        return 1 - self._chance.get((fact.kind, fact.value), 0.0)
+
+
+def located(statement: Statement, path: str) -> LocatedFact | None:
+    """Return a statement as a fact of its page; ``None`` if its name is none, or its value a secret."""
+    name = read_name(statement.name)
+    if name is None or (statement.value.kind == "string" and SECRET.search(statement.name)):
+        return None
+    value = measured_in(statement.value, name.unit)
+    fact = Fact(
+        name=name.name,
+        owner=" ".join(words_of(statement.owner)),
+        attribute="default",
+        kind=value.kind,
+        value=value.text,
+        unit=value.unit,
+        side="documentation",
+        form="learned",
+        span=Span(statement.start, statement.end),
+        line=statement.line,
+    )
+    number = (statement.line + 1, statement.line + 1)
+    return LocatedFact(fact=fact, domain="documentation", path=path, title=name.owner, line_range=number)
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A statement beside a value of the code, and how either is written."""
+
+    pair: CandidatePair
+    page: str
+    code: str
+
+
+def compare(statements: Iterable[tuple[str, Statement]], names: CodeNames) -> Iterator[Compared]:
+    """Compare the statements of pages, each with its path, with the values of the code."""
+    for path, statement in statements:
+        fact = located(statement, path)
+        if fact is None:
+            continue
+        for code in names.holders(fact):
+            said = outcome(code.fact, fact.fact)
+            if said is not FactComparison.UNDECIDED:
+                pair = CandidatePair(code, fact, said, 0.0)
+                yield Compared(pair, statement.template, _code_template(code))
+
+
+def _code_template(one: LocatedFact) -> str:
+    return f"{PurePosixPath(one.path).suffix} {one.fact.form} {one.fact.attribute}"
+
+
+class Templates:
+    """How often the values of templates agree with the code."""
+
+    def __init__(self, compared: Iterable[Compared], telling: Callable[[Fact], float]) -> None:
+        """Count agreements and differences; every name counts once."""
+        seen: dict[Template, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+        places: dict[tuple[Template, str, int, int], float] = {}
+        for one in compared:
+            agrees = one.pair.outcome is FactComparison.AGREE
+            other = one.pair.other
+            for level in _levels(one):
+                place = (level, other.fact.name, other.fact.line, other.fact.span.start)
+                weight = telling(other.fact) if agrees else 0.0
+                places[place] = max(places.get(place, 0.0), weight)
+        for (level, name, _, _), weight in places.items():
+            seen[level][name].append(weight)
+        self._counts: Mapping[Template, tuple[float, float]] = {
+            level: (
+                sum(sum(weights) / len(weights) for weights in by_name.values()),
+                sum(sum(not weight for weight in weights) / len(weights) for weights in by_name.values()),
+            )
+            for level, by_name in seen.items()
+        }
+
+    def rate(self, one: Compared) -> float:
+        """Return the share of agreements of its templates, smoothed from wide to narrow."""
+        share = PRIOR
+        for level, (_, strength) in zip(_levels(one), _STRENGTH, strict=True):
+            agreeing, differing = self._counts.get(level, (0.0, 0.0))
+            share = (agreeing + strength * share) / (agreeing + differing + strength)
+        return share
+
+
+def _levels(one: Compared) -> tuple[Template, Template, Template]:
+    return (one.page,), (one.page, one.code), (one.pair.other.path, one.page, one.code)
+
+
+def stated(compared: Iterable[Compared], templates: Templates) -> list[CandidatePair]:
+    """Return the pairs whose templates state values; their strength is the share of agreements of the templates."""
+    rated = ((one.pair, templates.rate(one)) for one in compared)
+    return [replace(pair, strength=rate) for pair, rate in rated if rate >= STATES_FROM]
+
+
+@dataclass
+class Notation:
+    """What the pages of a repository state, read by templates that its own agreements teach.
+
+    Attributes:
+        text_of: the text of a page.
+        known: whether a name is one of the code, at any of the commits that are compared.
+    """
+
+    text_of: Callable[[SourceFile], str]
+    known: Known
+    _read: dict[SourceFile, tuple[Statement, ...]] = field(default_factory=dict)
+
+    def compared(self, files: Iterable[SourceFile], names: CodeNames) -> list[Compared]:
+        """Compare what pages state with the values of the code; a page is read once."""
+        pages = [file for file in files if file.kind == "documentation"]
+        for page in pages:
+            if page not in self._read:
+                self._read[page] = tuple(statements_of(self.text_of(page), self.known))
+        return list(compare(((page.path, one) for page in pages for one in self._read[page]), names))

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from git_repository import Repository, write
+
+from nornweave.disagree.drift.induced.statements import Statement, statements_of
+from nornweave.disagree.drift.induced.tokens import value_of
+from nornweave.disagree.drift.scan import DriftOptions, scan
+
+NAMES = {"max_size", "--max-size", "server.port", "idleTimeout"}
+
+
+def read(text: str) -> list[Statement]:
+    return list(statements_of(text, NAMES.__contains__))
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "value"),
+    [
+        ("### max_size\n\nDefault: 30\n", "max_size", "30"),
+        (".. option:: max_size\n\n   30 by default\n", "max_size", "30"),
+        ("``max_size``\n~~~~~~~~~~~~\n\n30\n", "max_size", "30"),
+        ("| name | default |\n|---|---|\n| `max_size` | 30 |\n", "max_size", "30"),
+        ("* `max_size`: what it is.\n  It is 30.\n", "max_size", "30"),
+        ("```\n[ max_size: <int> | default = 30 ]\n```\n", "max_size", "30"),
+        ("Set <code>max_size</code> from 30 on.\n", "max_size", "30"),
+        ("The `idleTimeout` is 300 000.\n", "idleTimeout", "300000"),
+    ],
+)
+def test_literals_near_a_name_are_read_in_any_notation(text: str, name: str, value: str) -> None:
+    found = read(text)
+    assert (name, value) in [(one.name, one.value.text) for one in found]
+    for one in found:
+        assert text[one.start : one.end].strip("`\"'").replace(" ", "") == one.value.text
+
+
+def test_templates_abstract_names_and_literals_and_keep_words() -> None:
+    first, second = (read(f"### max_size\n\nThe default is {value}.\n")[0] for value in ("30", "`45`"))
+    assert first.template == second.template == "X head the default is V"
+    assert read("### max_size\n\nUse up to 30.\n")[0].template != first.template
+
+
+@pytest.mark.parametrize(("text", "value"), [("300 000", "300000"), ("1,024", "1024"), ("30s", "30")])
+def test_grouped_digits_are_one_number(text: str, value: str | None) -> None:
+    found = value_of(text)
+    assert (found and found.text) == value
+
+
+FIELDS = {"flush_rows": 10, "retry_rounds": 7, "queue_slots": 31, "merge_width": 64}
+
+
+def notation(values: dict[str, int]) -> str:
+    rows = "".join(f"[ {name}: <int> | default = {value} ]\n" for name, value in values.items())
+    return f"# Reference\n\n```\n{rows}```\n"
+
+
+def program(values: dict[str, int]) -> str:
+    return "".join(f"DEFAULT_{name.upper()} = {value}\n" for name, value in values.items())
+
+
+def test_a_notation_that_no_extractor_knows_is_learned_and_a_broken_agreement_found(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    base = repository.commit({"docs/a.md": notation(FIELDS), "a.py": program(FIELDS)}, "2024-02-01T12:00:00Z")
+    repository.commit({"docs/a.md": notation(FIELDS | {"queue_slots": 45})}, "2024-03-01T12:00:00Z")
+    report = scan(tmp_path, DriftOptions(diff=f"{base}..HEAD")).report
+    assert [(one.name, one.moved, one.second.value, one.first.value) for one in report.findings] == [
+        ("queue slots", "second", "45", "31")
+    ]
+    assert report.coverage is not None
+    assert (report.coverage.compared, report.coverage.agree) == (4, 3)
+
+
+def test_a_notation_whose_values_do_not_agree_states_nothing(tmp_path: Path) -> None:
+    wrong = {name: value + 1 for name, value in FIELDS.items()}
+    write(tmp_path, {"docs/a.md": notation(wrong), "a.py": program(FIELDS)})
+    report = scan(tmp_path, DriftOptions()).report
+    assert report.findings == ()
+    assert report.coverage is not None
+    assert report.coverage.compared == 0
