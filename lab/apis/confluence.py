@@ -30,6 +30,7 @@ class ConfluenceServer(Api):
         super().__init__()
         self.spaces: dict[int, dict[str, Any]] = {}
         self.contents: dict[int, dict[str, Any]] = {}
+        self.removed: dict[int, dict[str, Any]] = {}
         self.people = {"557058:ann": "Ann Lee", "557058:bob": "Bob Ray"}
         self.page_size = page_size
         self.token = TOKEN
@@ -85,9 +86,10 @@ class ConfluenceServer(Api):
         if space is not None:
             content["spaceId"] = str(space)
 
-    def trash(self, identity: int) -> None:
-        """Delete a page; those below it move up."""
+    def trash(self, identity: int, status: str = "trashed") -> None:
+        """Put a page into the trash, or the archive; those below it move up."""
         content = self.contents.pop(identity)
+        self.removed[identity] = {**content, "status": status}
         for each in self.contents.values():
             if each["parentId"] == str(identity):
                 each["parentId"] = content["parentId"]
@@ -118,7 +120,10 @@ class ConfluenceServer(Api):
     def _asked_contents(self, request: Request) -> Iterable[Mapping[str, Any]]:
         query = request.query
         spaces, ids = query.get("space-id"), query.get("id")
-        for each in self.contents.values():
+        statuses = query.get("status", "current").split(",")
+        for each in (*self.contents.values(), *self.removed.values()):
+            if each["status"] not in statuses:
+                continue
             if each["type"] != request.path.rpartition("/")[2]:
                 continue
             if spaces and each["spaceId"] not in spaces.split(","):

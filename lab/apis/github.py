@@ -171,6 +171,10 @@ class GithubServer(Api):
 
     def _graphql(self, asked: Mapping[str, Any]) -> Reply:
         variables, size = asked["variables"], min(25, self.page_size)
+        if numbers := re.findall(r"issueOrPullRequest\(number: (\d+)\)", asked["query"]):
+            there = {f"n{each}": {"number": int(each)} if int(each) in self.issues else None for each in numbers}
+            errors = [{"type": "NOT_FOUND", "path": ["repository", name]} for name, it in there.items() if it is None]
+            return Reply({"data": {"repository": there}, **({"errors": errors} if errors else {})})
         if "number" in variables:
             comments = self._comments(self.discussions[variables["number"]], int(variables.get("after") or 0))
             return Reply({"data": {"repository": {"discussion": {"comments": comments}}}})

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from email.utils import formatdate
 from typing import Any
 
@@ -107,20 +108,24 @@ class StackExchangeServer(Api):
         assert (query["filter"], query["order"]) == ("withbody", "asc")
         self.quota -= 1
         field = {"creation": "creation_date", "activity": "last_activity_date"}[query["sort"]]
-        chosen = self._questions(query["tagged"]) if method == "questions" else self._answers(request.path)
+        if method == "questions":
+            numbers = re.findall(r"\d+", request.path.partition("/questions")[2])
+            chosen = self._questions(query.get("tagged"), {int(each) for each in numbers})
+        else:
+            chosen = self._answers(request.path)
         listed = sorted(
             (each for each in chosen if each[field] >= int(query.get("min", 0))), key=lambda each: each[field]
         )
         return self._page(method, listed, int(query["page"]))
 
-    def _questions(self, tagged: str) -> list[dict[str, Any]]:
+    def _questions(self, tagged: str | None, numbers: Collection[int]) -> list[dict[str, Any]]:
         counts: dict[int, int] = {}
         for answer in self.answers.values():
             counts[answer["question_id"]] = counts.get(answer["question_id"], 0) + 1
         return [
             {**each, "answer_count": counts.get(number, 0), "is_answered": "accepted_answer_id" in each}
             for number, each in self.questions.items()
-            if set(tagged.split(";")) <= set(each["tags"])
+            if (number in numbers if tagged is None else set(tagged.split(";")) <= set(each["tags"]))
         ]
 
     def _answers(self, path: str) -> list[dict[str, Any]]:

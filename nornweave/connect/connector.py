@@ -12,6 +12,8 @@ from nornweave.connect.protocol import Source
 
 S = TypeVar("S", bound=SourceSettings)
 
+AT_ONCE = "the next sync"
+
 
 @dataclass(frozen=True, slots=True)
 class Connector(Generic[S]):
@@ -21,10 +23,12 @@ class Connector(Generic[S]):
         settings: the keys of an entry of ``sources:``; its field ``type`` names the kind.
         open: returns a source without reading anything. Takes the settings and ``data_dir``. It imports the feed and
             the parser itself: a process that only answers reads settings and loads neither.
+        bound: says after which syncs, or how much time, what was changed or deleted at the source stops answering.
     """
 
     settings: type[S]
     open: Callable[[S, Path], Source]
+    bound: Callable[[S], str] = lambda _: AT_ONCE
 
     @property
     def type(self) -> str:

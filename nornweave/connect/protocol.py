@@ -20,6 +20,14 @@ class Watched(Protocol):
 
 
 @runtime_checkable
+class Relisted(Protocol):
+    """A source that does not ask for everything at every listing."""
+
+    def list_everything_again(self) -> None:
+        """Ask for everything with the next listing, whatever was read before."""
+
+
+@runtime_checkable
 class Checked(Protocol):
     """A source that can be tried without reading all of it."""
 

@@ -91,6 +91,7 @@ class Entry:
         updated_at: when the source says it changed last, UTC.
         revision: the version that the source gives it (commit sha), if any.
         metadata: what the source knows besides (author, url, title); joins the document's metadata.
+        verified_at: when the source last confirmed that the document exists as it is; ``None``: with this listing.
     """
 
     path: str
@@ -99,6 +100,7 @@ class Entry:
     updated_at: datetime | None = None
     revision: str | None = None
     metadata: Metadata = field(default_factory=lambda: NO_METADATA)
+    verified_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +118,14 @@ class Listing:
     Attributes:
         problem: why the listing is not complete, if so; then nothing follows from what it does not name.
         withdrawn: paths that somebody took out of the source on purpose: their removal needs no confirmation.
+        listed_at: when the source last named all of its documents; ``None``: with this listing.
     """
 
     entries: tuple[Entry, ...]
     skipped: tuple[Skip, ...] = ()
     problem: str | None = None
     withdrawn: frozenset[str] = frozenset()
+    listed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

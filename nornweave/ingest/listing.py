@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
 
-from nornweave.connect.protocol import Source, Watched
+from nornweave.connect.protocol import Relisted, Source, Watched
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import Failure, Listing, Skip
 from nornweave.ingest.diff import Unavailable
@@ -20,7 +20,10 @@ def list_sources(
 ) -> dict[str, Listing | Unavailable]:
     """Return the listing of each source, by id; of those that the options leave out, that there is none."""
     left_out = {source.id for source in sources if options.sources and source.id not in options.sources}
-    return {source.id: Unavailable(None) if source.id in left_out else _listing(source, progress) for source in sources}
+    return {
+        source.id: Unavailable(None) if source.id in left_out else _listing(source, progress, again=options.full)
+        for source in sources
+    }
 
 
 def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failure]) -> tuple[Skip, ...]:
@@ -30,7 +33,9 @@ def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failu
     return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
 
 
-def _listing(source: Source, progress: Progress) -> Listing | Unavailable:
+def _listing(source: Source, progress: Progress, *, again: bool) -> Listing | Unavailable:
+    if again and isinstance(source, Relisted):
+        source.list_everything_again()
     if isinstance(source, Watched):
         source.watched_by(partial(_show_reading, progress, source.id))
     try:

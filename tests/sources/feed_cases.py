@@ -61,6 +61,10 @@ class FeedCase:
         share: requests of a pass that finds nothing new, of those of the first one.
         settles: the second pass is not small yet.
         refuses_at: the end of the paths at which refusals are tried.
+        edit: changes one of the documents of ``fill``.
+        delete: deletes one of them; ``None`` where the source cannot say so.
+        age: makes what is there so old that no list of what is new tells of it.
+        late: deletions of what is old are seen by the next full pass.
     """
 
     start: Callable[[random.Random], Any]
@@ -81,6 +85,10 @@ class FeedCase:
     share: float
     settles: bool = False
     refuses_at: str = ""
+    edit: Callable[[Any], object]
+    delete: Callable[[Any], object] | None
+    age: Callable[[Any], object] = lambda _: None
+    late: bool = False
 
 
 def bodies(document: Document) -> list[str]:
@@ -212,6 +220,12 @@ def change_slack(server: SlackServer, choose: random.Random, *, edits_replies: b
         case 9:
             key, value = choose.choice([("name", f"name-{server.now}-{channel.lower()}"), ("is_member", True)])
             server.channels[channel][key] = value
+
+
+def say_for_weeks(server: SlackServer) -> None:
+    for number in range(200):  # two pages of the history, ten days apart
+        server.now += 10 * DAY if number % 100 == 0 else 60
+        server.say("C01", f"Later {number}")
 
 
 # Stack Exchange
@@ -434,6 +448,17 @@ def change_site(server: SiteServer, choose: random.Random) -> None:
         server.change(page, status=choose.choice([200, 301]), headers={"location": other})
 
 
+def change_site_as_told(server: SiteServer, choose: random.Random) -> None:
+    others = [path for path in server.pages if path != "/guide/"]
+    kind = choose.randint(0, 3) if others else 0
+    if kind <= 1:
+        add_page(server)
+    elif kind == 2:
+        server.change(choose.choice(others), text=f"Text {server.hours}")
+    else:
+        server.delete(choose.choice(others))
+
+
 CASES: Mapping[str, FeedCase] = {
     "web": FeedCase(
         start=site_server,
@@ -441,12 +466,14 @@ CASES: Mapping[str, FeedCase] = {
         source=site_source,
         expected=site_said,
         change=change_site,
-        change_seen_at_once=lambda server, _: add_page(server),
+        change_seen_at_once=change_site_as_told,
         examples=(10, 5),
         faults=(HANG_UP, Reply(b"", 500), Reply(b"", 429), Reply(b"", 403)),
         wrong=(),  # ``test_web`` names the key of each
         large=lambda: (site.large(300), 300),
         share=0.05,
+        edit=lambda server: server.change(list(server.pages)[-1], text="Edited."),
+        delete=lambda server: server.delete(list(server.pages)[-1]),
     ),
     "github": FeedCase(
         start=lambda choose: GithubServer(page_size=choose.choice(PAGE_SIZES)),
@@ -471,6 +498,8 @@ CASES: Mapping[str, FeedCase] = {
         large=lambda: (github.large(300, page_size=10), 300),
         share=0.05,
         settles=True,
+        edit=lambda server: server.edit(1, "Edited."),
+        delete=lambda server: server.delete(1),
     ),
     "feed": FeedCase(
         start=lambda choose: FeedServer(is_atom=choose.random() < 0.5),
@@ -484,6 +513,8 @@ CASES: Mapping[str, FeedCase] = {
         wrong=(*OTHERS[1:], {"url": "ftp://x"}, {"url": "https://user:pw@x"}),
         large=lambda: (feed.large(300), 300),
         share=1.0,
+        edit=lambda server: server.edit(1, "<p>Edited.</p>"),
+        delete=None,
     ),
     "slack": FeedCase(
         start=slack_server,
@@ -514,6 +545,10 @@ CASES: Mapping[str, FeedCase] = {
         wrong=({"api_url": "ftp://x"}, {"api_url": "http://slack.example.com"}, {"token": "a b"}),
         large=lambda: (slack.large(300), 300),
         share=0.05,
+        edit=lambda server: server.edit("C01", next(iter(server.messages["C01"])), "Edited."),
+        delete=lambda server: server.delete("C01", next(iter(server.messages["C01"]))),
+        age=say_for_weeks,
+        late=True,
     ),
     "stackexchange": FeedCase(
         start=lambda choose: StackExchangeServer(page_size=choose.choice(PAGE_SIZES)),
@@ -534,7 +569,10 @@ CASES: Mapping[str, FeedCase] = {
         ),
         wrong=({"tags": []}, {"tags": ["a;b"]}, {"tags": ["a b"]}, {"api_url": "ftp://x"}),
         large=stackexchange_large,
-        share=0.05,
+        share=0.06,
+        edit=lambda server: server.edit(next(iter(server.questions)), "<p>Edited.</p>"),
+        delete=lambda server: server.delete(next(iter(server.questions))),
+        age=lambda server: setattr(server, "now", server.now + 10 * DAY),
     ),
     "confluence": FeedCase(
         start=confluence_server,
@@ -556,8 +594,10 @@ CASES: Mapping[str, FeedCase] = {
             *OTHERS,
         ),
         large=lambda: (confluence.large(600, page_size=3), 600),
-        share=0.02,
+        share=0.025,
         settles=True,
+        edit=lambda server: server.edit(next(iter(server.contents)), "<p>Edited.</p>"),
+        delete=lambda server: server.trash(next(iter(server.contents))),
     ),
     "jira": FeedCase(
         start=lambda choose: JiraServer(page_size=choose.choice(PAGE_SIZES), embedded=choose.choice([0, 1, 20])),
@@ -578,5 +618,7 @@ CASES: Mapping[str, FeedCase] = {
         ),
         large=lambda: (jira.large(400, page_size=4), 400),
         share=0.02,
+        edit=lambda server: server.edit(next(iter(server.issues)), summary="Edited."),
+        delete=lambda server: server.delete(next(iter(server.issues))),
     ),
 }

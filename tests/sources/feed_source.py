@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from nornweave.connect.connectors import CONNECTORS
 from nornweave.connect.mirror.feed import Feed
 from nornweave.connect.mirror.mirrored import MirroredSource
 from nornweave.connect.mirror.settings import MirroredSettings
@@ -33,9 +34,14 @@ class FeedSource:
         say: Callable[[Document], Any],
     ) -> None:
         self.clock = 1_000_000.0
-        self.source = MirroredSource(settings, feed, folder, now=lambda: self.clock)
+        self.bound = CONNECTORS[settings.type].bound(settings)
+        self.source = MirroredSource(settings, feed, folder, now=self._tick)
         self._parse = parse
         self._say = say
+
+    def _tick(self) -> float:
+        self.clock += 0.001
+        return self.clock
 
     def list(self) -> Listing:
         return self.source.list()

@@ -68,7 +68,7 @@ def test_a_space_that_is_missing_is_named_and_nothing_is_deleted(wiki: Confluenc
     assert [entry.path for entry in listing.entries] == list(before)
 
 
-def test_a_second_pass_asks_three_times_and_reads_what_changed(wiki: ConfluenceServer, tmp_path: Path) -> None:
+def test_a_second_pass_asks_five_times_and_reads_what_changed(wiki: ConfluenceServer, tmp_path: Path) -> None:
     space = wiki.space("ENG")
     pages = [wiki.write(space, f"T{number}") for number in range(8)]
     wiki.page_size = 2
@@ -77,7 +77,14 @@ def test_a_second_pass_asks_three_times_and_reads_what_changed(wiki: ConfluenceS
     source.gates()
     wiki.requests.clear()
     assert source.gates() == before
-    assert [request.path.rpartition("/")[2] for request in wiki.requests] == ["spaces", "pages", "blogposts"]
+    asked = [(request.path.rpartition("/")[2], request.query["status"]) for request in wiki.requests]
+    assert asked == [
+        ("spaces", "current"),
+        ("pages", "current"),
+        ("pages", "trashed,deleted,archived"),
+        ("blogposts", "current"),
+        ("blogposts", "trashed,deleted"),
+    ]
     wiki.edit(pages[3], "<p>other</p>")
     added = wiki.write(space, "News", blog=True)
     after = source.gates()

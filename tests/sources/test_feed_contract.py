@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,64 @@ def test_what_the_api_tells_of_is_seen_by_the_next_pass(
                 case.later(server, choose)
 
     for_seeds(case.examples[1], check)
+
+
+@pytest.mark.parametrize("is_deleted", [False, True], ids=["changed", "deleted"])
+@pytest.mark.parametrize("name", CASES)
+def test_what_changes_or_goes_at_the_source_is_seen_by_the_next_pass_or_its_bound_says_when(
+    name: str, is_deleted: bool, tmp_path: Path
+) -> None:
+    case = CASES[name]
+    server = case.start(random.Random(0))
+    for _ in range(2):
+        case.fill(server)
+    with serving(server):
+        source, asked_anew = case.source(server, tmp_path / "a"), case.source(server, tmp_path / "b")
+        assert source.said() == asked_anew.said() == case.expected(server)
+        case.age(server)
+        before = source.said()
+        assert asked_anew.said() == before == case.expected(server)
+        happens = case.delete if is_deleted else case.edit
+        if happens is None:
+            assert "stay" in source.bound
+            return
+        happens(server)
+        asked_anew.source.list_everything_again()
+        now = asked_anew.said()
+        assert now == case.expected(server) != before
+        is_late = source.said() == before
+        assert is_late == case.late
+        if is_late:
+            assert "at most 24 h" in source.bound
+            source.a_day_later()
+        assert source.said() == now
+
+
+@every_case
+def test_what_the_api_confirmed_last_is_told_of_every_document(case: FeedCase, tmp_path: Path) -> None:
+    server = case.start(random.Random(0))
+    case.fill(server)
+    with serving(server):
+        source = case.source(server, tmp_path)
+        began = source.clock
+        first = source.list()
+        assert first.listed_at is not None
+        assert all(each.verified_at and each.verified_at > at(began) for each in first.entries)
+        server.before = lambda _: server.faults.append(Reply(b"", 500))
+        listed = source.list()
+        assert listed.problem
+        assert (listed.listed_at, listed.entries) == (first.listed_at, first.entries)
+        server.before = lambda _: None
+        server.faults.clear()
+        source.a_day_later()
+        began = source.clock
+        again = source.list()
+        assert again.listed_at == at(began + 0.001)
+        assert all(each.verified_at and each.verified_at > at(began) for each in again.entries)
+
+
+def at(moment: float) -> datetime:
+    return datetime.fromtimestamp(moment, UTC)
 
 
 @every_case

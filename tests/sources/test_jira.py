@@ -73,7 +73,7 @@ def test_only_the_projects_that_are_named_are_read(jira: JiraServer, tmp_path: P
         jira_source(jira, tmp_path / "none", projects=("HR",)).source.list()
 
 
-def test_a_second_pass_asks_once_and_reads_what_changed(jira: JiraServer, tmp_path: Path) -> None:
+def test_a_second_pass_asks_twice_and_reads_what_changed(jira: JiraServer, tmp_path: Path) -> None:
     issues = [jira.open("PAY", f"T{number}") for number in range(9)]
     comment = jira.comment(issues[2], "first")
     jira.page_size = 2
@@ -83,7 +83,9 @@ def test_a_second_pass_asks_once_and_reads_what_changed(jira: JiraServer, tmp_pa
     source.gates()
     jira.requests.clear()
     assert source.gates() == before
-    assert [request.json()["jql"] for request in jira.requests] == ['updated >= "-40m" order by created asc, key asc']
+    searched, asked_again = (request.json() for request in jira.requests)
+    assert searched["jql"] == 'updated >= "-40m" order by created asc, key asc'
+    assert (sorted(asked_again["issueIdsOrKeys"]), asked_again["fields"]) == (sorted(map(str, issues)), ["updated"])
     jira.edit(issues[5], summary="Other")
     jira.edit_comment(issues[2], comment, "second")
     jira.comment(issues[7], "new")

@@ -183,10 +183,10 @@ def test_a_watcher_sees_each_page(tmp_path: Path) -> None:
 def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> None:
     mirror = Mirror(tmp_path / "m.sqlite", "a")
     with pytest.raises(SourceUnavailableError), mirror.reading() as opened:
-        number = opened.begin(full=True).number
+        number = opened.begin(full=True, anew=False, now=1.0).number
         opened._connection.execute("drop table documents")
         with pytest.raises(sqlite3.Error):
-            opened.store(page(1, "a"), number)
+            opened.store(page(1, "a"), number, 1.0)
         assert opened.body("a") is None
         opened.totals()
 
@@ -194,15 +194,15 @@ def test_a_page_that_cannot_be_stored_is_not_stored_by_half(tmp_path: Path) -> N
 def test_what_a_full_pass_has_not_named_yet_does_not_survive_it(tmp_path: Path) -> None:
     mirror = Mirror(tmp_path / "m.sqlite", "a")
     with mirror.reading():
-        number = mirror.begin(full=True).number
-        mirror.store(page(1, "a1", "b1"), number)
+        number = mirror.begin(full=True, anew=False, now=1.0).number
+        mirror.store(page(1, "a1", "b1"), number, 1.0)
         mirror.complete(number, full=True, now=1.0)
         assert [key for key, _ in mirror.surviving("")] == ["a1", "b1"]
-        number = mirror.begin(full=True).number
-        mirror.store(page(1, "c1", confirmed=("a",)), number)
+        number = mirror.begin(full=True, anew=False, now=1.0).number
+        mirror.store(page(1, "c1", confirmed=("a",)), number, 1.0)
         assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
         mirror.complete(number, full=True, now=2.0)
-        number = mirror.begin(full=False).number
+        number = mirror.begin(full=False, anew=False, now=1.0).number
         assert [key for key, _ in mirror.surviving("")] == ["a1", "c1"]
 
 

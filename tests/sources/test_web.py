@@ -16,6 +16,7 @@ from lab.apis.server import HANG_UP, Reply, serving
 from lab.apis.site import SiteServer, large, small
 from nornweave.connect.connectors import open_source
 from nornweave.connect.mirror.answers import Limits
+from nornweave.connect.web import crawl
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
@@ -317,7 +318,9 @@ def test_a_pass_for_changes_asks_for_what_the_sitemap_says_changed(tmp_path: Pat
         assert len(source.paths()) == 60
         site.requests.clear()
         assert len(source.paths()) == 60
-        assert [each.path for each in site.requests] == ["/robots.txt", "/sitemap.xml"]
+        sitemaps = ["/sitemap.xml", *(f"/sitemap-{number}.xml" for number in range(3))]
+        assert [each.path for each in site.requests] == ["/robots.txt", *sitemaps]
+        assert all("if-none-match" in each.headers for each in site.requests[1:])
         site.change("/guide/topic-7.html", text="Changed.")
         site.put("/guide/new.html")
         site.requests.clear()
@@ -326,19 +329,44 @@ def test_a_pass_for_changes_asks_for_what_the_sitemap_says_changed(tmp_path: Pat
         assert b"Changed." in source.said()["guide/topic-7.html"]
 
 
-def test_pages_without_dates_are_revalidated_once_a_day(site: SiteServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_sitemap", [True, False])
+def test_pages_of_which_nothing_is_said_are_asked_for_again_those_confirmed_longest_ago_first(
+    site: SiteServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_sitemap: bool
+) -> None:
+    monkeypatch.setattr(crawl, "AGAIN", 2)
     site.dates = False
-    for name in "abc":
-        site.put(f"/guide/{name}.html")
+    names = [f"/guide/{name}.html" for name in "abcd"]
+    site.put("/guide/", links=names, listed=False)
+    for name in names:
+        site.put(name)
+    site.has_sitemap = has_sitemap
     source = Source(site, tmp_path)
     source.list()
     site.change("/guide/a.html", text="Changed.")
-    site.requests.clear()
-    assert b"Changed." not in source.said()["guide/a.html"]
-    assert site.asked() == []
-    source.a_day_later()
+    site.delete("/guide/d.html")
+    site.put("/guide/d.html", status=404)  # the sitemap names it nevertheless
+    asked = []
+    for _ in range(3):
+        site.requests.clear()
+        source.list()
+        asked.append([path for path in site.asked() if path != "/guide/"])
+        conditional = [each for each in site.requests if each.path.endswith(".html")]
+        assert all("if-none-match" in each.headers for each in conditional)
+    if has_sitemap:
+        assert asked == [names[:2], names[2:], names[:2]]
+    assert all(len(each) <= 2 for each in asked)
     assert b"Changed." in source.said()["guide/a.html"]
-    assert all("if-none-match" in each.headers for each in site.requests if each.path.endswith(".html"))
+    assert "guide/d.html" not in source.paths()
+
+
+def test_pauses_that_a_site_asks_for_make_fewer_pages_be_asked_for_again(site: SiteServer, tmp_path: Path) -> None:
+    chain(site, *(str(number) for number in range(40)))
+    source = Source(site, tmp_path)
+    source.list()
+    site.robots = "User-agent: *\nCrawl-delay: 20"
+    site.requests.clear()
+    source.list()
+    assert len(site.asked()) == 30
 
 
 def test_by_links_a_pass_for_changes_asks_for_the_start_page_and_what_is_new_there(
@@ -352,7 +380,9 @@ def test_by_links_a_pass_for_changes_asks_for_the_start_page_and_what_is_new_the
     site.change("/guide/", links=("a.html", "new.html"))
     site.requests.clear()
     assert len(source.paths()) == 5
-    assert site.asked() == ["/guide/", "/guide/new.html", "/guide/newer.html"]
+    again = ["/guide/a.html", "/guide/b.html"]
+    assert site.asked() == ["/guide/", *again, "/guide/new.html", "/guide/newer.html"]
+    assert [each.path for each in site.requests if "if-none-match" in each.headers] == ["/guide/", *again]
 
 
 def test_a_page_that_is_gone_goes_and_one_that_fails_stays(site: SiteServer, tmp_path: Path) -> None:
@@ -369,15 +399,41 @@ def test_a_page_that_is_gone_goes_and_one_that_fails_stays(site: SiteServer, tmp
     assert "guide/a.html" not in source.reasons()
 
 
-def test_a_page_that_leaves_the_sitemap_goes_with_the_next_full_pass(site: SiteServer, tmp_path: Path) -> None:
-    site.put("/guide/a.html")
-    site.put("/guide/b.html")
+@pytest.mark.parametrize("per_sitemap", [1, 1_000])
+def test_a_page_that_leaves_the_sitemap_goes_with_the_next_pass(
+    site: SiteServer, tmp_path: Path, per_sitemap: int
+) -> None:
+    site.per_sitemap = per_sitemap
+    for name in "abc":
+        site.put(f"/guide/{name}.html")
     source = Source(site, tmp_path)
     source.list()
     site.change("/guide/b.html", listed=False)
-    assert len(source.paths()) == 2
-    source.a_day_later()
-    assert source.paths() == ["guide/a.html"]
+    site.delete("/guide/a.html")
+    assert source.paths() == ["guide/c.html"]
+
+
+def test_a_page_that_stands_in_the_place_of_a_listed_one_stays(site: SiteServer, tmp_path: Path) -> None:
+    site.put("/guide/a.html", status=301, headers={"location": "/guide/b.html"})
+    site.put("/guide/b.html", listed=False, head='<link rel="canonical" href="/guide/c.html">')
+    site.put("/guide/c.html", listed=False)
+    site.put("/guide/d.html")
+    source = Source(site, tmp_path)
+    for _ in range(3):
+        assert source.paths() == ["guide/c.html", "guide/d.html"]
+    site.delete("/guide/c.html")
+    assert source.paths() == ["guide/d.html"]
+
+
+def test_a_sitemap_that_is_gone_takes_no_page_with_it(site: SiteServer, tmp_path: Path) -> None:
+    site.put("/guide/", links=["a.html"])
+    site.put("/guide/a.html")
+    source = Source(site, tmp_path)
+    source.list()
+    site.has_sitemap = False
+    for _ in range(2):
+        assert source.paths() == ["guide/a.html", "guide/index.html"]
+        source.a_day_later()
 
 
 def test_a_new_date_alone_changes_no_document(site: SiteServer, tmp_path: Path) -> None:

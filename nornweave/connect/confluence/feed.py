@@ -2,7 +2,8 @@
 
 A pass asks for the spaces, then for pages, then for blog posts, and settles at its end which titles stand above each
 page. The first pass brings bodies with the lists. A later full pass lists without bodies and asks only for those whose
-version changed; a pass for changes lists the newest first and ends where the last one began.
+version changed; a pass for changes lists the newest first and ends where the last one began. It also lists what is in
+the trash, deleted or archived, all of it, because nothing tells when something came there.
 
 Source: developer.atlassian.com/cloud/confluence/rest/v2.
 """
@@ -10,7 +11,6 @@ Source: developer.atlassian.com/cloud/confluence/rest/v2.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -21,6 +21,7 @@ from nornweave.connect.confluence.content import (
     Content,
     changed_trails,
     contents_of,
+    id_of,
     modified_at,
     page_bytes,
     spaces_of,
@@ -48,9 +49,9 @@ WITH_BODIES = 50
 # What is written while a list is read may carry a time before that.
 _OVERLAP = timedelta(minutes=10)
 _MAX_SPACES = 100
-_MAX_DEPTH = 50
 _TRAILS_AT_ONCE = 500
-_ID = re.compile(r"[0-9]{1,20}")
+# What is not current; blog posts cannot be archived.
+_GONE = {"pages": "trashed,deleted,archived", "blogposts": "trashed,deleted"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +139,16 @@ class ConfluenceFeed:
     def _read_spaces(self, known: Known) -> _Step:
         records = self._lists.spaces()
         is_change = any(known.body(record.key) != record.body for record in records)
-        return _Step(records=records, confirmed=("user/",), is_change=is_change, is_end=True)
+        lost = {key.split("/")[1] for key, _ in known.under("space/")} - {each.key.split("/")[1] for each in records}
+        pages = known.under("meta/") if lost else ()
+        gone = [key.split("/")[1] for key, page in pages if page.get("space_id") in lost]
+        return _Step(
+            records=records,
+            confirmed=("user/",),
+            gone=(*(f"space/{each}/" for each in lost), *_keys_of(gone)),
+            is_change=is_change or bool(lost),
+            is_end=True,
+        )
 
     def _all(self, stage: str, cursor: str | None, known: Known, *, with_bodies: bool) -> Iterator[_Step]:
         """List everything, by id: what is written meanwhile comes last and shifts no page."""
@@ -173,10 +183,25 @@ class ConfluenceFeed:
             contents = contents_of(fresh, spaces, self._lists.base(content), stage)
             is_end = following is None or len(fresh) < len(results)
             yield from self._stored_if_changed(stage, contents, known, cursor)
+            if is_end:
+                yield from self._removed(stage, known, cursor)
             yield _Step(position=None if is_end else following, since=since, is_end=is_end)
             if is_end:
                 return
             cursor = following
+        raise endless(stage)
+
+    def _removed(self, stage: str, known: Known, position: str | None) -> Iterator[_Step]:
+        """Remove what the site says is not current any more."""
+        parameters = {**self._lists.parameters(known), "status": _GONE[stage], "limit": WITHOUT_BODIES}
+        cursor: str | None = None
+        for _ in range(MAX_REQUESTS):
+            _, results, cursor = self._lists.page_of(stage, parameters, cursor, is_optional=True)
+            gone = [each for each in map(_id_in, results) if known.body(f"meta/{each}/") is not None]
+            if gone:
+                yield _Step(gone=_keys_of(gone), position=position, is_change=True)
+            if cursor is None:
+                return
         raise endless(stage)
 
     def _trails(self, known: Known) -> Iterator[_Step]:
@@ -202,9 +227,7 @@ class ConfluenceFeed:
             given = contents_of(results, spaces_of(known), self._lists.base(content), stage)
             # What was listed a moment ago and is not given stays as it was: the next full pass decides.
             left = set(asked) - {each.id for each in given}
-            kept = tuple(f"{kind}/{identity}/" for identity in sorted(left) for kind in ("meta", "body", "trail"))
-            step = self._stored(given, known, cursor)
-            yield replace(step, confirmed=(*step.confirmed, *kept))
+            yield replace(self._stored(given, known, cursor), kept=_keys_of(sorted(left)))
         yield _Step(
             records=tuple(each.meta for each in same),
             confirmed=tuple(f"{kind}/{each.id}/" for each in same for kind in ("body", "trail")),
@@ -224,6 +247,14 @@ class ConfluenceFeed:
             position=cursor,
             is_change=changed,
         )
+
+
+def _keys_of(identities: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"{kind}/{identity}/" for identity in identities for kind in ("meta", "body", "trail"))
+
+
+def _id_in(content: Mapping[str, Any]) -> str:
+    return id_of(content["id"])
 
 
 def _advice(token_name: str) -> Mapping[int, str]:

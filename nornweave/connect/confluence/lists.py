@@ -19,6 +19,7 @@ WITHOUT_BODIES = 250
 MAX_PEOPLE = 100
 """Names of one request."""
 SPACE_KEY = re.compile(r"~?[A-Za-z0-9][\w:.-]{0,254}", re.ASCII)
+_NOT_ALLOWED = frozenset({400, 403, 404})
 _ACCOUNT = re.compile(r"[\w:.-]{1,200}", re.ASCII)
 
 
@@ -65,11 +66,18 @@ class ConfluenceLists:
         raise endless(address)
 
     def page_of(
-        self, address: str, parameters: Mapping[str, str | int], cursor: str | None
+        self, address: str, parameters: Mapping[str, str | int], cursor: str | None, *, is_optional: bool = False
     ) -> tuple[Mapping[str, Any], list[dict[str, Any]], str | None]:
-        """Ask for a page of a list; return the answer, its results and the cursor of the page after it."""
+        """Ask for a page of a list; return the answer, its results and the cursor of the page after it.
+
+        Args:
+            is_optional: a list that the account may not read is empty.
+        """
         asked = {**parameters, **({"cursor": cursor} if cursor else {})}
-        content = self._site.get(f"{API}/{address}", asked, resumed=cursor is not None)
+        allowed = _NOT_ALLOWED if is_optional else frozenset[int]()
+        content = self._site.get(f"{API}/{address}", asked, resumed=cursor is not None, allowed=allowed)
+        if is_optional and not content:
+            return content, [], None
         results = listed(content, "results", address)
         following = _cursor(content)
         if following is not None and following == cursor:

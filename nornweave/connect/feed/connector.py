@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from nornweave.connect.connector import Connector
+from nornweave.connect.connector import AT_ONCE, Connector
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain
@@ -28,4 +28,4 @@ def _open(settings: FeedSettings, data_dir: Path) -> Source:
     return MirroredSource(settings, SyndicationFeed(settings), data_dir)
 
 
-FEED = Connector(FeedSettings, _open)
+FEED = Connector(FeedSettings, _open, lambda _: f"{AT_ONCE} for entries that the feed lists; the others stay")

@@ -44,14 +44,17 @@ class SyndicationFeed:
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:  # noqa: ARG002
         """Read the feed; see ``Feed.pages``."""
+        before = state.since or {"validators": {}, "listed": []}
         try:
-            raw, since = self._read({} if state.is_full else state.since or {})
+            raw, validators = self._read({} if state.is_full else before["validators"])
             read = run_apart(read_entries, {}, raw, cpu_s=seconds_for(len(raw))) if raw else []
         except (DocumentError, OSError) as error:
             raise SourceUnavailableError(f"{self._place}: {error}") from error
         entries = {f"entries/{digest(each['id'])[:16]}": each for each in cast(list[dict[str, Any]], read)}
         records = tuple(FeedRecord(key=path, document=path, body=entry) for path, entry in entries.items())
-        yield RecordPage(records=records, confirmed=("entries/",), position=None, since=since)
+        listed = list(entries) if raw else before["listed"]
+        since = {"validators": validators, "listed": listed}
+        yield RecordPage(records=records, confirmed=tuple(listed), kept=("entries/",), position=None, since=since)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         """Return an entry as JSON."""

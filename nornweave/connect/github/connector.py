@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
-from nornweave.connect.connector import Connector
+from nornweave.connect.connector import AT_ONCE, Connector
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain
@@ -38,4 +38,13 @@ def _open(settings: GithubSettings, data_dir: Path) -> Source:
     return MirroredSource(settings, GithubFeed(settings), data_dir)
 
 
-GITHUB = Connector(GithubSettings, _open)
+def _bound(settings: GithubSettings) -> str:
+    if settings.repository is None:
+        return AT_ONCE
+    return (
+        f"{AT_ONCE} for changes; deleted and transferred issues are found 100 a sync where there is a token, and all "
+        f"that was deleted within {settings.hours()}"
+    )
+
+
+GITHUB = Connector(GithubSettings, _open, _bound)

@@ -2,9 +2,10 @@
 
 A pass lists issues (with the reviews of pull requests), then the comments and the review comments of the whole
 repository, then discussions. Lists are asked for by ``since``, with the ``ETag`` of the last answer: where nothing
-changed, a pass is four requests, three of which GitHub does not count.
+changed, a pass is four requests, three of which GitHub does not count. No list tells what was deleted or transferred: a
+pass for changes asks for those issues again that were confirmed longest ago.
 
-Discussions are read by GraphQL, which needs a token.
+Discussions and what is asked again are read by GraphQL, which needs a token.
 
 Source: docs.github.com/rest (2022-11-28).
 """
@@ -18,18 +19,20 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.github.connector import GithubSettings
-from nornweave.connect.github.discussions import Discussions
 from nornweave.connect.github.export import github_document, read_issue, write_issues
+from nornweave.connect.github.graphql import GithubGraphql
 from nornweave.connect.github.steps import MAX_PAGES, GithubStep, moment_of, too_many
 from nornweave.connect.mirror.answers import ApiAnswer, Limits
 from nornweave.connect.mirror.api_client import ApiClient
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage, least_confirmed
 from nornweave.core.errors import ConfigError, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
 
 API_VERSION = "2022-11-28"
 PER_PAGE = 100
+# A pass for changes asks whether so many issues are still there, with one request.
+AGAIN = 100
 STAGES = ("issues", "comments", "review_comments", "discussions")
 _PATHS = {"issues": "issues", "comments": "issues/comments", "review_comments": "pulls/comments"}
 _REPOSITORY = re.compile(r"[\w-][\w.-]*/[\w.-]*[\w-][\w.-]*", re.ASCII)
@@ -65,7 +68,7 @@ class GithubFeed:
             advice=_advice(self._repository, settings.token_name),
             limits=limits,
         )
-        self._discussions = Discussions(self._client, self._repository, self._api_url) if settings.token else None
+        self._graphql = GithubGraphql(self._client, self._repository, self._api_url) if settings.token else None
 
     @property
     def scope(self) -> str:
@@ -74,7 +77,7 @@ class GithubFeed:
 
     def pages(self, state: Pass, known: Known) -> Iterator[RecordPage]:
         """Read the repository; see ``Feed.pages``."""
-        position = state.position or {"stage": STAGES[0], "url": None, "since": state.since or {}}
+        position: dict[str, Any] = state.position or {"stage": STAGES[0], "url": None, "since": state.since or {}}
         since: dict[str, Any] = dict(position["since"])
         first = STAGES.index(position["stage"])
         for number, stage in enumerate(STAGES[first:], start=first):
@@ -82,7 +85,11 @@ class GithubFeed:
             for step in self._read(stage, state, url, since, known):
                 is_last = step.is_end and number + 1 < len(STAGES)
                 at, following = (STAGES[number + 1], None) if is_last else (stage, step.position)
-                yield replace(step, position={"stage": at, "url": following, "since": since}, since=since)
+                position = {"stage": at, "url": following, "since": since}
+                yield replace(step, position=position, since=since)
+        if not state.is_full and self._graphql:
+            numbers = least_confirmed(known, "issues/", state.began_at, AGAIN)
+            yield replace(self._graphql.asked_again(numbers), position=position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         """Return an issue with its comments, reviews and review comments."""
@@ -107,8 +114,8 @@ class GithubFeed:
         """Read one list; bring ``since`` up to date for the next pass."""
         if stage == "discussions":
             # Without a token nothing is known about them, so those that were read stay.
-            unread = (GithubStep(confirmed=("discussions/",), is_end=True),)
-            yield from self._discussions.steps(state, url, since) if self._discussions else unread
+            unread = (GithubStep(kept=("discussions/",), is_end=True),)
+            yield from self._graphql.discussions(state, url, since) if self._graphql else unread
             return
         before = {} if state.is_full else (state.since or {}).get(stage) or {}
         for _ in range(MAX_PAGES):

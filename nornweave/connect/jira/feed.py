@@ -2,7 +2,7 @@
 
 The first pass lists whole issues, by the time when they were opened. A later full pass lists only when each one changed
 and asks for those that did; a pass for changes lists what was updated since the last one began, in minutes back from
-now, which mean the same in every time zone.
+now, which mean the same in every time zone, and asks whether some of the others are still there.
 
 Source: developer.atlassian.com/cloud/jira/platform/rest/v3: ``search/jql``, ``issue/bulkfetch``, comments of an issue.
 """
@@ -23,7 +23,7 @@ from nornweave.connect.jira.content import comment_body, id_of, is_as_stored, is
 from nornweave.connect.jira.document import jira_document
 from nornweave.connect.mirror.answers import Limits
 from nornweave.connect.mirror.atlassian import MAX_REQUESTS, AtlassianSite, listed
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, PositionLostError, RecordPage, least_confirmed
 from nornweave.core.errors import ConfigError, DocumentSkipped, SourceUnavailableError
 from nornweave.core.types import Document, Domain, Entry, SourceId
 from nornweave.read.isolated import parse_apart
@@ -31,6 +31,8 @@ from nornweave.read.isolated import parse_apart
 # Whole issues, and issues of which only the time is asked for.
 WHOLE = 50
 BRIEF = 1_000
+# A pass for changes asks whether so many issues are still there; of one request no more.
+AGAIN = 100
 _API = "rest/api/3"
 # Jira's index of issues may lag behind; and a pass that was interrupted goes on with the minutes that it began with.
 _OVERLAP_MIN = 10
@@ -90,6 +92,8 @@ class JiraFeed:
         for page in self._search(position, is_brief, known):
             position = {**position, "token": page.position}
             yield replace(page, position=position, since={"at": position["begun"]})
+        if not state.is_full:
+            yield replace(self._asked_again(state, known), position=position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
         """Return an issue with its comments, as JSON."""
@@ -189,7 +193,25 @@ class JiraFeed:
                 kept, some = tuple(f"issue/{identity}/" for identity in sorted(left)), given
             records = tuple(record for each in some for record in self._issue(each))
             gone = tuple(f"issue/{id_of(each)}/" for each in some)
-            yield RecordPage(records=records, confirmed=kept, gone=gone, position=token)
+            yield RecordPage(records=records, kept=kept, gone=gone, position=token)
+
+    def _asked_again(self, state: Pass, known: Known) -> RecordPage:
+        """Ask whether some issues are still there; one that is not returned and has no error is gone, or hidden."""
+        ids = least_confirmed(known, "issue/", state.began_at, AGAIN)
+        if not ids:
+            return RecordPage(position=None)
+        answer = self._site.post(f"{_API}/issue/bulkfetch", {"issueIdsOrKeys": ids, "fields": ["updated"]})
+        given = [each for each in listed(answer, "issues", f"{_API}/issue/bulkfetch") if self._is_of_projects(each)]
+        there = {id_of(each) for each in (*given, *mappings(answer.get("issueErrors")))}
+        return RecordPage(
+            confirmed=tuple(f"issue/{id_of(each)}/" for each in given),  # a change would have been listed
+            gone=tuple(f"issue/{each}/" for each in ids if each not in there),
+            position=None,
+        )
+
+    def _is_of_projects(self, issue: Mapping[str, Any]) -> bool:
+        project = key_of(issue).rpartition("-")[0]
+        return not self._projects or project.casefold() in {each.casefold() for each in self._projects}
 
     def _issue(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
         """Yield an issue and its comments; nothing of one that only some may see."""

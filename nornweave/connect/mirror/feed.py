@@ -28,11 +28,13 @@ class FeedRecord:
     Attributes:
         key: names it within the source; a document is assembled from its records in the order of their keys.
         document: path of the document that it belongs to; empty for what belongs to none, such as a list of people.
+        is_verified: the API has just said it; otherwise it is what was known, written anew.
     """
 
     key: str
     document: str
     body: Body
+    is_verified: bool = True
 
 
 def left_out(path: str, reason: str) -> FeedRecord:
@@ -46,8 +48,11 @@ class RecordPage:
 
     Attributes:
         records: new or changed, or the same as before.
-        confirmed: prefixes of the keys of records that are as they were; they outlive a full pass without being sent.
+        confirmed: prefixes of the keys of records of which the API says that they are as they were.
+        kept: prefixes of the keys of records of which the API says nothing now; they outlive a complete listing.
         gone: prefixes of the keys of records that are no longer there; applied before ``records`` are stored.
+        listed: prefixes of the keys that this pass names completely: what starts so and was neither sent, confirmed nor
+            kept until the pass ends is gone then. A full pass names everything.
         position: where a pass that was interrupted after this page goes on.
         since: where the next pass starts from, once this one is complete; ``None`` leaves it as an earlier page said.
         expected: how many documents the pass will bring, if the API says so.
@@ -55,7 +60,9 @@ class RecordPage:
 
     records: tuple[FeedRecord, ...] = ()
     confirmed: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    listed: tuple[str, ...] = ()
     position: JsonValue
     since: JsonValue = None
     expected: int | None = None
@@ -67,11 +74,15 @@ class Pass:
 
     Attributes:
         is_full: list everything; what it does not name is deleted at its end. Otherwise only what changed.
+        is_thorough: a person wants everything asked for again, also what a full pass spares.
+        began_at: when the pass began, in seconds since 1970.
         position: of the last page of this pass that was stored; ``None`` at its start.
         since: what the last complete pass left; ``None`` before there was one.
     """
 
     is_full: bool
+    is_thorough: bool = False
+    began_at: float = 0.0
     position: Any = None
     since: Any = None
 
@@ -88,8 +99,25 @@ class Known(Protocol):
     def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
 
+    def oldest(self, prefix: str, *, before: float, limit: int, is_named: bool = False) -> Iterator[tuple[str, Body]]:
+        """Yield the records whose keys start so and that were last confirmed before a moment, oldest first.
+
+        Args:
+            is_named: only those that this pass has confirmed or kept already.
+        """
+
     def count(self, prefix: str) -> int:
         """Count the records whose keys start so."""
+
+
+def least_confirmed(known: Known, prefix: str, before: float, limit: int) -> list[str]:
+    """Return which documents to ask for again: those that were confirmed longest ago, by the second part of their keys.
+
+    What an API does not tell of by itself, such as deletions, is found so within as many passes as it takes to ask for
+    every document once.
+    """
+    records = known.oldest(prefix, before=before, limit=limit)
+    return list(dict.fromkeys(key.split("/")[1] for key, _ in records))
 
 
 class _NothingKnown:
@@ -100,6 +128,16 @@ class _NothingKnown:
         return iter(())
 
     def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:  # noqa: ARG002
+        return iter(())
+
+    def oldest(
+        self,
+        prefix: str,  # noqa: ARG002
+        *,
+        before: float,  # noqa: ARG002
+        limit: int,  # noqa: ARG002
+        is_named: bool = False,  # noqa: ARG002
+    ) -> Iterator[tuple[str, Body]]:
         return iter(())
 
     def count(self, prefix: str) -> int:  # noqa: ARG002

@@ -19,71 +19,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nornweave.connect.mirror import statements
 from nornweave.connect.mirror.feed import Body, FeedRecord, Pass, RecordPage
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import digest
 
 log = logging.getLogger(__name__)
 
-_VERSION = 1
+_VERSION = 2
 _PATIENCE_S = 10.0
 # Sorts after everything that starts with the same prefix.
 _LAST = "\U0010ffff"
-_TABLES = (
-    """
-    create table if not exists records (
-      key text primary key,
-      document text not null,
-      body blob not null,
-      size integer not null,
-      digest text not null,
-      pass integer not null
-    ) without rowid
-    """,
-    "create index if not exists records_of_document on records (document, key)",
-    """
-    create table if not exists documents (
-      path text primary key,
-      mark text not null,
-      size integer not null
-    ) without rowid
-    """,
-    """
-    create table if not exists reading (
-      id integer primary key check (id = 1),
-      scope text not null,
-      pass integer not null,
-      is_full integer not null,
-      is_complete integer not null,
-      position text not null,
-      since text not null,
-      next_since text not null,
-      full_at real not null
-    )
-    """,
-)
-_START = "insert into reading values (1, :scope, 0, 1, 1, 'null', 'null', 'null', 0)"
-_STORE = """
-insert into records (key, document, body, size, digest, pass)
-values (:key, :document, :body, :size, :digest, :pass)
-on conflict (key) do update
-set document = excluded.document, body = excluded.body, size = excluded.size, digest = excluded.digest,
-  pass = excluded.pass
-"""
-_MARK = "insert into documents values (:path, :mark, :size) on conflict (path) do update set mark = :mark, size = :size"
-# Keys that start with a prefix.
-_CONFIRM = "update records set pass = :pass where key >= :first and key < :last"
-_UNDER = "select key, body from records where key >= :first and key < :last order by key"
-_SURVIVING = """
-select key, body
-from records
-where key >= :first and key < :last
-  and pass >= (select case when is_full and not is_complete then pass else 0 end from reading)
-order by key
-"""
-_COUNT = "select count(*) from records where key >= :first and key < :last"
-_TOUCHED = "select distinct document from records where key >= :first and key < :last"
-_REMOVE = "delete from records where key >= :first and key < :last"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,21 +40,28 @@ class MirrorReading:
         number: of the pass, from 1; 0 before the first.
         is_complete: it came to its end; the next reading starts a new pass.
         full_at: when the last full pass ended, in seconds since 1970; 0 before there was one.
+        listed_at: when the last pass began that named every document; 0 before there was one.
     """
 
     number: int
     is_complete: bool
     full_at: float
+    listed_at: float
     state: Pass
 
 
 @dataclass(frozen=True, slots=True)
 class MirroredDocument:
-    """A document of the mirror; ``mark`` changes when one of its records does."""
+    """A document of the mirror; ``mark`` changes when one of its records does.
+
+    Attributes:
+        verified_at: when the API last confirmed all of its records, in seconds since 1970.
+    """
 
     path: str
     mark: str
     size: int
+    verified_at: float
 
 
 class _StoredRecords:
@@ -118,7 +71,7 @@ class _StoredRecords:
 
     def documents(self) -> Iterator[MirroredDocument]:
         """Yield the documents, by path."""
-        for row in self._connection.execute("select path, mark, size from documents order by path"):
+        for row in self._connection.execute(statements.DOCUMENTS):
             yield MirroredDocument(*row)
 
     def records_of(self, path: str) -> Iterator[tuple[str, Body]]:
@@ -133,17 +86,22 @@ class _StoredRecords:
 
     def under(self, prefix: str) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so, by key."""
-        rows = self._connection.execute(_UNDER, _range(prefix))
+        rows = self._connection.execute(statements.UNDER, _range(prefix))
         return _unpacked(rows.fetchall())
 
     def surviving(self, prefix: str) -> Iterator[tuple[str, Body]]:
         """Yield the records whose keys start so and that a full pass would not delete if it ended now, by key."""
-        rows = self._connection.execute(_SURVIVING, _range(prefix))
+        rows = self._connection.execute(statements.SURVIVING, _range(prefix))
         return _unpacked(rows.fetchall())
+
+    def oldest(self, prefix: str, *, before: float, limit: int, is_named: bool = False) -> Iterator[tuple[str, Body]]:
+        """Yield records that were last confirmed before a moment, oldest first; see ``Known``."""
+        values = {**_range(prefix), "before": before, "limit": limit, "is_named": is_named}
+        return _unpacked(self._connection.execute(statements.OLDEST, values).fetchall())
 
     def count(self, prefix: str) -> int:
         """Count the records whose keys start so."""
-        row = self._connection.execute(_COUNT, _range(prefix)).fetchone()
+        row = self._connection.execute(statements.COUNT, _range(prefix)).fetchone()
         return int(row[0])
 
     def totals(self) -> tuple[int, int]:
@@ -195,54 +153,77 @@ class Mirror(_StoredRecords):
         except sqlite3.Error as error:
             raise SourceUnavailableError(f"{self._file} cannot be read: {error}; sync again") from error
 
-    def begin(self, *, full: bool) -> MirrorReading:
-        """Go on with the pass that was interrupted, or start a new one."""
+    def begin(self, *, full: bool, anew: bool, now: float) -> MirrorReading:
+        """Go on with the pass that was interrupted, or start a new one.
+
+        Args:
+            full: a full pass is due; one of changes that was interrupted is given up for it.
+            anew: start a new one in any case.
+            now: seconds since 1970.
+        """
         before = self.state()
-        if not before.is_complete:
+        if not before.is_complete and not anew and (before.state.is_full or not full):
             return before
         with self._transaction():
             self._connection.execute(
-                "update reading set pass = pass + 1, is_full = ?, is_complete = 0, position = 'null'", (int(full),)
+                """
+                update reading
+                set pass = pass + 1, is_full = ?, is_complete = 0, position = 'null', listed = '[]', began_at = ?
+                """,
+                (int(full), now),
             )
         return self.state()
 
-    def restart(self) -> MirrorReading:
+    def restart(self) -> None:
         """Begin the pass again from its start; what it has stored stays."""
         with self._transaction():
             self._connection.execute("update reading set position = 'null'")
-        return self.state()
 
     def state(self) -> MirrorReading:
         """Return how far the reading came."""
         row = self._connection.execute(
-            "select pass, is_full, is_complete, position, since, full_at from reading"
+            "select pass, is_full, is_complete, position, since, began_at, full_at, listed_at from reading"
         ).fetchone()
-        number, is_full, is_complete, position, since, full_at = row
-        state = Pass(is_full=bool(is_full), position=json.loads(position), since=json.loads(since))
-        return MirrorReading(number, bool(is_complete), full_at, state)
+        number, is_full, is_complete, position, since, began_at, full_at, listed_at = row
+        places = {"position": json.loads(position), "since": json.loads(since)}
+        state = Pass(is_full=bool(is_full), began_at=began_at, **places)
+        return MirrorReading(number, bool(is_complete), full_at, listed_at, state)
 
-    def store(self, page: RecordPage, number: int) -> None:
-        """Store a page of a pass, and where to go on, in one transaction."""
+    def store(self, page: RecordPage, number: int, at: float) -> None:
+        """Store a page of a pass, and where to go on, in one transaction.
+
+        Args:
+            number: of the pass.
+            at: the API was asked for the page after this moment, in seconds since 1970.
+        """
         with self._transaction():
             touched = self._remove(page.gone)
-            for prefix in page.confirmed:
-                self._connection.execute(_CONFIRM, {**_range(prefix), "pass": number})
+            for statement, prefixes in ((statements.CONFIRM, page.confirmed), (statements.KEEP, page.kept)):
+                for prefix in prefixes:
+                    self._connection.execute(statement, {**_range(prefix), "pass": number, "at": at})
             for record in page.records:
-                touched |= self._store(record, number)
+                touched |= self._store(record, number, at)
             self._mark(touched)
             self._connection.execute("update reading set position = ?", (json.dumps(page.position),))
+            if page.listed:
+                self._connection.execute("update reading set listed = ?", (json.dumps(page.listed),))
             if page.since is not None:
                 self._connection.execute("update reading set next_since = ?", (json.dumps(page.since),))
 
     def complete(self, number: int, *, full: bool, now: float) -> None:
-        """End a pass; what a full one did not name is deleted."""
+        """End a pass; what it listed completely and did not name is deleted, in a full pass of all records."""
         with self._transaction():
+            listed = self._connection.execute("select listed from reading").fetchone()[0]
+            prefixes = [""] if full else json.loads(listed)
+            for prefix in prefixes:
+                unnamed = {**_range(prefix), "pass": number}
+                rows = self._connection.execute(statements.STALE, unnamed).fetchall()
+                self._connection.execute(statements.REMOVE_STALE, unnamed)
+                self._mark(path for (path,) in rows)
             if full:
-                stale = self._connection.execute("select distinct document from records where pass < ?", (number,))
-                touched = {path for (path,) in stale}
-                self._connection.execute("delete from records where pass < ?", (number,))
-                self._mark(touched)
                 self._connection.execute("update reading set full_at = ?", (now,))
+            if prefixes:
+                self._connection.execute("update reading set listed_at = began_at")
             self._connection.execute("update reading set is_complete = 1, since = next_since, position = 'null'")
 
     def _opened(self) -> sqlite3.Connection:
@@ -258,9 +239,9 @@ class Mirror(_StoredRecords):
             self._file.with_name(self._file.name + suffix).unlink(missing_ok=True)
         connection = self._connect()
         with connection:
-            for table in _TABLES:
+            for table in statements.TABLES:
                 connection.execute(table)
-            connection.execute(_START, {"scope": self._scope})
+            connection.execute(statements.START, {"scope": self._scope})
             connection.execute(f"pragma user_version = {_VERSION}")
         return connection
 
@@ -287,13 +268,15 @@ class Mirror(_StoredRecords):
             raise
         self._connection.execute("commit")
 
-    def _store(self, record: FeedRecord, number: int) -> set[str]:
+    def _store(self, record: FeedRecord, number: int, at: float) -> set[str]:
         """Store a record; return the documents that it changes."""
         text = json.dumps(record.body, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
         mark = digest(record.document, text)
-        row = self._connection.execute("select document, digest from records where key = ?", (record.key,)).fetchone()
+        row = self._connection.execute(statements.BEFORE, (record.key,)).fetchone()
+        at = row[2] if row and not record.is_verified else at
         if row and row[1] == mark:
-            self._connection.execute("update records set pass = ? where key = ?", (number, record.key))
+            confirmed = (number, at, record.key)
+            self._connection.execute("update records set pass = ?, verified_at = ? where key = ?", confirmed)
             return set()
         values = {
             "key": record.key,
@@ -302,16 +285,17 @@ class Mirror(_StoredRecords):
             "size": len(text),
             "digest": mark,
             "pass": number,
+            "at": at,
         }
-        self._connection.execute(_STORE, values)
+        self._connection.execute(statements.STORE, values)
         return {record.document, row[0]} if row else {record.document}
 
     def _remove(self, prefixes: Iterable[str]) -> set[str]:
         touched: set[str] = set()
         for prefix in prefixes:
-            rows = self._connection.execute(_TOUCHED, _range(prefix))
+            rows = self._connection.execute(statements.TOUCHED, _range(prefix))
             touched |= {path for (path,) in rows}
-            self._connection.execute(_REMOVE, _range(prefix))
+            self._connection.execute(statements.REMOVE, _range(prefix))
         return touched
 
     def _mark(self, paths: Iterable[str]) -> None:
@@ -324,7 +308,9 @@ class Mirror(_StoredRecords):
             ).fetchall()
             if rows:
                 mark = digest(*(part for key, record, _ in rows for part in (key, record)))
-                self._connection.execute(_MARK, {"path": path, "mark": mark, "size": sum(row[2] for row in rows)})
+                self._connection.execute(
+                    statements.MARK, {"path": path, "mark": mark, "size": sum(row[2] for row in rows)}
+                )
             else:
                 self._connection.execute("delete from documents where path = ?", (path,))
 

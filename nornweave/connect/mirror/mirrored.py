@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 
@@ -50,6 +52,7 @@ class MirroredSource:
         self._relist_s = settings.relist_hours * 3600
         self._problem = settings.problem
         self._now = now
+        self._is_thorough = False
         self._watcher: Watcher = lambda *_: None
 
     @property
@@ -65,6 +68,10 @@ class MirroredSource:
     def watched_by(self, watcher: Watcher) -> None:
         """Call ``watcher`` after each page that a listing brings."""
         self._watcher = watcher
+
+    def list_everything_again(self) -> None:
+        """Ask for everything with the next listing, whatever was read before."""
+        self._is_thorough = True
 
     def check(self) -> None:
         """Ask for the first page, and store nothing."""
@@ -95,8 +102,11 @@ class MirroredSource:
                 if reason := unsafe_path(each.path):
                     skipped.append(Skip(each.path, reason))
                 else:
-                    entries.append(Entry(path=each.path, gate=each.mark, size=each.size))
-        return Listing(tuple(entries), tuple(skipped), problem)
+                    at = datetime.fromtimestamp(each.verified_at, UTC)
+                    entries.append(Entry(path=each.path, gate=each.mark, size=each.size, verified_at=at))
+            listed_at = mirror.state().listed_at
+        moment = datetime.fromtimestamp(listed_at, UTC) if listed_at else None
+        return Listing(tuple(entries), tuple(skipped), problem, listed_at=moment)
 
     def fetch(self, entry: Entry) -> bytes:
         """Read a document from the mirror."""
@@ -126,19 +136,23 @@ class MirroredSource:
     def _pull(self, mirror: Mirror) -> None:
         """Read the API to the end of a pass."""
         self._require_access()
-        now = self._now()
-        reading = mirror.begin(full=self._is_due(mirror.state(), now))
+        now, anew = self._now(), self._is_thorough
+        reading = mirror.begin(full=anew or self._is_due(mirror.state(), now), anew=anew, now=now)
+        reading = replace(reading, state=replace(reading.state, is_thorough=anew))
         with _told():
             try:
                 self._read(mirror, reading)
             except PositionLostError:
-                self._read(mirror, mirror.restart())
+                mirror.restart()
+                self._read(mirror, replace(reading, state=replace(reading.state, position=None)))
         mirror.complete(reading.number, full=reading.state.is_full, now=now)
+        self._is_thorough = False
 
     def _read(self, mirror: Mirror, reading: MirrorReading) -> None:
-        expected: int | None = None
+        expected, asked_at = None, self._now()
         for page in self._feed.pages(reading.state, mirror):
-            mirror.store(page, reading.number)
+            mirror.store(page, reading.number, asked_at)
+            asked_at = self._now()
             expected = page.expected if page.expected is not None else expected
             self._watcher(*mirror.totals(), expected)
 

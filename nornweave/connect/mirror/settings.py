@@ -21,6 +21,10 @@ class MirroredSettings(SourceSettings):
         """Why the source cannot be asked, if so."""
         return None
 
+    def hours(self, passes: int = 1) -> str:
+        """Return within what time everything was listed so many times."""
+        return f"{passes * self.relist_hours:g} h"
+
 
 class ApiSettings(MirroredSettings):
     """The keys of an API that takes a token."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -60,6 +60,7 @@ class ChannelReader:
     """Reads the channels of one pass.
 
     Attributes:
+        is_thorough: all threads are read again.
         turn: which of the old threads are read again, in a full pass.
         until: a pass of changes looks back to this moment, in seconds since 1970, or further.
         began_at: when the pass began.
@@ -70,6 +71,7 @@ class ChannelReader:
     known: Known
     people: People
     is_full: bool
+    is_thorough: bool
     turn: int
     until: float
     began_at: float
@@ -175,7 +177,7 @@ class ChannelReader:
             return True
         latest = as_is(event.get("latest_reply"), str) or ""
         is_due = latest >= _ts(self.until) or turn_of(event["ts"]) % TURNS == self.turn % TURNS
-        return self.is_full and is_due
+        return self.is_thorough or (self.is_full and is_due)
 
     def _is_news(self, channel: Channel, event: Mapping[str, Any]) -> bool:
         return self.known.body(f"{thread_prefix(channel.id, root_of(event))}{event['ts']}") is None
@@ -202,7 +204,7 @@ class ChannelReader:
         if replies(event):
             for key, body in self.known.under(thread_prefix(channel.id, event["ts"])):
                 if key != own.key:
-                    yield self._record(channel, event_in(body))
+                    yield replace(self._record(channel, event_in(body)), is_verified=False)
 
     def _record(self, channel: Channel, event: Mapping[str, Any]) -> FeedRecord:
         self.people.require(ids_in(event))

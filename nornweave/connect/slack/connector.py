@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 from nornweave.config.sources import Name
-from nornweave.connect.connector import Connector
+from nornweave.connect.connector import AT_ONCE, Connector
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain
@@ -35,4 +35,13 @@ def _open(settings: SlackSettings, data_dir: Path) -> Source:
     return MirroredSource(settings, SlackFeed(settings), data_dir)
 
 
-SLACK = Connector(SlackSettings, _open)
+def _bound(settings: SlackSettings) -> str:
+    if settings.path is not None:
+        return AT_ONCE
+    return (
+        f"{AT_ONCE} for messages of the last 3 days; at most {settings.hours()} for older ones and for replies that "
+        f"came or went; at most {settings.hours(30)} for edits of replies in older threads"
+    )
+
+
+SLACK = Connector(SlackSettings, _open, _bound)

@@ -78,6 +78,7 @@ class SlackFeed:
             api=self._api,
             known=known,
             is_full=state.is_full,
+            is_thorough=state.is_thorough,
             turn=turn,
             until=min(before["at"], began_at) - WINDOW_S,
             began_at=began_at,
@@ -86,10 +87,10 @@ class SlackFeed:
         )
         chosen = self._chosen(joined)
         unread = (*self._missing(joined), *([left_out("private channels", str(unseen))] if unseen else ()))
-        gone, confirmed = _not_chosen(known, chosen, keep_private=unseen is not None)
+        gone, kept = _not_chosen(known, chosen, keep_private=unseen is not None)
         if "channel" not in position:  # a pass that goes on keeps what it has left out
             gone = (*gone, LEFT_OUT)
-        yield RecordPage(gone=gone, confirmed=confirmed, records=unread, position=position)
+        yield RecordPage(gone=gone, kept=kept, records=unread, position=position)
         yield from self._channels(reader, chosen, position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:
@@ -186,7 +187,7 @@ def _refused(known: Known, channel: Channel, error: SlackError, position: Mappin
     record = FeedRecord(key=key, document="", body={**(known.body(key) or {}), "is_complete": False})
     return RecordPage(
         records=(record, left_out(f"#{channel.name}", str(error))),
-        confirmed=(f"message/{channel.id}/",),
+        kept=(f"message/{channel.id}/",),
         position=dict(position),
     )
 

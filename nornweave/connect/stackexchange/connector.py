@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import StringConstraints
 
 from nornweave.config.sources import Name
-from nornweave.connect.connector import Connector
+from nornweave.connect.connector import AT_ONCE, Connector
 from nornweave.connect.mirror.settings import ApiSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain, SourceId
@@ -45,4 +45,10 @@ def _open(settings: StackExchangeSettings, data_dir: Path) -> Source:
     return MirroredSource(settings, StackExchangeFeed(settings), data_dir)
 
 
-STACKEXCHANGE = Connector(StackExchangeSettings, _open)
+def _bound(settings: StackExchangeSettings) -> str:
+    if settings.path is not None:
+        return AT_ONCE
+    return f"{AT_ONCE} for changes; deleted questions are found 100 a sync, and all within {settings.hours()}"
+
+
+STACKEXCHANGE = Connector(StackExchangeSettings, _open, _bound)

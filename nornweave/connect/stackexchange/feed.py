@@ -4,6 +4,8 @@ A full pass lists the questions of each tag by creation, a pass of changes by ac
 each other by these moments, not by number: nothing shifts when something changes meanwhile, and pages beyond the 25th
 need a key. Answers are asked for a hundred questions at a time, and only where a question's marks changed.
 
+A pass of changes asks again for the hundred questions that were confirmed longest ago: no list tells what was deleted.
+
 Several tags are several lists: ``/questions?tagged=a;b`` has the questions with all of them.
 
 Source: api.stackexchange.com/docs/questions, …/answers-on-questions, …/min-max.
@@ -19,7 +21,7 @@ from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage
+from nornweave.connect.mirror.feed import Body, FeedRecord, Known, Pass, RecordPage, least_confirmed
 from nornweave.connect.stackexchange.api import PER_PAGE, StackExchangeApi
 from nornweave.connect.stackexchange.connector import StackExchangeSettings
 from nornweave.connect.stackexchange.document import stackexchange_document
@@ -87,6 +89,8 @@ class StackExchangeFeed:
                     position |= {"tag": tag, "place": asdict(step.following)}
                 since_tags = {each: at for each, at in done.items() if each in self._tags}
                 yield replace(step, position=position, since={"tags": since_tags})
+        if not state.is_full:
+            yield replace(self._asked_again(state, known), position=position)
 
     def assemble(self, path: str, records: Iterable[tuple[str, Body]], known: Known) -> bytes:  # noqa: ARG002
         """Return a question with its answers, in the shape of the API."""
@@ -125,6 +129,17 @@ class StackExchangeFeed:
         at = place.at if place.at is not None else int(answer.moment) - _OVERLAP_S
         return _Listed(mappings(content["items"]), replace(place, at=at), content.get("has_more") is True)
 
+    def _asked_again(self, state: Pass, known: Known) -> _Step:
+        """Ask whether some questions are still there, with one of the tags."""
+        numbers = least_confirmed(known, "questions/", state.began_at, PER_PAGE)
+        if not numbers:
+            return _Step()
+        listed = self._every("questions", f"questions/{';'.join(numbers)}")
+        there = [each for each in listed if {*self._tags} & {*(as_is(each.get("tags"), list) or ())}]
+        step = self._with_answers(there, known)
+        left = {*numbers} - {str(each["question_id"]) for each in there}
+        return replace(step, gone=(*step.gone, *(f"questions/{each}/" for each in sorted(left))))
+
     def _with_answers(self, questions: Sequence[Mapping[str, Any]], known: Known) -> _Step:
         """Return questions, with the answers of those whose marks changed; the others' are as they were."""
         unique = {_number(each, "question_id"): each for each in questions}
@@ -147,17 +162,22 @@ class StackExchangeFeed:
     def _answers(self, numbers: Sequence[int]) -> Mapping[int, list[Mapping[str, Any]]]:
         """Return the answers to questions, of which there are at most a hundred."""
         found: dict[int, dict[int, Mapping[str, Any]]] = {}
-        place = _Place()
         address = f"questions/{';'.join(map(str, sorted(numbers)))}/answers"
-        for _ in range(_MAX_PAGES if numbers else 0):
-            listed = self._listed("questions/answers", place, address=address, sort="creation")
-            for each in listed.items:
-                found.setdefault(_number(each, "question_id"), {})[_number(each, "answer_id")] = each
+        for each in self._every("questions/answers", address) if numbers else ():
+            found.setdefault(_number(each, "question_id"), {})[_number(each, "answer_id")] = each
+        return {number: list(answers.values()) for number, answers in found.items()}
+
+    def _every(self, method: str, address: str) -> Iterator[Mapping[str, Any]]:
+        """Yield what a list of a hundred ids holds, over all its pages."""
+        place = _Place()
+        for _ in range(_MAX_PAGES):
+            listed = self._listed(method, place, address=address, sort="creation")
+            yield from listed.items
             following = listed.following("creation_date")
             if following is None:
-                break
+                return
             place = following
-        return {number: list(answers.values()) for number, answers in found.items()}
+        raise _too_many(address)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

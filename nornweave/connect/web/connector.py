@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from nornweave.config.sources import Name
-from nornweave.connect.connector import Connector
+from nornweave.connect.connector import AT_ONCE, Connector
 from nornweave.connect.mirror.settings import MirroredSettings
 from nornweave.connect.protocol import Source
 from nornweave.core.types import Domain
@@ -37,4 +37,11 @@ def _open(settings: WebSettings, data_dir: Path) -> Source:
     return MirroredSource(settings, WebFeed(settings), data_dir)
 
 
-WEB = Connector(WebSettings, _open)
+def _bound(settings: WebSettings) -> str:
+    return (
+        f"{AT_ONCE} for what the sitemap names anew, dates anew or names no longer; other pages are asked for again, "
+        f"200 a sync, and all within {settings.hours()}"
+    )
+
+
+WEB = Connector(WebSettings, _open, _bound)

@@ -7,11 +7,15 @@ interrupted goes on with the next address, and memory does not grow with the sit
 - ``seen/DIGEST`` says that an address is in the queue of this pass.
 - ``page/DIGEST`` is a document.
 - ``left out/DIGEST`` is an address that was asked for and is no document, or could not be read.
+- ``listed/SITEMAP/DIGEST`` is an address that a sitemap names.
+
+A pass for changes that reads the sitemaps names every page that they name, so that the others go at its end. Of pages
+whose dates no sitemap tells it asks for some again, those that were confirmed longest ago.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, cast
 
@@ -21,7 +25,7 @@ from nornweave.connect.mirror.feed import LEFT_OUT, Body, FeedRecord, Known, Pas
 from nornweave.connect.web.page import PageOutcome, PageReader
 from nornweave.connect.web.queue import CrawlProgress, CrawlQueue, Reach, record
 from nornweave.connect.web.robots import Robots
-from nornweave.connect.web.sitemap_reader import SitemapReader
+from nornweave.connect.web.sitemap_reader import LISTED, SitemapReader, listed_by
 from nornweave.connect.web.sitemaps import ListedPage
 from nornweave.core.errors import SourceUnavailableError
 from nornweave.core.types import JsonValue
@@ -29,6 +33,10 @@ from nornweave.core.types import JsonValue
 # So many pages that fail one after another mean that the site does.
 _FAILURES = 5
 _TOO_MANY = f"{LEFT_OUT}!"
+# A pass for changes asks for so many pages again; where robots.txt wants pauses, for those that fit into so long.
+AGAIN, _AGAIN_S = 200, 300.0
+# Pages lead to other addresses so often, one after another.
+_HOPS = 5
 
 
 class Crawl:
@@ -47,7 +55,9 @@ class Crawl:
         self._before: dict[str, Any] = state.since or {}
         self._progress = CrawlProgress(**state.position) if state.position else CrawlProgress()
         self._queue = CrawlQueue(reach, self._progress, known, is_full=state.is_full)
-        self._sitemaps = SitemapReader(reach.scope, client, robots, self._progress, self._before, is_full=state.is_full)
+        self._sitemaps = SitemapReader(
+            reach.scope, client, robots, self._progress, self._before, known, is_full=state.is_full
+        )
         self._failures = 0
 
     def pages(self) -> Iterator[RecordPage]:
@@ -62,21 +72,26 @@ class Crawl:
         yield from self._read_queue()
         if self._state.is_full and not progress.stored:
             raise PositionLostError(self._nothing())
-        yield self._page(self._too_many(), gone=("queue/", "seen/"))
+        listed = ("page/", LISTED) if progress.is_listed else ()
+        yield self._page(self._too_many(), gone=("queue/", "seen/"), listed=listed)
 
     def _page(
         self,
         records: Iterable[FeedRecord] = (),
         *,
         confirmed: tuple[str, ...] = (),
+        kept: tuple[str, ...] = (),
         gone: tuple[str, ...] = (),
+        listed: tuple[str, ...] = (),
         since: dict[str, Any] | None = None,
     ) -> RecordPage:
         progress, records = self._progress, tuple(records)
         return RecordPage(
             records=records,
             confirmed=confirmed,
+            kept=kept,
             gone=gone,
+            listed=listed,
             position=cast(JsonValue, asdict(progress)),
             since=cast(JsonValue, since),
             expected=min(progress.queued, self._reach.max_pages) if self._state.is_full else None,
@@ -101,16 +116,52 @@ class Crawl:
         while progress.pending:
             address, changed_at = progress.pending[0]
             for pages in self._sitemaps.read(address, changed_at):
-                yield self._page(self._queue.records(pages))
+                yield self._named(address, pages)
             progress.pending.pop(0)
             yield self._page()
         progress.by_links = not progress.queued if self._state.is_full else bool(self._before.get("by_links"))
         progress.stage = "pages"
-        again = [] if self._state.is_full else list(self._failed_before())
+        progress.is_listed = not self._state.is_full and not progress.by_links and bool(progress.read)
+        again = [] if self._state.is_full else [*self._failed_before(), *self._unconfirmed()]
         start = [ListedPage(self._scope.start)] if progress.by_links else []
         since = {"by_links": progress.by_links, "roots": progress.roots, "sitemaps": progress.read}
         progress.roots, progress.read = [], {}  # they need not be written with every page
         yield self._page(self._queue.records([*start, *again], always=True), since=since)
+
+    def _named(self, sitemap: str, pages: Sequence[ListedPage]) -> RecordPage:
+        """Queue the pages of a sitemap that are due; the others are there, and as they were if it dates them."""
+        records = self._queue.records(pages)
+        queued = {each.key.rpartition("/")[2] for each in records if each.key.startswith("seen/")}
+        confirmed: list[str] = []
+        kept: list[str] = []
+        for each in pages:
+            address = self._scope.address(each.address)
+            if address is None or not self._reach.asks_for(address):
+                continue
+            key = identity(address)
+            body = {"url": each.address, "lastmod": each.changed_at}
+            records.append(record(f"{listed_by(sitemap)}{key}", body))
+            if key not in queued and not self._state.is_full:
+                (confirmed if each.changed_at else kept).append(f"page/{key}")
+                kept += self._leads_to(key)
+        return self._page(records, confirmed=tuple(confirmed), kept=tuple(kept))
+
+    def _leads_to(self, key: str) -> Iterator[str]:
+        """Yield the pages that stand in the place of an address that is no document."""
+        for _ in range(_HOPS):
+            left = self._known.body(f"{LEFT_OUT}{key}") or {}
+            if not left.get("leads_to"):
+                return
+            key = str(left["leads_to"])
+            yield f"page/{key}"
+
+    def _unconfirmed(self) -> Iterator[ListedPage]:
+        """Yield some of the pages that this pass says nothing of, those that were confirmed longest ago first."""
+        delay = self._robots.delay_s(self._scope.start)
+        limit = min(AGAIN, max(1, int(_AGAIN_S / delay))) if delay else AGAIN
+        is_named = self._progress.is_listed
+        for _, body in self._known.oldest("page/", before=self._state.began_at, limit=limit, is_named=is_named):
+            yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
 
     def _failed_before(self) -> Iterator[ListedPage]:
         """Yield the pages that could not be read when they were asked for last."""
@@ -171,7 +222,7 @@ class Crawl:
         records = [self._left_record(queued, key, reason, links, again=True), *self._queue.links(links)]
         if before is not None:
             self._count(before)
-        return self._page(records, confirmed=(f"page/{key}",))
+        return self._page(records, kept=(f"page/{key}",))
 
     def _store(self, queued: Body, key: str, before: Body | None, outcome: PageOutcome) -> RecordPage:
         self._count(before)
@@ -183,7 +234,8 @@ class Crawl:
 
     def _left(self, queued: Body, key: str, outcome: PageOutcome) -> RecordPage:
         """Remember an address that is no document, so that it is not asked for before it changes."""
-        records = [self._left_record(queued, key, outcome.reason, outcome.links or ())]
+        leads_to = outcome.canonical or outcome.target
+        records = [self._left_record(queued, key, outcome.reason, outcome.links or (), leads_to=leads_to)]
         records += self._queue.links(outcome.links or ())
         if outcome.canonical is not None:
             records += self._queue.canonical(outcome.canonical, queued)
@@ -196,10 +248,19 @@ class Crawl:
         return self._page(records, gone=(f"page/{key}",))
 
     def _left_record(
-        self, queued: Body, key: str, reason: str, links: Iterable[str], *, again: bool = False
+        self,
+        queued: Body,
+        key: str,
+        reason: str,
+        links: Iterable[str],
+        *,
+        again: bool = False,
+        leads_to: str | None = None,
     ) -> FeedRecord:
         url = str(queued["url"])
         body = {"url": url, "path": self._scope.path(url), "reason": reason, "lastmod": queued["lastmod"]}
+        if leads_to:
+            body["leads_to"] = identity(leads_to)
         if self._progress.by_links:
             body["links"] = list(links)
         return record(f"{LEFT_OUT}{key}", {**body, "again": again})

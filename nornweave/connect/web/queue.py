@@ -71,6 +71,7 @@ class CrawlProgress:
         queued: addresses in the queue, those included that were asked for.
         stored: pages that are documents.
         missed: addresses that ``max_pages`` left out.
+        is_listed: sitemaps name every page, in a pass for changes.
     """
 
     stage: str = "sitemaps"
@@ -82,6 +83,7 @@ class CrawlProgress:
     queued: int = 0
     stored: int = 0
     missed: int = 0
+    is_listed: bool = False
 
 
 class CrawlQueue:

@@ -8,13 +8,24 @@ from typing import Any
 from nornweave.connect.mirror.addresses import AddressScope, normalized
 from nornweave.connect.mirror.answers import AnswerError, ApiAnswer, OtherHostError
 from nornweave.connect.mirror.api_client import ApiClient
+from nornweave.connect.mirror.feed import Known
 from nornweave.connect.web.queue import BATCH, CrawlProgress
 from nornweave.connect.web.robots import Robots
 from nornweave.connect.web.sitemaps import ListedPage, NoSitemapError, read_sitemap
 from nornweave.core.errors import SourceUnavailableError
+from nornweave.core.types import digest
 
 MAX_SITEMAPS = 1_000
 _GUESSES = ("sitemap.xml", "/sitemap.xml")
+# Sites date a sitemap by its newest page, which says nothing of pages that are gone: of so many sitemaps each is asked
+# for, if it changed; of more, those whose dates did.
+_ASKED = 50
+LISTED = "listed/"
+
+
+def listed_by(sitemap: str) -> str:
+    """Return what the keys of the pages that a sitemap names start with."""
+    return f"{LISTED}{digest(sitemap)[:16]}/"
 
 
 class SitemapReader:
@@ -27,6 +38,7 @@ class SitemapReader:
         robots: Robots,
         progress: CrawlProgress,
         before: dict[str, Any],
+        known: Known,
         *,
         is_full: bool,
     ) -> None:
@@ -40,6 +52,7 @@ class SitemapReader:
         self._robots = robots
         self._progress = progress
         self._before = before
+        self._known = known
         self._is_full = is_full
 
     def roots(self) -> list[str]:
@@ -53,15 +66,16 @@ class SitemapReader:
 
     def read(self, address: str, changed_at: str) -> Iterator[list[ListedPage]]:
         """Yield the pages that a sitemap names, some at a time, and remember the sitemaps that it names."""
-        before = {} if self._is_full else self._before.get("sitemaps", {}).get(address, {})
-        if changed_at and changed_at == before.get("lastmod"):
-            self._remember(address, before)
+        known = {} if self._is_full else self._before.get("sitemaps", {})
+        before = known.get(address, {})
+        if changed_at and changed_at == before.get("lastmod") and len(known) > _ASKED:
+            yield from self._as_before(address, before)
             return
         answer = self._ask(address, before)
         if answer is None:
             return
         if answer.status == 304:
-            self._remember(address, {**before, "lastmod": changed_at})
+            yield from self._as_before(address, {**before, "lastmod": changed_at})
             return
         sitemaps: list[list[str]] = []
         pages: list[ListedPage] = []
@@ -82,6 +96,12 @@ class SitemapReader:
         etag, modified = answer.headers.get("etag", ""), answer.headers.get("last-modified", "")
         sitemaps = sitemaps[:MAX_SITEMAPS]
         self._remember(address, {"etag": etag, "modified": modified, "lastmod": changed_at, "sitemaps": sitemaps})
+
+    def _as_before(self, address: str, read: dict[str, Any]) -> Iterator[list[ListedPage]]:
+        self._remember(address, read)
+        bodies = [body for _, body in self._known.under(listed_by(address))]
+        pages = [ListedPage(str(body["url"]), changed_at=str(body["lastmod"])) for body in bodies]
+        yield from (pages[at : at + BATCH] for at in range(0, len(pages), BATCH))
 
     def _ask(self, address: str, before: dict[str, Any]) -> ApiAnswer | None:
         """Return the answer; ``None`` where there is no sitemap."""

@@ -1,4 +1,4 @@
-"""Read the discussions of a GitHub repository by GraphQL.
+"""Read the discussions of a GitHub repository by GraphQL, and ask which of its issues are still there.
 
 Source: docs.github.com/graphql.
 """
@@ -6,7 +6,7 @@ Source: docs.github.com/graphql.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from nornweave.connect.conversation import as_is, mappings
@@ -19,6 +19,12 @@ from nornweave.core.types import JsonValue
 
 log = logging.getLogger(__name__)
 
+_SAID = """
+fragment said on DiscussionComment {
+  id body createdAt author { login }
+  replies(first: 50) { nodes { id body createdAt author { login } } }
+}
+"""
 _DISCUSSIONS = """
 query ($owner: String!, $name: String!, $after: String, $field: DiscussionOrderField!, $direction: OrderDirection!) {
   repository(owner: $owner, name: $name) {
@@ -43,24 +49,22 @@ query ($owner: String!, $name: String!, $number: Int!, $after: String) {
   }
 }
 """
-_SAID = """
-fragment said on DiscussionComment {
-  id body createdAt author { login }
-  replies(first: 50) { nodes { id body createdAt author { login } } }
-}
+_AGAIN = """
+query ($owner: String!, $name: String!) { repository(owner: $owner, name: $name) { ASKED } }
+fragment numbered on IssueOrPullRequest { ... on Issue { number } ... on PullRequest { number } }
 """
 _NEWEST_FIRST = {"field": "UPDATED_AT", "direction": "DESC"}
 
 
-class Discussions:
-    """The discussions of one repository; GraphQL needs a token."""
+class GithubGraphql:
+    """What is read of one repository by GraphQL, which needs a token."""
 
     def __init__(self, client: ApiClient, repository: str, api_url: str) -> None:
         self._client = client
         self._repository = repository
         self._address = f"{api_url.removesuffix('/v3')}/graphql"
 
-    def steps(self, state: Pass, cursor: str | None, since: dict[str, Any]) -> Iterator[GithubStep]:
+    def discussions(self, state: Pass, cursor: str | None, since: dict[str, Any]) -> Iterator[GithubStep]:
         """Read discussions: in a full pass all of them, else back to those that were read already.
 
         Args:
@@ -71,10 +75,10 @@ class Discussions:
         before = {} if state.is_full else (state.since or {}).get("discussions") or {}
         order = {"field": "CREATED_AT", "direction": "ASC"} if state.is_full else _NEWEST_FIRST
         for _ in range(MAX_PAGES):
-            answer, repository = self._query(_DISCUSSIONS, {"after": cursor, **order})
+            answer, repository = self._query(_DISCUSSIONS + _SAID, {"after": cursor, **order})
             connection = repository.get("discussions") if repository else None
             if not isinstance(connection, dict):
-                yield GithubStep(confirmed=("discussions/",), is_end=True)
+                yield GithubStep(kept=("discussions/",), is_end=True)
                 return
             nodes = mappings(connection.get("nodes"))
             if cursor is None:
@@ -92,6 +96,18 @@ class Discussions:
                 return
             cursor = following
         raise too_many("discussions")
+
+    def asked_again(self, numbers: Sequence[str]) -> GithubStep:
+        """Ask which of some issues and pull requests are still there; the lists tell only what changed."""
+        asked = " ".join(f"n{each}: issueOrPullRequest(number: {each}) {{ ...numbered }}" for each in numbers)
+        _, there = self._query(_AGAIN.replace("ASKED", asked), {}) if numbers else (None, None)
+        if there is None:
+            return GithubStep()
+        is_there = {each: str((there.get(f"n{each}") or {}).get("number")) == each for each in numbers}
+        return GithubStep(
+            confirmed=tuple(f"issues/{each}/" for each in numbers if is_there[each]),
+            gone=tuple(f"issues/{each}/" for each in numbers if not is_there[each]),
+        )
 
     def _discussion(self, content: Mapping[str, Any]) -> Iterator[FeedRecord]:
         document = f"discussions/{content['number']}"
@@ -113,7 +129,7 @@ class Discussions:
             cursor = _next(comments)
             if cursor is None:
                 return
-            _, repository = self._query(_COMMENTS, {"number": content["number"], "after": cursor})
+            _, repository = self._query(_COMMENTS + _SAID, {"number": content["number"], "after": cursor})
             comments = ((repository or {}).get("discussion") or {}).get("comments") or {}
         raise too_many(document)
 
@@ -124,11 +140,13 @@ class Discussions:
             SourceUnavailableError: GraphQL answers with another error.
         """
         owner, _, name = self._repository.partition("/")
-        body = {"query": query + _SAID, "variables": {"owner": owner, "name": name, **variables}}
+        body = {"query": query, "variables": {"owner": owner, "name": name, **variables}}
         answer = self._client.post(self._address, body)
         content = answer.mapping()
         repository = (as_is(content.get("data"), dict) or {}).get("repository")
         errors = mappings(content.get("errors"))
+        if isinstance(repository, dict):  # one of several things that are asked for is not there
+            errors = [each for each in errors if each.get("type") != "NOT_FOUND"]
         if errors and {each.get("type") for each in errors} <= {"FORBIDDEN", "INSUFFICIENT_SCOPES"}:
             log.warning("discussions of %s are left out: %s", self._repository, errors[0].get("message"))
             return answer, None
