@@ -38,11 +38,25 @@ def without(tmp_path: Path, said: str) -> dict[str, str]:
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
-    folder = tmp_path / "workspace"
+    return written(tmp_path)
+
+
+def written(parent: Path) -> Path:
+    folder = parent / "workspace"
     (folder / "docs").mkdir(parents=True)
     for number in range(20):
         (folder / f"docs/{number}.md").write_text(f"# Page {number}\n\nThe guide to subject{number}.\n")
     return folder
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """Return a workspace that was built with the extension, and the first result of a search with it."""
+    folder = written(tmp_path_factory.mktemp("built"))
+    configure(folder, "hnsw")
+    assert nornweave(folder, "sync").returncode == 0
+    assert finding(folder)["text"] == "can be loaded"
+    return folder, nearest(folder)[0][0]
 
 
 def configure(folder: Path, vector_index: str) -> None:
@@ -75,8 +89,8 @@ def finding(folder: Path, variables: dict[str, str] | None = None) -> dict[str, 
     return dict(found)
 
 
-@pytest.mark.parametrize("vector_index", ["auto", "exact"])
-def test_exact_search_does_not_need_it(workspace: Path, without: dict[str, str], vector_index: str) -> None:
+@pytest.mark.parametrize(("vector_index", "said"), [*zip(["auto", "exact"], WITHOUT, strict=True)])
+def test_exact_search_does_not_need_it(workspace: Path, vector_index: str, without: dict[str, str]) -> None:
     configure(workspace, vector_index)
     synced = nornweave(workspace, "sync", variables=without)
     assert synced.returncode == 0, synced.stdout + synced.stderr
@@ -86,12 +100,12 @@ def test_exact_search_does_not_need_it(workspace: Path, without: dict[str, str],
     assert (state["level"], state["text"].partition(",")[0]) == ("ok", "cannot be loaded")
 
 
-def test_what_was_built_with_it_is_searched_exactly(workspace: Path, without: dict[str, str], said: str) -> None:
-    configure(workspace, "hnsw")
-    assert nornweave(workspace, "sync").returncode == 0
-    assert finding(workspace)["text"] == "can be loaded"
+def test_what_was_built_with_it_is_searched_exactly(
+    built: tuple[Path, Any], without: dict[str, str], said: str
+) -> None:
+    workspace, best = built
     found, beside = nearest(workspace, without)
-    assert found and found[0] == nearest(workspace)[0][0], "the index itself is approximate: the best are the same"
+    assert found and found[0] == best, "the index itself is approximate: the best are the same"
     assert said in beside and "searched exactly" in beside
     state = finding(workspace, without)
     assert state["level"] == "error"
@@ -106,5 +120,3 @@ def test_building_with_it_says_what_to_do(workspace: Path, without: dict[str, st
     assert done.returncode != 0
     assert f"duckdb-extension-vss {said}" in told and "vector_index: auto" in told
     assert "Traceback" not in told
-    configure(workspace, "auto")
-    assert nornweave(workspace, "sync", variables=without).returncode == 0
