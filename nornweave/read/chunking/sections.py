@@ -14,14 +14,13 @@ from nornweave.core.text.spans import KnownStarts, TokenIndex, strip
 from nornweave.core.types import ANCHOR, Chunk, Document, Domain, JsonValue, Section, Span, freeze
 from nornweave.read.chunking.outlines.blocks import Block, paragraphs
 from nornweave.read.chunking.outlines.html import read_html
-from nornweave.read.chunking.outlines.markdown import outline_markdown
+from nornweave.read.chunking.outlines.markup import outline_markdown, outline_rst
 from nornweave.read.chunking.outlines.readable import Readable
-from nornweave.read.chunking.outlines.rst import outline_rst
 from nornweave.read.chunking.outlines.sections import joined, limit_of, sections_of, top_level
 from nornweave.read.chunking.papers import page_of
 from nornweave.read.chunking.section_pieces import SectionPart, cut_section
 
-VERSION = "sections-4"
+VERSION = "sections-5"
 
 CONVERTED = frozenset({"docx", "pptx", "xlsx", "epub", "ipynb", "eml"})
 """Formats whose text is Markdown that their parser wrote; their sections name places (``cell 12``)."""
