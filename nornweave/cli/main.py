@@ -169,12 +169,24 @@ app.command()(query)
 
 
 @app.command()
-def status(context: typer.Context, domain: DomainsOption = None, as_json: JsonOption = False) -> None:
+def status(
+    context: typer.Context,
+    domain: DomainsOption = None,
+    access: Annotated[bool, typer.Option("--access", help="List hidden documents, and why they are hidden.")] = False,
+    as_json: JsonOption = False,
+) -> None:
     """Show generations, counts, freshness, failed documents, held deletions and the last runs."""
-    from nornweave.ask.views.status import status_document
-    from nornweave.cli.report import print_status
+    from nornweave.ask.views.status import access_document, status_document
+    from nornweave.cli.report import print_access, print_status
 
     settings = settings_of(context)
+    if access:
+        seen = {one.value: access_document(settings, one) for one in domain or settings.served_domains}
+        if as_json:
+            print_json(seen)
+        else:
+            print_access(output, seen)
+        return
     statuses = {one.value: status_document(settings, one) for one in domain or settings.served_domains}
     if as_json:
         print_json(statuses)

@@ -102,6 +102,24 @@ def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -
         _print_problems(console, domain, status)
 
 
+def print_access(console: Terminal, domains: Mapping[str, Mapping[str, Any]]) -> None:
+    """Print who may see what: sources, then documents with the statements that decide."""
+    for domain, seen in domains.items():
+        for source_id, groups in seen["sources"].items():
+            _say(console, f"{domain}: {source_id}: for {_groups(groups)} (nornweave.yaml)", "bold")
+        for document in seen["documents"]:
+            by = {"document": "the document says so", "source": "nornweave.yaml", "beside": "stated beside it"}
+            said = [f"for {_groups(each['groups'])} ({by[each['by']]})" for each in document["statements"]]
+            line = f"{domain}: {document['source_id']}/{document['path']}: {' and '.join(said) or 'for everybody'}"
+            _say(console, "; ".join((line, *document["notices"])), "yellow" if document["notices"] else "")
+        if not seen["sources"] and not seen["documents"]:
+            _say(console, f"{domain}: nothing is hidden", "")
+
+
+def _groups(groups: Sequence[str]) -> str:
+    return " or ".join(groups) or "nobody"
+
+
 def _status_cells(status: Mapping[str, Any]) -> tuple[str, ...]:
     last = status["runs"][0] if status["runs"] else {}
     return (

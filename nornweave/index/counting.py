@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from nornweave.core.access.rules import Rule, decode_rule
+from nornweave.core.types import JsonValue
 from nornweave.index.conditions import Condition, select_chunks
 from nornweave.index.connection import Connection
 from nornweave.index.generation_file import GenerationFile
@@ -38,6 +41,16 @@ class ServedDocument:
     updated_at: str | None
     size: int
     chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class StatedDocument:
+    """A document that says who may see it, or something that is not understood; ``metadata`` as it is stored."""
+
+    source_id: str
+    path: str
+    rule: Rule
+    metadata: Mapping[str, JsonValue]
 
 
 class FileCounts:
@@ -81,6 +94,19 @@ class FileCounts:
     def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
         with self._file.reading() as cursor:
             return _documents_after(cursor, self._file.documents, after, limit, self._within_seen(within))
+
+    def stated_documents(self, keys: Sequence[str]) -> list[StatedDocument]:
+        with self._file.reading() as cursor:
+            rows = cursor.execute(
+                """
+                select source_id, path, access, metadata
+                from documents
+                where access is not null or len(list_intersect(json_keys(metadata), ?)) > 0
+                order by source_id, path
+                """,
+                [list(keys)],
+            ).fetchall()
+        return [StatedDocument(*place, decode_rule(rule), json.loads(known)) for *place, rule, known in rows]
 
     def _within_seen(self, within: Mask | None) -> Mask | None:
         """Return which chunks may be counted, without those that may not be seen; ``None`` for all."""

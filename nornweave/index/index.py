@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from nornweave.config import Bm25Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.index.conditions import Condition
-from nornweave.index.counting import ServedDocument
+from nornweave.index.counting import ServedDocument, StatedDocument
 from nornweave.index.finding import FoundLines, LinePattern
 from nornweave.index.inverted import DEFAULT_BM25
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
@@ -171,6 +171,10 @@ class Index:
     def served_documents(self, after: tuple[str, str], limit: int, within: Mask | None = None) -> list[ServedDocument]:
         """Return the first documents after a source and a path, by both; those with a chunk ``within`` alone."""
         return self._parts.counts.served_documents(after, limit, within)
+
+    def stated_documents(self, keys: Sequence[str]) -> list[StatedDocument]:
+        """Return the documents with statements of who may see them or with one of the keys, whoever may see them."""
+        return self._parts.counts.stated_documents(keys)
 
     def sources_of(self, path: str) -> tuple[str, ...]:
         """Return the sources that have a document of this path."""

@@ -28,7 +28,7 @@ from nornweave.core.errors import StoreError
 from nornweave.core.types import document_id
 from nornweave.index.arrays import ArrayWriter, open_arrays
 from nornweave.index.conditions import Condition
-from nornweave.index.counting import ServedDocument
+from nornweave.index.counting import ServedDocument, StatedDocument
 from nornweave.index.finding import FoundLines, LinePattern, merged_lines
 from nornweave.index.generation import Shard, open_shard
 from nornweave.index.index import Index
@@ -215,6 +215,10 @@ class ShardedCounts:
             for numbers, shard in self._all.numbered()
         ]
         return list(islice(heapq.merge(*pages, key=attrgetter("source_id", "path")), limit))
+
+    def stated_documents(self, keys: Sequence[str]) -> list[StatedDocument]:
+        pages = [shard.counts.stated_documents(keys) for shard in self._all.shards]
+        return list(heapq.merge(*pages, key=attrgetter("source_id", "path")))
 
     def _within_seen(self, within: Mask | None) -> Mask | None:
         """Return which chunks may be found, without those that may not be seen; ``None`` for all."""

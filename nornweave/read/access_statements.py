@@ -12,13 +12,13 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import yaml
 
-from nornweave.core.access.rules import KEY
+from nornweave.core.access.rules import ACCESS_NOTICE, KEY, every_of
 from nornweave.core.text.field_names import field_key
 from nornweave.core.text.inline_markup import closing_fence
 from nornweave.core.text.references import unescaped
@@ -44,7 +44,9 @@ _TAG = re.compile(r"<meta\b(?>\"[^\"]*\"|'[^']*'|[^'\">])*+>", re.I)
 _ATTRIBUTE = re.compile(r"([^\s\"'=<>/]+)(?:\s*+=\s*+(\"[^\"]*\"|'[^']*'|[^\s\"'>]+))?")
 _RST_FIELD = re.compile(r"^ {0,3}:access:[ \t]*(?P<value>[^\n]*(?:\n[ \t]+\S[^\n]*)*)", re.I | re.M)
 _ITEM = re.compile(r"[-*+]\s+")
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff]")
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060\ufeff\ufffd]")
+# Also a byte order mark that was read in another encoding.
+_LEADING = re.compile(r"[\s\ufeff\ufffd]*+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def access_statements(text: str, format: str) -> AccessStatements:  # noqa: A002
         text: the whole file.
         format: ``html`` and ``rst`` have statements of their own; front matter may stand in every format.
     """
-    plain = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").lstrip()
+    plain = _LEADING.sub("", text, count=1).replace("\r\n", "\n").replace("\r", "\n")
     readers = [_front_matter, *({"html": [_metas], "rst": [_fields]}.get(format, []))]
     values: list[JsonValue] = []
     notice = None
@@ -79,6 +81,27 @@ def access_statements(text: str, format: str) -> AccessStatements:  # noqa: A002
             notice = str(error)
     stated = [value for value in values if value is not None]
     return AccessStatements(tuple(each for place, each in enumerate(stated) if each not in stated[:place]), notice)
+
+
+def access_metadata(*texts: tuple[str, str], fields: Iterable[Mapping[str, object]] = ()) -> dict[str, JsonValue]:
+    """Return what a document of several texts says about who may see it, as metadata.
+
+    Args:
+        texts: each with its format.
+        fields: mappings beside the texts (headers of an e-mail, metadata of a notebook), where ``access`` and
+            ``X-Access`` are statements; the key anywhere inside of their values hides.
+    """
+    read = [access_statements(text, format_) for text, format_ in texts]
+    values = [value for statements in read for value in statements.values]
+    notices = [statements.notice for statements in read if statements.notice]
+    for key, value in ((key, value) for mapping in fields for key, value in mapping.items()):
+        if field_key(key).removeprefix("x_") == KEY and value is not None:
+            values.append(_value(value))
+        elif _has_key(value):
+            values.append(HIDDEN)
+            notices.append(f"the key 'access' stands inside of {key!r}")
+    distinct = tuple(value for place, value in enumerate(values) if value not in values[:place])
+    return {KEY: every_of(distinct), ACCESS_NOTICE: notices[0] if notices else None}
 
 
 class NotUnderstoodError(Exception):
@@ -189,7 +212,7 @@ def _plain(node: yaml.Node) -> object:
 
 def _value(value: object) -> JsonValue:
     """Return a statement; what is neither a group nor a list of groups hides."""
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return tuple(each if isinstance(each, str) else "" for each in value)
     return value if isinstance(value, str | None) else HIDDEN
 

@@ -16,13 +16,13 @@ from bs4 import BeautifulSoup
 from bs4.exceptions import ParserRejectedMarkup
 from bs4.filter import SoupStrainer
 
-from nornweave.core.access.rules import KEY, every_of
+from nornweave.core.access.rules import VALUE_NOTICE
 from nornweave.core.text.dates import utc
 from nornweave.core.text.field_names import field_key
 from nornweave.core.text.inline_markup import front_matter, one_line, plain_line
 from nornweave.core.text.references import without_long_references
 from nornweave.core.types import NO_METADATA, JsonValue, Metadata, freeze
-from nornweave.read.access_statements import access_statements
+from nornweave.read.access_statements import access_metadata
 from nornweave.read.plain_yaml import load_plain_yaml
 
 FORMATS: Mapping[str, str] = MappingProxyType(
@@ -35,7 +35,6 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 )
 """Format by file name suffix, lower case with the dot; files without one (README, LICENSE) are plain text."""
 
-ACCESS_NOTICE = "access_notice"
 # Everything that describes a document stands at its head.
 _HEAD = 65_536
 _VALUE_BOUND = 500
@@ -85,8 +84,7 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
         format: ``markdown``, ``rst``, ``html``; any other is plain text, which says nothing but who may see it.
     """
     readers = {"markdown": _markdown_fields, "rst": _rst_fields, "html": _html_fields}
-    stated = access_statements(text, format)
-    access = {KEY: every_of(stated.values), ACCESS_NOTICE: stated.notice}
+    access = access_metadata((text, format))
     if format not in readers:
         return MarkupFacts(metadata=freeze(access))
     fields = readers[format](text)
@@ -107,6 +105,7 @@ def describe(text: str, format: str) -> MarkupFacts:  # noqa: A002 - the word of
                 "citation_count": _count(fields.get("citation_count")),
                 "source_type": _first_text(fields, ("source_type",)),
                 **access,
+                VALUE_NOTICE: _undated(fields),
                 "front_matter": plain_fields(fields) or None,
             }
         ),
@@ -214,6 +213,13 @@ def _count(value: object) -> int | None:
 
 def _first_date(fields: Mapping[str, object], keys: tuple[str, ...]) -> datetime | None:
     return next((moment for key in keys if (moment := _moment(fields.get(key)))), None)
+
+
+def _undated(fields: Mapping[str, object]) -> str | None:
+    """Say which fields should be dates and are none: each costs itself and nothing else."""
+    stated = ((key, fields.get(key)) for key in (*_UPDATED, *_PUBLISHED))
+    wrong = [f"{key}: {_text(value)!r} is not a date" for key, value in stated if value and _moment(value) is None]
+    return "; ".join(wrong) or None
 
 
 def _moment(value: object) -> datetime | None:

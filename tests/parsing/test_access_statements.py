@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Mapping
+from email.message import EmailMessage
+
 import pytest
 from growth import assert_subquadratic
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nornweave.core.access.rules import is_met, read_rule
+from nornweave.core.access.rules import ACCESS_NOTICE, is_met, read_rule
+from nornweave.core.types import Domain, Entry, JsonValue, SourceId
 from nornweave.read.access_statements import access_statements
-from nornweave.read.front_matter import ACCESS_NOTICE, describe
+from nornweave.read.formats.reader import read_converted
+from nornweave.read.front_matter import describe
+from nornweave.read.web_document import web_document, write_page
+from nornweave.read.web_page import read_web_page
 
 OUTSIDER = frozenset({"public", "staff", "everybody"})
 BOARD = frozenset({"board"})
@@ -60,6 +68,77 @@ def test_no_spelling_of_front_matter_shows_a_document_to_outsiders(
     header = f"---\n{before}{key}{colon}{value}\n{after}{closing}"
     text = (start + header + "\n# Plan\n\nThe deal is in May.\n").replace("\n", end)
     assert not is_shown(text, markup), text[:300]
+
+
+def notebook(text: str, cell: str) -> bytes:
+    cells = [{"cell_type": "markdown", "source": "# Plan"}, {"cell_type": cell, "source": text.splitlines(True)}]
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4}).encode()
+
+
+def mail(text: str, filename: str, subtype: str) -> bytes:
+    message = EmailMessage()
+    message["From"], message["Subject"] = "ann@example.org", "Plan"
+    message.set_content("The deal is in May.")
+    message.add_attachment(text.encode(), maintype="application", subtype=subtype, filename=filename)
+    return message.as_bytes()
+
+
+def site(text: str, kind: str) -> bytes:
+    """Return a page as a crawl keeps it."""
+    known = {"url": "https://example.org/plan", "format": kind}
+    if kind != "html":
+        return write_page({**known, "content": text}, None)
+    page = read_web_page({"charset": None}, text.encode())
+    return write_page({**known, "content": page.content, "metadata": dict(page.metadata)}, None)
+
+
+def crawled(text: str, kind: str) -> Mapping[str, JsonValue]:
+    entry = Entry(path="plan", gate="1")
+    return web_document(SourceId("site"), entry, site(text, kind), domain=Domain.DOCUMENTATION).metadata
+
+
+CARRIERS: dict[str, Callable[[str], Mapping[str, JsonValue]]] = {
+    "notebook, raw cell": lambda text: read_converted("ipynb", notebook(text, "raw")).metadata,
+    "notebook, prose": lambda text: read_converted("ipynb", notebook(text, "markdown")).metadata,
+    "attached": lambda text: read_converted("eml", mail(text, "plan.md", "octet-stream")).metadata,
+    "attached notebook": lambda text: (
+        read_converted("eml", mail(notebook(text, "raw").decode(), "plan.ipynb", "octet-stream")).metadata
+    ),
+    "body": lambda text: read_converted("eml", b"Subject: x\n\n" + text.encode()).metadata,
+    "site, Markdown": lambda text: crawled(text, "markdown"),
+    "site, text": lambda text: crawled(text, "text"),
+    "site, HTML": lambda text: crawled(f'{text}<meta name="access" content="board">', "html"),
+}
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(HEADERS, st.sampled_from(sorted(CARRIERS)))
+def test_no_format_that_carries_a_header_shows_a_document_to_outsiders(parts: tuple[str, ...], carrier: str) -> None:
+    start, before, key, colon, value, after, closing = parts
+    text = f"{start}---\n{before}{key}{colon}{value}\n{after}{closing}\n# Plan\n\nThe deal is in May.\n"
+    assert not is_met(read_rule(CARRIERS[carrier](text).get("access")), OUTSIDER), text[:300]
+
+
+@pytest.mark.parametrize(
+    ("format_", "raw"),
+    [
+        ("eml", b"Subject: x\nX-Access: board\n\nThe deal is in May."),
+        ("eml", b"Access: board\nAccess: cto\nSubject: x\n\nThe deal is in May."),
+        ("eml", b"Subject: x\nContent-Type: text/html\n\n<meta name=access content=board><p>The deal is in May."),
+        ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x"}], "metadata": {"access": ["board"]}}'),
+        ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x", "metadata": {"access": "board"}}], "metadata": {}}'),
+        ("ipynb", b'{"cells": [{"cell_type": "raw", "source": "x"}], "metadata": {"page": {"access": "board"}}}'),
+    ],
+)
+def test_headers_of_mail_and_metadata_of_notebooks_are_statements(format_: str, raw: bytes) -> None:
+    metadata = read_converted(format_, raw).metadata
+    assert not is_met(read_rule(metadata.get("access")), OUTSIDER)
+
+
+def test_mail_and_notebooks_without_a_statement_are_shown() -> None:
+    for text in ("# Plan", "---\ntitle: x\n---\n# Plan"):
+        for read in (CARRIERS[carrier] for carrier in CARRIERS if carrier != "site, HTML"):
+            assert read_rule(read(text).get("access")) == ()
 
 
 FILLINGS = st.sampled_from(
@@ -166,6 +245,7 @@ def test_a_date_that_is_none_costs_only_itself() -> None:
     assert (facts.title, facts.updated_at, facts.metadata["tags"], facts.metadata["access"]) == (
         "Plan", None, ("a",), "board",
     )  # fmt: skip
+    assert facts.metadata["value_notice"] == "date: '2026-13-40' is not a date"
 
 
 @pytest.mark.parametrize("markup", ["markdown", "rst", "html"])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from typing_extensions import TypedDict
 
 from nornweave.config import Settings
+from nornweave.core.access.rules import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
 from nornweave.core.types import Domain
+from nornweave.index.counting import StatedDocument
 from nornweave.index.outcomes import read_status
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.share.publishing import copied
@@ -63,6 +66,59 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
         "runs": recorded.get("runs", []),
         "copy": copy_document(settings, domain),
     }
+
+
+class AccessStatementDocument(TypedDict):
+    """Groups of which a viewer needs one; said by the ``document``, for its ``source`` or ``beside`` it."""
+
+    by: str
+    groups: list[str]
+
+
+class RestrictedDocument(TypedDict):
+    """A document that is not for everybody, or of which something is not understood; all statements must be met."""
+
+    source_id: str
+    path: str
+    statements: list[AccessStatementDocument]
+    notices: list[str]
+
+
+class AccessDocument(TypedDict):
+    """Who may see what of a domain: the groups of each source that names some, and documents one by one."""
+
+    sources: dict[str, list[str]]
+    documents: list[RestrictedDocument]
+
+
+def access_document(settings: Settings, domain: Domain) -> AccessDocument:
+    """Return who may see what of the published generation, and which statements say so.
+
+    Raises:
+        StoreError: the generation cannot be read.
+    """
+    mine = [source for source in settings.sources if source.domain is domain and source.access]
+    sources = {source.id: sorted(map(group_name, source.access)) for source in mine}
+    store = store_of(settings, domain)
+    generation = store.current()
+    if generation is None:
+        return {"sources": sources, "documents": []}
+    with store.files.open(generation) as index:
+        documents = index.stated_documents((ACCESS_NOTICE, VALUE_NOTICE))
+    return {"sources": sources, "documents": [_restricted(each, sources) for each in documents]}
+
+
+def _restricted(stated: StatedDocument, sources: Mapping[str, Sequence[str]]) -> RestrictedDocument:
+    own, source = read_rule(stated.metadata.get(KEY)), frozenset(sources.get(stated.source_id, ()))
+    statements: list[AccessStatementDocument] = [
+        {
+            "by": "document" if statement in own else "source" if statement == source else "beside",
+            "groups": sorted(statement),
+        }
+        for statement in stated.rule
+    ]
+    notices = [str(notice) for key in (ACCESS_NOTICE, VALUE_NOTICE) if (notice := stated.metadata.get(key))]
+    return {"source_id": stated.source_id, "path": stated.path, "statements": statements, "notices": notices}
 
 
 def copy_document(settings: Settings, domain: Domain) -> CopyDocument | None:

@@ -16,6 +16,8 @@ from nornweave.core.types import JsonValue
 
 KEY = "access"
 """The key of metadata that holds a statement."""
+ACCESS_NOTICE, VALUE_NOTICE = "access_notice", "value_notice"
+"""The keys of metadata that say what of a document's statements is not understood, and which other values are none."""
 MAX_GROUPS = 1_000
 _EVERY = "every_of"
 """The key of a document's several statements; what a person writes as a mapping never gets this far."""
@@ -58,12 +60,13 @@ def group_name(text: str) -> str:
 
 def read_rule(*values: JsonValue) -> Rule:
     """Return the rule of several statements; equal ones count once."""
-    single = [each for value in values for each in _single(value)]
+    single = [each for value in values for each in single_statements(value)]
     statements = [statement for value in single if (statement := read_statement(value)) is not None]
     return tuple(dict.fromkeys(statements))
 
 
-def _single(value: JsonValue) -> Sequence[JsonValue]:
+def single_statements(value: JsonValue) -> Sequence[JsonValue]:
+    """Return the statements of a value of metadata, each as one value."""
     several = value.get(_EVERY) if isinstance(value, Mapping) else None
     return several if isinstance(several, list | tuple) and len(several) > 1 else (value,)
 

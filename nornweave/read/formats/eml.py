@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import email
 import email.policy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from email.message import EmailMessage
 from email.utils import getaddresses, parsedate_to_datetime
 from typing import Any
 
+from nornweave.core.access.rules import KEY, single_statements
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.dates import utc
 from nornweave.core.text.inline_markup import one_line
 from nornweave.core.types import JsonValue, freeze
+from nornweave.read.access_statements import access_metadata
 from nornweave.read.formats.html import markdown_of
 from nornweave.read.formats.markdown import heading, joined, lowered, plain
 from nornweave.read.parsed import Parsed
@@ -30,19 +32,20 @@ _MAX_HEADER = 2_000
 class _Reading:
     """What is counted over a message and all that are attached to it."""
 
-    read_attachment: Callable[[str, bytes], str]
+    read_attachment: Callable[[str, bytes], Parsed]
     attachments: int = 0
     names: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    attached: list[Mapping[str, object]] = field(default_factory=list)
 
 
-def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], str]) -> Parsed:
+def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], Parsed]) -> Parsed:
     """Turn an e-mail into Markdown: its headers, its body, a section for each attachment that can be read.
 
     ``metadata`` holds ``authors``, ``recipients``, ``attachments`` (names) and ``left_out`` (those that are not read).
 
     Args:
-        read_attachment: turns name and bytes of an attachment into Markdown, or raises ``DocumentError``.
+        read_attachment: turns name and bytes of an attachment into text and metadata, or raises ``DocumentError``.
 
     Raises:
         DocumentError: not an e-mail.
@@ -58,6 +61,7 @@ def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], str]) -> Parsed
         "recipients": recipients or None,
         "attachments": tuple(reading.names) or None,
         "left_out": tuple(reading.left_out) or None,
+        **_access(message, reading.attached),
     }
     return Parsed(
         text=text,
@@ -65,6 +69,14 @@ def read_eml(raw: bytes, read_attachment: Callable[[str, bytes], str]) -> Parsed
         updated_at=_date(message),
         metadata=freeze(metadata),
     )
+
+
+def _access(message: EmailMessage, attached: Sequence[Mapping[str, object]]) -> Mapping[str, JsonValue]:
+    """Return what the headers and texts of a message and of all messages in it say, those that are not shown too."""
+    parts = [part for part in message.walk() if isinstance(part, EmailMessage)]
+    texts = [(_content(part), part.get_content_subtype()) for part in parts if part.get_content_maintype() == "text"]
+    headers = ({name: str(value)} for part in parts for name, value in part.raw_items())
+    return access_metadata(*texts, fields=(*headers, *attached))
 
 
 class _BoundedHeaders(email.policy.EmailPolicy):
@@ -135,9 +147,9 @@ def _body_text(part: EmailMessage) -> str:
 
 
 def _content(part: EmailMessage) -> str:
-    """Decode a text part; an unknown or wrong encoding as UTF-8 with replacements."""
+    """Decode a text part; an unknown, wrong or missing encoding as UTF-8 with replacements."""
     try:
-        content = part.get_content()
+        content = part.get_content() if part.get_content_charset() else part.get_payload(decode=True)
     except (LookupError, ValueError, KeyError, AttributeError, TypeError):
         content = part.get_payload(decode=True)
     return content.decode("utf-8", "replace") if isinstance(content, bytes) else str(content or "")
@@ -185,4 +197,6 @@ def _attached_text(part: EmailMessage, name: str, reading: _Reading, *, depth: i
     if part.get_content_maintype() == "text" and not part.get_filename():
         return lowered(_body_text(part), 2)
     payload = part.get_payload(decode=True)
-    return lowered(reading.read_attachment(name, payload if isinstance(payload, bytes) else b""), 2)
+    parsed = reading.read_attachment(name, payload if isinstance(payload, bytes) else b"")
+    reading.attached += ({KEY: value} for value in single_statements(parsed.metadata.get(KEY)))
+    return lowered(parsed.text, 2)

@@ -10,6 +10,7 @@ from typing import Any
 from nornweave.core.errors import DocumentError
 from nornweave.core.text.inline_markup import plain_line
 from nornweave.core.types import Section, Span, freeze
+from nornweave.read.access_statements import access_metadata
 from nornweave.read.formats.markdown import closed, fenced, joined, plain
 from nornweave.read.parsed import Parsed
 
@@ -37,11 +38,16 @@ def read_ipynb(raw: bytes) -> Parsed:
         if text:
             written.append((number, text))
     first = next((match[1] for _, text in written if (match := _HEADING.search(text))), None)
+    cells = [cell for cell in _cells(notebook) if isinstance(cell, Mapping)]
+    access = access_metadata(
+        *((_text(cell.get("source")), "markdown") for cell in cells if cell.get("cell_type") != "code"),
+        fields=[known for part in (notebook, *cells) if isinstance(known := part.get("metadata"), Mapping)],
+    )
     return Parsed(
         text="\n\n".join(text for _, text in written),
         sections=tuple(_sections(written)),
         title=plain_line(first) or None if first else None,
-        metadata=freeze({"language": language or None, "left_out": tuple(left_out) or None}),
+        metadata=freeze({"language": language or None, "left_out": tuple(left_out) or None, **access}),
     )
 
 

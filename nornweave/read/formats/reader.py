@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import PurePosixPath
 from types import MappingProxyType
 
+from nornweave.core.access.rules import KEY
 from nornweave.core.errors import DocumentError
 from nornweave.core.extras import optional
 from nornweave.core.text.decode import decode
+from nornweave.core.types import freeze
+from nornweave.read.access_statements import access_metadata
 from nornweave.read.formats.markdown import plain
 from nornweave.read.front_matter import FORMATS
 from nornweave.read.parsed import Parsed
@@ -32,7 +36,7 @@ def _library(name: str) -> str:
         return f"no-{name}"
 
 
-VERSION = ",".join(("formats-1", *map(_library, _LIBRARIES)))
+VERSION = ",".join(("formats-2", *map(_library, _LIBRARIES)))
 
 MAX_TEXT = 5_000_000
 """Characters of one document, some 2,500 pages."""
@@ -49,7 +53,8 @@ def read_converted(format_: str, raw: bytes) -> Parsed:
         raise DocumentError(f"no text: nothing to read in this {format_} file; exclude it")
     if len(parsed.text) > MAX_TEXT:
         raise DocumentError(f"too long: {len(parsed.text):,} characters, at most {MAX_TEXT:,} are read; split the file")
-    return parsed
+    stated = access_metadata((parsed.text, "markdown")) if KEY not in parsed.metadata else {}
+    return replace(parsed, metadata=freeze({**parsed.metadata, **stated}))
 
 
 def _read(format_: str, raw: bytes) -> Parsed:
@@ -67,28 +72,27 @@ def _read(format_: str, raw: bytes) -> Parsed:
         raise DocumentError(f"broken {format_}: {reason}; open it in its program and save it again") from error
 
 
-def read_attachment(name: str, raw: bytes) -> str:
-    """Turn an attachment into Markdown, by the suffix of its name.
+def read_attachment(name: str, raw: bytes) -> Parsed:
+    """Turn an attachment into Markdown, with what it says of itself, by the suffix of its name.
 
     Raises:
         DocumentError: it is of no format that is read, or broken.
     """
     suffix = PurePosixPath(name.lower()).suffix
     if suffix in CONVERTED:
-        return read_converted(CONVERTED[suffix], raw).text
+        return read_converted(CONVERTED[suffix], raw)
     if suffix == ".pdf":
         from nornweave.read.pdf.document import parse_pdf
 
-        return plain(parse_pdf(raw).text)
+        return Parsed(text=plain(parse_pdf(raw).text))
     if suffix and suffix in FORMATS:
         return _text(FORMATS[suffix], raw)
     raise DocumentError("of a format that is not read")
 
 
-def _text(format_: str, raw: bytes) -> str:
+def _text(format_: str, raw: bytes) -> Parsed:
     from nornweave.read.formats.html import markdown_of
 
     text = decode(raw)
-    if format_ == "markdown":
-        return text
-    return markdown_of(text) if format_ == "html" else plain(text)
+    shown = text if format_ == "markdown" else markdown_of(text) if format_ == "html" else plain(text)
+    return Parsed(text=shown, metadata=freeze(access_metadata((text, format_))))

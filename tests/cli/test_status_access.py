@@ -1,0 +1,40 @@
+"""``nornweave status --access``: what is hidden, from whom, and which statement decides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from command_line import HASHED, nornweave
+
+
+def test_hidden_documents_are_listed_with_the_statement_that_decides(tmp_path: Path) -> None:
+    for path, text in {
+        "kb/plan.md": "---\naccess: board\ndate: 2026-13-40\n---\n# Plan\n\nThe deal is in May.\n",
+        "kb/broken.md": "---\n{access: board\n---\n# Plan\n\nThe deal is in June.\n",
+        "kb/open.md": "# Open\n\nFor all.\n",
+        "hr/pay.md": "---\naccess: [board, cto]\n---\n# Pay\n\nText.\n",
+        "hr/pay.txt": "Pay.\n",
+    }.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(text)
+    sources = [
+        {"id": "kb", "domain": "documentation", "type": "files", "path": "kb"},
+        {"id": "hr", "domain": "documentation", "type": "files", "path": "hr", "access": ["staff"]},
+    ]
+    configured = {"data_dir": "var", "sources": sources, "domains": {"documentation": HASHED}}
+    (tmp_path / "nornweave.yaml").write_text(json.dumps(configured))
+    assert nornweave(tmp_path, "sync").returncode == 0
+    seen = json.loads(nornweave(tmp_path, "status", "--access", "--json").stdout)["documentation"]
+    assert seen["sources"] == {"hr": ["staff"]}
+    assert {(each["source_id"], each["path"]): (each["statements"], each["notices"]) for each in seen["documents"]} == {
+        ("hr", "pay.md"): ([{"by": "document", "groups": ["board", "cto"]}], []),
+        ("kb", "plan.md"): ([{"by": "document", "groups": ["board"]}], ["date: '2026-13-40' is not a date"]),
+        ("kb", "broken.md"): (
+            [{"by": "document", "groups": []}],
+            ["the header is broken, and has the key 'access'"],
+        ),
+    }
+    printed = nornweave(tmp_path, "status", "--access").stdout
+    assert "documentation: hr: for staff (nornweave.yaml)" in printed
+    assert "kb/broken.md: for nobody (the document says so); the header is broken" in printed
