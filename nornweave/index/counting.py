@@ -106,7 +106,7 @@ class FileCounts:
                 """,
                 [list(keys)],
             ).fetchall()
-        return [StatedDocument(*place, decode_rule(rule), json.loads(known)) for *place, rule, known in rows]
+        return [StatedDocument(path[0], path[1], decode_rule(rule), json.loads(known)) for *path, rule, known in rows]
 
     def _within_seen(self, within: Mask | None) -> Mask | None:
         """Return which chunks may be counted, without those that may not be seen; ``None`` for all."""
