@@ -105,7 +105,7 @@ def make_receipt(
     from nornweave.cli.receipt_places import known_passages, places_of
 
     with _writer(settings, deleted.domain) as writer:
-        known = known_passages(settings, deleted, writer)
+        known = known_passages(settings, deleted)
         deleted = replace(deleted, passages=(*known, *(text.encode() for text in containing)))
         places = places_of(settings, deleted, writer)
         purge = purge and not any(place.search(deleted).found for place in places if place.name in _NEEDS_SYNC)

@@ -18,6 +18,7 @@ from nornweave.core.deletion import Deleted, Place, Search, passages_of
 from nornweave.core.errors import StoreError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.types import GenerationId
+from nornweave.index.generation_file import read_rows
 from nornweave.index.ledger_file import ledger_place
 from nornweave.index.port import Remains, Writer
 from nornweave.index.wiring import INBOX, DomainStore, store_of
@@ -25,6 +26,7 @@ from nornweave.share.deletion import store_places
 
 SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
 _PIECE = 1 << 20
+_ELSEWHERE = 'select 1 from documents where strpos("text", ?) > 0 and not (source_id = ? and path = ?) limit 1'
 _SHOWN = 10
 
 
@@ -52,11 +54,18 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
     ]
 
 
-def known_passages(settings: Settings, deleted: Deleted, writer: Writer | None) -> tuple[bytes, ...]:
-    """Return parts of the document's text, out of a kept generation that still has it."""
-    store = store_of(settings, deleted.domain)
+def known_passages(settings: Settings, deleted: Deleted) -> tuple[bytes, ...]:
+    """Return parts of the document's text that no other has, out of a kept generation that still has it."""
+    stores = {domain: store_of(settings, domain) for domain in settings.served_domains}
+    store = stores[deleted.domain]
     texts = [text for generation in store.generations() for text in _texts(store, generation, deleted)]
-    return passages_of(texts, lambda passage: writer is not None and writer.has_text(deleted, passage))
+    published = [file for each in stores.values() if (now := each.current()) for file in each.data_files(now)]
+
+    def is_elsewhere(passage: str) -> bool:
+        values = [passage, deleted.source_id, deleted.path]
+        return any(read_rows(file, _ELSEWHERE, values) for file in published)
+
+    return passages_of(texts, is_elsewhere)
 
 
 def _texts(store: DomainStore, generation: GenerationId, deleted: Deleted) -> list[str]:

@@ -24,6 +24,7 @@ FOLDER = "receipts"
 MOST_PASSAGES = 24
 _ID = re.compile(r"[0-9a-f]{24}")
 # What every format stores as it is: no quotes, backslashes or line ends.
+_LEAST = 20
 _PASSAGE = re.compile(r"\w[\w .,:;=/()+-]{10,58}\w")
 
 
@@ -151,7 +152,8 @@ def passages_of(texts: Collection[str], is_elsewhere: Callable[[str], bool]) -> 
         texts: of the document.
         is_elsewhere: tells whether another document has a passage as well.
     """
-    candidates = list(dict.fromkeys(match for text in texts for match in _PASSAGE.findall(text)))
+    matches = dict.fromkeys(match for text in texts for match in _PASSAGE.findall(text))
+    candidates = [match for match in matches if not match.isascii() or (len(match) >= _LEAST and " " in match)]
     step = max(1, len(candidates) // (2 * MOST_PASSAGES))
     chosen = (passage for passage in candidates[::step] if not is_elsewhere(passage))
     return tuple(passage.encode() for passage, _ in zip(chosen, range(MOST_PASSAGES), strict=False))

@@ -262,9 +262,6 @@ class Writer(Protocol):
     def erase(self, deleted: Deleted) -> None:
         """Remove all that is left of a document but its rows, which a sync removes; then overwrite deleted rows."""
 
-    def has_text(self, deleted: Deleted, passage: str) -> bool:
-        """Tell whether another document has a passage."""
-
 
 class Store(Protocol):
     """One domain's storage."""

@@ -212,9 +212,6 @@ class ShardedWriter:
         for shard in self._shards:
             shard.erase(deleted)
 
-    def has_text(self, deleted: Deleted, passage: str) -> bool:
-        return any(shard.has_text(deleted, passage) for shard in self._shards)
-
     def _remove_built(self, generation: GenerationId) -> None:
         for number in self._built:
             remove_candidate(shard_build_path(self._files.folder, named(generation, number)))

@@ -94,11 +94,6 @@ class WorkingTables(ABC):
                 )
         self._overwrite()
 
-    def has_text(self, deleted: Deleted, passage: str) -> bool:
-        statement = 'select count(*) from documents where document_id <> {m} and strpos("text", {m}) > 0'
-        statement = statement.format(m=self.mark)
-        return bool(self._rows(statement, [deleted.document_id, passage])[0][0])
-
     @abstractmethod
     def _texts_of(self, keys: Sequence[str]) -> list[tuple[str, str]]:
         """Return embedding keys among some with their texts."""

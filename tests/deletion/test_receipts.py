@@ -21,25 +21,34 @@ from command_line import HASHED, nornweave
 from git_repository import Repository, write
 from git_server import serve_git
 from postgres_server import PostgresServer, postgres_server
+from questions import query
 
 from lab.apis import confluence, slack
 from lab.apis.confluence import ConfluenceServer
 from lab.apis.server import serving
 from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
+from nornweave.ask.engine import Engine
+from nornweave.ask.feedback.book import feedback_of
+from nornweave.ask.search.question import Question
 from nornweave.cli.receipt import make_receipt
 from nornweave.config import PublishSettings, Settings
 from nornweave.connect.connectors import load_settings
-from nornweave.connect.inbox.deposits import InboxDocument, deposit, withdraw
+from nornweave.connect.inbox.deposits import InboxDocument, Receipt, Status, deposit, withdraw
+from nornweave.connect.inbox.receipts import ReceiptBook
+from nornweave.core.access.viewer import OPERATOR
 from nornweave.core.deletion import Deleted
 from nornweave.core.errors import SignatureError
 from nornweave.core.signatures import check_signed, own_keys
-from nornweave.core.types import Domain
+from nornweave.core.types import Domain, present
+from nornweave.index.ledger_file import ledger_place
 from nornweave.index.object_store import ObjectStore
 from nornweave.index.postgresql.server import close_servers
-from nornweave.index.wiring import store_of
+from nornweave.index.wiring import domain_folder, store_of
+from nornweave.ingest.ledger import refresh_ledger
 from nornweave.ingest.pipeline import run
 from nornweave.ingest.records import SyncOptions
+from nornweave.ingest.run_status import record_run
 from nornweave.ingest.wiring import domain_parts
 from nornweave.share.follower import Follower
 from nornweave.share.publishing import publish_domains
@@ -314,3 +323,41 @@ def test_the_command_names_what_is_left_and_ends_with_1(tmp_path: Path) -> None:
     stored.write_text(json.dumps({**receipt, "gone": False}), encoding="utf-8")
     assert nornweave(tmp_path, "receipt", "--verify", str(stored)).returncode == 1
     assert nornweave(tmp_path, "receipt").returncode == 2
+
+
+def test_what_names_the_document_goes_with_it(tmp_path: Path) -> None:
+    write(tmp_path / "code", {"deliver.py": "DELIVERY_TIMEOUT_SECONDS = 20\n", "other.py": "OTHER = 1\n"})
+    table = "| Setting | Default |\n|---|---|\n| `DELIVERY_TIMEOUT_SECONDS` | `30` |\n"
+    write(tmp_path / "docs", {"guide.md": f"# Settings\n\n{table}", "a.md": "# A\n\nText.\n"})
+    sources = [
+        {"id": "code", "domain": "code", "type": "files", "path": "code"},
+        {"id": "docs", "domain": "documentation", "type": "files", "path": "docs"},
+    ]
+    settings = workspace(tmp_path, "documentation", sources=sources, domains={"documentation": HASHED, "code": HASHED})
+    deleted = Deleted(domain=Domain.DOCUMENTATION, source_id="docs", path="guide.md")
+
+    def sync() -> None:
+        for domain in (Domain.CODE, Domain.DOCUMENTATION):
+            report = run(domain_parts(settings, domain), SyncOptions(wait_s=0))
+            record_run(domain_folder(settings, domain), report)
+        refresh_ledger(settings)
+
+    sync()
+    with Engine(settings, watch=False) as engine:
+        feedback, asked = (
+            feedback_of(settings),
+            Question(text="delivery timeout seconds", now=present(), viewer=OPERATOR),
+        )
+        feedback.shown(asked, query(engine, asked))
+        feedback.close()
+    book = ReceiptBook(settings.data_dir / "idempotency" / "documentation")
+    handed_in = [InboxDocument(source_path="guide.md", content="# Guide\n")]
+    book.once("key", handed_in, lambda: [Receipt("guide.md", Status.ACCEPTED)])
+    (tmp_path / "docs" / "guide.md").unlink()
+    sync()
+    assert {"conflict ledger", "feedback", "notes of syncs"} <= left(make_receipt(settings, deleted, purge=False))
+    made = make_receipt(settings, deleted, purge=True)
+    assert made["gone"], [place for place in made["places"] if place["found"]]
+    assert ledger_place(settings).read()
+    refresh_ledger(settings)
+    assert make_receipt(settings, deleted, purge=False)["gone"]

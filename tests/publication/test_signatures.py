@@ -1,0 +1,166 @@
+"""A replica with a public key believes what its publisher has signed, and nothing that others write to the store."""
+
+from __future__ import annotations
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import nornweave
+from publishers import DOCUMENTATION, Publisher
+from pydantic import ValidationError
+
+from nornweave.config import PublishSettings
+from nornweave.core.errors import ConfigError, PublicationError
+from nornweave.core.signatures import NEXT, check_signed, own_keys, rotate, signer_of
+from nornweave.index.object_store import ObjectStore
+from nornweave.index.publish import GenerationFiles
+from nornweave.index.wiring import store_of
+from nornweave.share.follower import Follower
+from nornweave.share.manifest import digest_of, pointer_key
+from nornweave.share.records import read_standing, standing_file
+
+POINTER, WORKSPACE = pointer_key(DOCUMENTATION), "WORKSPACE"
+
+
+class TrustingReplica:
+    """A follower that trusts some keys."""
+
+    def __init__(self, folder: Path, publisher: Publisher, *keys: str) -> None:
+        publish = publisher.settings.publish
+        assert publish
+        self.follower = Follower(ObjectStore(PublishSettings(url=publish.url)), folder, keys=keys)
+
+    def look(self) -> str | None:
+        if self.follower._settings is None:
+            assert self.follower.prepare()
+        self.follower.poll()
+        return self.files.current()
+
+    @property
+    def files(self) -> GenerationFiles:
+        return store_of(self.follower.settings, DOCUMENTATION).files
+
+    @property
+    def problem(self) -> str:
+        standing = read_standing(standing_file(self.follower.settings.data_dir))
+        assert standing
+        return standing.problem or standing.domains["documentation"].problem or ""
+
+
+@pytest.fixture
+def publisher(tmp_path: Path) -> Publisher:
+    made = Publisher(tmp_path / "publisher", {"url": f"file://{tmp_path}/bucket"})
+    assert made.number() == 1
+    return made
+
+
+def key_of(publisher: Publisher) -> str:
+    return signer_of(publisher.settings.data_dir).public_key
+
+
+def rewrite(publisher: Publisher, key: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """Write a document of the store as somebody would who has no key but may write there."""
+    stored = publisher.store.read(key)
+    assert stored
+    publisher.store.write(key, json.dumps(change(json.loads(stored.content))).encode())
+
+
+def test_only_this_user_can_read_the_key(publisher: Publisher) -> None:
+    folder = publisher.settings.data_dir / "keys"
+    key = folder / "signing.pem"
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (folder, key)] == [0o700, 0o600]
+    key.chmod(0o640)
+    with pytest.raises(ConfigError, match="other users can read"):
+        signer_of(publisher.settings.data_dir)
+
+
+def test_what_is_signed_is_taken_over(publisher: Publisher, tmp_path: Path) -> None:
+    replica = TrustingReplica(tmp_path / "replica", publisher, key_of(publisher))
+    assert replica.look() == "gen-000001"
+    publisher.change("a settlement takes nine days")
+    assert publisher.number() == 2
+    assert replica.look() == "gen-000002"
+    for key in (POINTER, WORKSPACE):
+        stored = publisher.store.read(key)
+        assert stored
+        check_signed(json.loads(stored.content), [key_of(publisher)])
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda document: {**document, "number": 9, "published_at": "2026-01-01T00:00:00Z"},
+        lambda document: {name: value for name, value in document.items() if name not in {"signature", "signed_by"}},
+        lambda document: {**document, "signature": document["signature"][::-1]},
+        lambda document: {**document, "signed_by": "ed25519:" + "A" * 43 + "="},
+        lambda document: {**document, "oldest": 99},
+    ],
+    ids=["changed", "unsigned", "another signature", "another key", "purging"],
+)
+@pytest.mark.parametrize("key", [POINTER, WORKSPACE])
+def test_what_others_write_is_refused_and_what_was_there_answers(
+    publisher: Publisher, tmp_path: Path, key: str, forge: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    replica = TrustingReplica(tmp_path / "replica", publisher, key_of(publisher))
+    assert replica.look() == "gen-000001"
+    before = replica.follower.config.read_text(encoding="utf-8")
+    rewrite(publisher, key, forge)
+    assert replica.look() == "gen-000001"
+    assert "sign" in replica.problem
+    assert replica.follower.config.read_text(encoding="utf-8") == before
+    fresh = TrustingReplica(tmp_path / "fresh", publisher, key_of(publisher))
+    if key == POINTER:
+        assert fresh.look() is None, "nor does a new replica believe it"
+    else:
+        with pytest.raises(PublicationError, match="sign"):
+            fresh.look()
+
+
+def test_a_manifest_that_its_pointer_names_has_to_be_signed_too(publisher: Publisher, tmp_path: Path) -> None:
+    stored = publisher.store.read(POINTER)
+    assert stored
+    pointer = json.loads(stored.content)
+    rewrite(publisher, pointer["manifest"], lambda manifest: {**manifest, "signature": ""})
+    manifest = publisher.store.read(pointer["manifest"])
+    assert manifest
+    signed = signer_of(publisher.settings.data_dir).signed({**pointer, "sha256": digest_of(manifest.content)})
+    publisher.store.write(POINTER, json.dumps(signed).encode())
+    replica = TrustingReplica(tmp_path / "replica", publisher, key_of(publisher))
+    assert replica.look() is None
+    assert "signature" in replica.problem
+
+
+def test_a_key_is_rotated_while_replicas_follow(publisher: Publisher, tmp_path: Path) -> None:
+    data_dir = publisher.settings.data_dir
+    first, second = key_of(publisher), signer_of(data_dir, NEXT).public_key
+    both = TrustingReplica(tmp_path / "both", publisher, first, second)
+    assert both.look() == "gen-000001"
+    assert rotate(data_dir).public_key == second
+    assert own_keys(data_dir) == (second, first)
+    assert publisher.number() == 2, "what is published is signed anew"
+    assert publisher.number() == 2, "once"
+    assert both.look() == "gen-000002"
+    new = TrustingReplica(tmp_path / "new", publisher, second)
+    assert new.look() == "gen-000002"
+    with pytest.raises(ConfigError, match="--next"):
+        rotate(data_dir)
+
+
+def test_the_command_prints_and_rotates_keys(publisher: Publisher) -> None:
+    folder, first = publisher.file.parent, key_of(publisher)
+    assert nornweave(folder, "key").stdout.strip() == first
+    coming = nornweave(folder, "key", "--next").stdout.strip()
+    assert nornweave(folder, "key").stdout.strip() == first
+    assert json.loads(nornweave(folder, "key", "--rotate", "--json").stdout) == {
+        "public_key": coming,
+        "former": [first],
+    }
+    assert nornweave(folder, "key", "--rotate").returncode == 2
+    assert PublishSettings(url="file:///x", public_keys=(first, coming)).public_keys == (first, coming)
+    for wrong in ("ed25519:AAAA", first.removeprefix("ed25519:"), "rsa:" + first):
+        with pytest.raises(ValidationError):
+            PublishSettings(url="file:///x", public_keys=(wrong,))
