@@ -1,4 +1,4 @@
-"""Which lines are looked for: the parameters of ``GET /find``."""
+"""Which lines are looked for, and what is completed: the parameters of ``GET /find`` and ``GET /complete``."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from nornweave.index.finding import MAX_PATTERN_CHARACTERS, LinePattern
 
 MAX_MATCHES, USUAL_MATCHES = 1_000, 100
 MAX_VALUES = 100
+MAX_PREFIX, MAX_COMPLETIONS, USUAL_COMPLETIONS = 100, 50, 8
 
 
 def _of_one_line(text: str) -> str:
@@ -66,3 +67,17 @@ class FindParameters(BaseModel):
             filters=filters,
             document=self.document,
         )
+
+
+class CompleteParameters(BaseModel):
+    """What somebody has typed so far."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prefix: Annotated[
+        str,
+        StringConstraints(min_length=1, max_length=MAX_PREFIX, strip_whitespace=True),
+        AfterValidator(textual),
+        Field(description="What a text, or a word in it, begins with, in either case."),
+    ]
+    limit: Annotated[UrlCount, Field(ge=1, le=MAX_COMPLETIONS, strict=True)] = USUAL_COMPLETIONS

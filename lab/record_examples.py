@@ -164,6 +164,8 @@ ASKED = (
         body={"query": "refunds", "top_k": 0, "domain": "code"},
     ),
     Asked(name="fuse", summary="What two agents said", method="post", path="/fuse", body=TWO_AGENTS),
+    Asked(name="find", summary="Lines that hold a text", path="/find", parameters={"text": "API_VERSION", "limit": 3}),
+    Asked(name="complete", summary="What goes on with what was typed", path="/complete", parameters={"prefix": "ref"}),
     Asked(name="agents", summary="Who is there", path="/agents"),
     Asked(
         name="register",

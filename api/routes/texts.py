@@ -8,7 +8,7 @@ from typing import Annotated, TypeVar
 from fastapi import APIRouter, Path, Query, Response
 
 from api.errors import ProblemError
-from api.find_query import FindParameters
+from api.find_query import CompleteParameters, FindParameters
 from api.ledger_query import LedgerQuery
 from api.openapi import problem_responses
 from api.routes.agents import DomainName
@@ -16,7 +16,7 @@ from api.schemas import json_response
 from api.state import Served, Serving
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.ledger import LedgerDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument
+from nornweave.ask.views.texts import ChunkDocument, CompletionsDocument, DocumentDocument, FindDocument
 
 T = TypeVar("T")
 
@@ -54,6 +54,12 @@ async def find(asked: Annotated[FindParameters, Query()], serving: Served) -> Re
     They come by domain, source, path and line. Texts of agents on other machines are not read.
     """
     return json_response(await serving.find(asked.query(serving.domains), Deadline(serving.timeout_ms)))
+
+
+@router.get("/complete", response_model=CompletionsDocument, tags=["texts"])
+async def complete(asked: Annotated[CompleteParameters, Query()], serving: Served) -> Response:
+    """Complete names, paths, headings and channels: those that begin so first, then the frequent, then the short."""
+    return json_response(await serving.lookups.run(lambda: serving.engine.texts.complete(asked.prefix, asked.limit)))
 
 
 @router.get("/conflicts", response_model=LedgerDocument, tags=["conflicts"])

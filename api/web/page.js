@@ -69,6 +69,37 @@ document.addEventListener("click", (event) => {
   openPassage(link.href, link);
 });
 
+// ---- what goes on with what is typed
+
+const box = $("#q");
+const completions = $("#completions");
+let completing = null;
+
+async function complete() {
+  completing?.abort();
+  const typed = box.value.trim();
+  if (typed.length < 2 || typed.length > 100) { completions.replaceChildren(); return; }
+  completing = new AbortController();
+  try {
+    const response = await fetch(`/complete?prefix=${encodeURIComponent(typed)}`, { signal: completing.signal });
+    if (!response.ok) return;
+    const { completions: found } = await response.json();
+    completions.replaceChildren(...found.map(({ text, kind, domain_id: domain }) => {
+      const option = document.createElement("option");
+      option.value = text;
+      option.label = `${text} (${kind}, ${domain})`;
+      return option;
+    }));
+  } catch { /* typing goes on without */ }
+}
+
+// A chosen completion comes as an input event as well, and is asked for no more.
+let waiting = 0;
+box?.addEventListener("input", (event) => {
+  clearTimeout(waiting);
+  if (event.inputType !== "insertReplacementText") waiting = setTimeout(complete, 60);
+});
+
 // ---- keys
 
 const dialog = $("#keys");

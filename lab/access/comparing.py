@@ -80,6 +80,8 @@ class Indexes:
             for pattern in (LinePattern("e"), LinePattern("re(try|lease)|[A-Z]{3}", is_regex=True)):
                 found, expected = (index.find(pattern, 5, time.monotonic() + 60) for index in (seen, rest))
                 pairs[f"lines with {pattern.expression}"] = (found, expected)
+            for typed in ("re", "l"):
+                pairs[f"completions of {typed}"] = (seen.complete(typed, 9), rest.complete(typed, 9))
             for one in self._written:
                 place = (one.source_id, one.path)
                 pairs[f"document {one.path}"] = (seen.document(*place), rest.document(*place))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from nornweave.config import Bm25Settings
 from nornweave.core.access.viewer import Viewer
+from nornweave.index.completing import Completion
 from nornweave.index.conditions import Condition
 from nornweave.index.counting import ServedDocument, StatedDocument
 from nornweave.index.finding import FoundLines, LinePattern
@@ -187,6 +188,10 @@ class Index:
     def containing(self, text: str, k: int) -> Numbers:
         """Return the first ``k`` chunks that contain ``text``, without regard to case; reads every text."""
         return self._parts.texts.containing(text, k)
+
+    def complete(self, typed: str, limit: int) -> list[Completion]:
+        """Return names, paths, headings and channels that go on with what was typed; see ``completing.complete``."""
+        return self._parts.texts.complete(typed, limit)
 
     def find(self, pattern: LinePattern, limit: int, deadline: float, within: Mask | None = None) -> FoundLines:
         """Return the first lines that match, of documents with a chunk ``within``; raises as ``find_lines``."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 from pydantic_core import from_json
 
 from nornweave.core.types import freeze
+from nornweave.index.completing import Completion, complete
 from nornweave.index.facts import decode_facts
 from nornweave.index.finding import FoundLines, LinePattern, find_lines
 from nornweave.index.generation_file import GenerationFile
@@ -55,6 +56,10 @@ class FileTexts:
             within = self._visible.chunks if within is None else within & self._visible.chunks
         documents = self._file.documents if within is None else self._file.documents[within]
         return find_lines(self._file, np.unique(documents).tolist(), pattern, limit, deadline)
+
+    def complete(self, typed: str, limit: int) -> list[Completion]:
+        seen = None if self._visible is None else np.flatnonzero(self._visible.documents).tolist()
+        return complete(self._file, seen, typed, limit)
 
     def paths(self) -> Collection[str]:
         rows = self._file.rows("select document_no, path from documents")

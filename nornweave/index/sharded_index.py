@@ -27,6 +27,7 @@ from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import document_id
 from nornweave.index.arrays import ArrayWriter, open_arrays
+from nornweave.index.completing import Completion, merged_completions
 from nornweave.index.conditions import Condition
 from nornweave.index.counting import ServedDocument, StatedDocument
 from nornweave.index.finding import FoundLines, LinePattern, merged_lines
@@ -42,6 +43,8 @@ from nornweave.index.samples import ChunkPlace, IndexedDocument
 from nornweave.index.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 
 T = TypeVar("T")
+
+COMPLETIONS_BEYOND = 200
 
 
 class Shards:
@@ -254,6 +257,10 @@ class ShardedTexts:
             for numbers, shard in self._all.numbered()
         ]
         return merged_lines(found, limit)
+
+    def complete(self, typed: str, limit: int) -> list[Completion]:
+        # What is rare in one file may be frequent in the others: each is asked for more than is shown.
+        return merged_completions((texts.complete(typed, limit + COMPLETIONS_BEYOND) for texts in self._texts), limit)
 
     def paths(self) -> Collection[str]:
         return [path for texts in self._texts for path in texts.paths()]

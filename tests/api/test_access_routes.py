@@ -47,7 +47,7 @@ MASKED = {
     "POST /query", "POST /v1/chat/completions", "POST /feedback", "GET /agents", "POST /agents/{domain}/recall",
     "GET /agents/{domain}/describe", "GET /agents/{domain}/health", "POST /recall", "GET /describe",
     "GET /chunks/{chunk_id}", "GET /documents/{domain}/{source_id}/{path:path}", "GET /conflicts", "POST /mcp",
-    "GET /find", "GET /find.json",
+    "GET /find", "GET /find.json", "GET /complete",
     "GET /", "GET /.json", "GET /passages/{chunk_id}", "GET /passages/{chunk_id}.json", "GET /conflicts.json",
     "GET /conflicts/{entry_id}", "GET /conflicts/{entry_id}.json", "POST /feedback/form",
 }  # fmt: skip
@@ -127,6 +127,7 @@ async def said(client: httpx.AsyncClient, text: str) -> dict[str, str]:
         "find": await client.get("/find", params={"text": text.split()[-1], "case": "false"}),
         "regex": await client.get("/find.json", params={"regex": lines}),
         "lines": await client.get("/find", params={"regex": lines}, headers={"accept": HTML}),
+        "names": await client.get("/complete", params={"prefix": "p", "limit": "50"}),
         "conflicts": await client.get("/conflicts"),
         "ledger": await client.get("/conflicts", headers={"accept": HTML}),
         "agents": await client.get("/agents"),

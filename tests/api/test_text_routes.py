@@ -9,7 +9,7 @@ from api_support import Ask, conforms, is_problem
 from scripted_engine import ScriptedAgent, ScriptedEngine, ledger_entry, write_ledger
 
 from nornweave.ask.views.ledger import LedgerDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument
+from nornweave.ask.views.texts import ChunkDocument, CompletionsDocument, DocumentDocument, FindDocument
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 
@@ -117,6 +117,22 @@ def test_the_ledger_and_parts_of_it(ask: Ask, query: str, found: tuple[list[str]
 def test_wrong_parameters_are_named(ask: Ask, query: str, field: str) -> None:
     problem = is_problem(ask("GET", f"/conflicts{query}"), 422)
     assert [one["field"] for one in problem["errors"]] == [field]
+
+
+def test_what_is_typed_is_completed(ask: Ask) -> None:
+    answer = ask("GET", "/complete?prefix=Ref")
+    assert answer.status_code == 200, answer.text
+    conforms(CompletionsDocument, answer.json())
+    found = {(each["text"], each["kind"], each["domain_id"]) for each in answer.json()["completions"]}
+    assert ("refund.py", "path", "code") in found
+    assert ask("GET", "/complete?prefix=xyzzy").json() == {"completions": []}
+    for query, field in (
+        ("", "prefix"),
+        ("?prefix=%20", "prefix"),
+        ("?prefix=a&limit=0", "limit"),
+        ("?prefix=%00", "prefix"),
+    ):
+        assert is_problem(ask("GET", f"/complete{query}"), 422)["errors"][0]["field"] == field
 
 
 def test_lines_by_text_and_by_regex(ask: Ask) -> None:

@@ -92,6 +92,24 @@ def test_what_is_opened_beside_the_answer_keeps_the_answer_in_its_place(url: str
     assert page.evaluate("document.activeElement.closest('li').id") == "r1"
 
 
+def test_what_is_typed_is_completed(url: str, open_page: Opened) -> None:
+    page = open_page(url)
+    page.locator("#q").press_sequentially("pay")
+    expect(page.locator("#completions option").first).to_be_attached()
+    values = page.locator("#completions option").evaluate_all("options => options.map(option => option.value)")
+    assert all("pay" in value.lower() for value in values)
+    page.locator("#q").fill("")
+    expect(page.locator("#completions option")).to_have_count(0)
+
+
+def test_an_answer_begins_with_sentences_that_lead_to_their_passages(url: str, open_page: Opened) -> None:
+    page = open_page(url + ASKED)
+    sentence = page.locator(".extract li").first
+    expect(sentence.locator("q")).to_be_visible()
+    sentence.locator("a").first.click()
+    assert re.search(r"#r\d+$", page.url)
+
+
 def test_a_judgment_is_stored_and_said(url: str, open_page: Opened) -> None:
     page = open_page(url + ASKED)
     page.get_by_role("button", name="Result 1 is useful").click()

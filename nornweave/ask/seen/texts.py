@@ -11,6 +11,7 @@ from nornweave.ask.search.agent import Agent
 from nornweave.ask.search.records import FindQuery
 from nornweave.ask.views.texts import (
     ChunkDocument,
+    CompletionsDocument,
     DocumentDocument,
     FindDocument,
     FormerDocument,
@@ -23,6 +24,7 @@ from nornweave.config import Settings
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain
+from nornweave.index.completing import Completion
 from nornweave.index.conditions import AtPath
 from nornweave.index.wiring import store_of
 
@@ -90,6 +92,20 @@ class SeenTexts:
         if errors and len(errors) == len(agents):
             raise errors[0]
         return document
+
+    def complete(self, typed: str, limit: int) -> CompletionsDocument:
+        """Complete what somebody types; domains that cannot be read are left out."""
+        found: list[tuple[Completion, Domain]] = []
+        for domain, agent in self._agents.items():
+            with _readable(domain), agent.generation.use(self._viewer) as generation:
+                found += [(completion, domain) for completion in generation.complete(typed, limit)]
+        best = sorted(found, key=lambda each: each[0].order)[:limit]
+        return {
+            "completions": [
+                {"text": each.text, "kind": each.kind, "domain_id": domain.value, "chunks": each.chunks}
+                for each, domain in best
+            ]
+        }
 
     def former_document(self, chunk_id: str) -> FormerDocument | None:
         """Return the document that held a chunk which is not served any more; ``None`` when none is known.

@@ -12,6 +12,7 @@ from nornweave.ask.views.answer import ClaimDocument, claim_document
 from nornweave.ask.views.items import CitationDocument, _utc, citation_document
 from nornweave.connect.inbox.deposits import InboxDocument
 from nornweave.core.types import Domain
+from nornweave.index.completing import CompletionKind
 from nornweave.index.finding import LineMatch
 from nornweave.index.former_chunks import FormerPlace
 from nornweave.index.inbox_life_cycle import DepositPage, DocumentState
@@ -72,6 +73,21 @@ class FindDocument(TypedDict):
     matches: list[LineMatchDocument]
     truncated: Annotated[bool, Field(description="there are more than `limit`, or the time was up")]
     not_searched: list[UnsearchedDocument]
+
+
+class CompletionDocument(TypedDict):
+    """A text that goes on with what was typed."""
+
+    text: str
+    kind: CompletionKind
+    domain_id: str
+    chunks: Annotated[int, Field(description="that have it")]
+
+
+class CompletionsDocument(TypedDict):
+    """The best completions."""
+
+    completions: list[CompletionDocument]
 
 
 class FormerDocument(TypedDict):
