@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 from nornweave.connect.protocol import Relisted, Source, Watched
@@ -12,6 +13,8 @@ from nornweave.core.types import Failure, Listing, Skip
 from nornweave.ingest.diff import Unavailable
 from nornweave.ingest.records import Progress, SyncOptions
 
+SOURCES_AT_ONCE = 8
+
 logger = logging.getLogger(__name__)
 
 
@@ -19,11 +22,12 @@ def list_sources(
     sources: Sequence[Source], options: SyncOptions, progress: Progress
 ) -> dict[str, Listing | Unavailable]:
     """Return the listing of each source, by id; of those that the options leave out, that there is none."""
-    left_out = {source.id for source in sources if options.sources and source.id not in options.sources}
-    return {
-        source.id: Unavailable(None) if source.id in left_out else _listing(source, progress, again=options.full)
-        for source in sources
-    }
+    wanted = [source for source in sources if not options.sources or source.id in options.sources]
+    list_one = partial(_listing, progress=progress, again=options.full)
+    with ThreadPoolExecutor(SOURCES_AT_ONCE, thread_name_prefix="listing") as pool:
+        # A site that drips keeps no other source waiting.
+        listings = dict(zip((source.id for source in wanted), pool.map(list_one, wanted), strict=True))
+    return {source.id: listings.get(source.id, Unavailable(None)) for source in sources}
 
 
 def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failure]) -> tuple[Skip, ...]:
@@ -33,7 +37,7 @@ def skipped_by(listings: Iterable[Listing | Unavailable], unread: Iterable[Failu
     return tuple(sorted([*listed, *read], key=lambda skip: skip.path))
 
 
-def _listing(source: Source, progress: Progress, *, again: bool) -> Listing | Unavailable:
+def _listing(source: Source, *, progress: Progress, again: bool) -> Listing | Unavailable:
     if again and isinstance(source, Relisted):
         source.list_everything_again()
     if isinstance(source, Watched):

@@ -8,11 +8,12 @@ that ended its reader is recorded at once, and is not read again until it or its
 from __future__ import annotations
 
 import logging
+import time
 from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
 from nornweave.connect.protocol import Source
@@ -46,6 +47,11 @@ READERS_AT_MOST = 4
 """Documents that are read at once: one a core."""
 DOCUMENTS_A_READER = 32
 """A further reader takes a second to start, which it saves from about this many documents on."""
+FAILING_S = 120.0
+"""What documents that end their readers may take of one source in one sync, on the clock."""
+_DEFERRED = (
+    f"deferred: other documents of this source ended their readers for {FAILING_S:.0f} s; the next sync reads it"
+)
 AHEAD = 4
 """Documents in memory for each reader: those that wait to be read, and those that wait to be stored."""
 
@@ -74,6 +80,8 @@ class Intake:
         sources: by id.
         pipelines: per source, the versions and settings that its documents go through.
         full: read documents again that did not change.
+        failing_s: per source, the seconds that documents took which ended their reader; at ``FAILING_S`` the rest of
+            the source is left to the next sync.
     """
 
     sources: Mapping[str, Source]
@@ -81,6 +89,7 @@ class Intake:
     chunker: Chunker
     encoder: Encoder
     full: bool = False
+    failing_s: dict[str, float] = field(default_factory=dict)
 
     def batches(self, looks: Sequence[Look], done: Callable[[DocumentOutcome], None]) -> Iterator[Batch]:
         """Read documents, in order; ``done`` is called with the outcome of each."""
@@ -122,7 +131,7 @@ class Intake:
 
     def _look(self, look: Look, fetched: bytes | DocumentError) -> Looked:
         """Parse and cut one document if it changed."""
-        content_hash: ContentHash | None = None
+        began, content_hash = time.monotonic(), None
         known = look.stored if look.stored and look.stored.content_hash else None
         try:
             if not isinstance(fetched, bytes):
@@ -135,6 +144,7 @@ class Intake:
             if not self.full and look.stored and _has_failed(look.stored, content_hash, pipeline):
                 again = self._not_stored(look, look.stored.reason, "failed", content_hash)
                 return Looked("failed", Batch(not_stored=(again,)))
+            self._check_failing(look.source_id)
             stored = self._cut(look, fetched, content_hash)
         except DocumentSkipped as skip:
             removed = (known.document_id,) if known else ()
@@ -143,9 +153,15 @@ class Intake:
         except TransientDocumentError as error:
             return Looked("failed", Batch(not_stored=(self._not_stored(look, str(error), "transient"),)))
         except DocumentError as error:
+            if isinstance(error, ReaderLostError):
+                self.failing_s[look.source_id] = self.failing_s.get(look.source_id, 0.0) + time.monotonic() - began
             failed = self._not_stored(look, str(error), "failed", content_hash)
             return Looked("failed", Batch(not_stored=(failed,)), isinstance(error, ReaderLostError))
         return Looked("unchanged" if is_same else "changed" if known else "added", Batch(stored=(stored,)))
+
+    def _check_failing(self, source_id: str) -> None:
+        if self.failing_s.get(source_id, 0.0) >= FAILING_S:
+            raise TransientDocumentError(_DEFERRED)
 
     def _cut(self, look: Look, raw: bytes, content_hash: ContentHash) -> StoredDocument:
         """Parse and cut a document.

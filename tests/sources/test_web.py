@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import time
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -540,3 +541,47 @@ def test_whatever_a_page_holds_only_named_errors_come_out(
                 source.source.parse(entry, source.source.fetch(entry)).text.encode()
             except DocumentError:
                 continue
+
+
+# --- what a site may take of a sync
+
+
+def test_a_site_whose_sitemaps_name_no_page_is_left_to_the_next_sync(site: SiteServer, tmp_path: Path) -> None:
+    site.has_sitemap = False
+    site.put("/guide/a.html")
+    named = "".join(f"<sitemap><loc>{site.url}/m/{number}</loc></sitemap>" for number in range(60))
+    empty = Reply(b"<urlset></urlset>")
+    site.other = {f"/m/{number}": empty for number in range(59)}
+    site.other["/m/59"] = Reply(f"<urlset><url><loc>{site.url}/guide/a.html</loc></url></urlset>".encode())
+    site.other["/m/all"] = Reply(f"<sitemapindex>{named}</sitemapindex>".encode())
+    site.robots = "Sitemap: /m/all"
+    source = Source(site, tmp_path, max_requests=30)
+    with pytest.raises(SourceUnavailableError, match=r"brought no page in this sync \(max_requests 30\)"):
+        source.list()
+    asked = len(site.requests)
+    assert asked <= 35
+    for _ in range(2):
+        try:
+            listed = source.paths()
+            break
+        except SourceUnavailableError:
+            continue
+    assert listed == ["guide/a.html"], "it went on where it stopped"
+    assert len(site.requests) < asked + 45
+
+
+def test_a_site_that_drips_holds_a_sync_for_its_minutes_and_keeps_what_was_read(
+    site: SiteServer, tmp_path: Path
+) -> None:
+    site.put("/guide/a.html")
+    source = Source(site, tmp_path, max_minutes=2 / 60)
+    source.list()
+    site.put("/guide/b.html")
+    site.before = lambda request: time.sleep(1.5 if "guide/" in request.path else 0)
+    for name in "cdefghij":
+        site.put(f"/guide/{name}.html")
+    began = time.monotonic()
+    listing = source.list()
+    assert time.monotonic() - began < 20
+    assert "time for this source is used up" in str(listing.problem)
+    assert {"guide/a.html"} <= {entry.path for entry in listing.entries}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,10 +11,13 @@ from pathlib import Path
 import pytest
 from support import BROKEN, MemorySource, memory_parts, sync
 
-from nornweave.core.types import Document, Entry
+from nornweave.core.errors import ReaderLostError
+from nornweave.core.types import Document, Entry, Listing, SourceId
 from nornweave.ingest import process_documents
 from nornweave.ingest.diff import Look
+from nornweave.ingest.listing import list_sources
 from nornweave.ingest.process_documents import AHEAD, BATCH_DOCUMENTS, DOCUMENTS_A_READER, DocumentOutcome, Intake
+from nornweave.ingest.records import SyncOptions
 from nornweave.models.encoders.hashing import HashEncoder
 from nornweave.read.chunking.chunker import Chunker
 
@@ -88,3 +92,46 @@ def test_a_document_that_fails_is_named_and_the_others_stored(tmp_path: Path) ->
     report = sync(memory_parts(tmp_path, source))
     assert [failure.path for failure in report.failed] == [f"{number:04}.md" for number in range(0, count, 7)]
     assert report.documents == report.added == count - len(report.failed)
+
+
+@dataclass
+class LosingSource(MemorySource):
+    """A source whose documents all end their reader."""
+
+    parsed: int = 0
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        self.parsed += 1
+        time.sleep(0.05)
+        raise ReaderLostError("too much memory")
+
+
+def test_documents_that_end_their_readers_take_so_much_of_a_sync_and_the_rest_is_deferred(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(process_documents, "FAILING_S", 0.2)
+    source = LosingSource()
+    parts = memory_parts(tmp_path, source)
+    for number in range(24):
+        source.write(f"{number:04}.md", f"document {number}")
+    first = sync(parts)
+    deferred = [failure for failure in first.failed if failure.reason.startswith("deferred: ")]
+    assert len(first.failed) == 24
+    assert len(deferred) == 24 - source.parsed > 8
+    for _ in range(10):
+        last = sync(parts)
+    assert source.parsed == 24, "what was deferred is read later, what failed is not read again"
+    assert not [failure for failure in last.failed if failure.reason.startswith("deferred: ")]
+
+
+def test_a_source_that_takes_its_time_keeps_no_other_source_waiting() -> None:
+    met = threading.Barrier(2, timeout=WAIT_S)
+
+    @dataclass
+    class Meeting(MemorySource):
+        def list(self) -> Listing:
+            met.wait()
+            return super().list()
+
+    listings = list_sources([Meeting(id=SourceId("a")), Meeting(id=SourceId("b"))], SyncOptions(), lambda *_: None)
+    assert list(listings) == ["a", "b"]

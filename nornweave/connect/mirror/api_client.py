@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import ssl
 import time
@@ -43,6 +44,10 @@ class ApiClient:
         hosts: further hosts that may be asked, ``host`` or ``host:port``, by the API's scheme or by https; they must
             not be given where there is a token.
         limits: of each request.
+
+    Attributes:
+        requests: that were sent.
+        ends_at: of ``time.monotonic()``; nothing is asked or waited for after that.
     """
 
     def __init__(
@@ -76,6 +81,8 @@ class ApiClient:
         self._token_name = token_name
         self._advice = dict(advice or {})
         bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        self.requests = 0
+        self.ends_at = math.inf
         self._client = _client({**(headers or {}), **bearer}, auth, self.limits)
         weakref.finalize(self, self._client.close)
 
@@ -122,7 +129,12 @@ class ApiClient:
                 f"{url}: rate limit until {until:%Y-%m-%dT%H:%M:%SZ}; what was read is kept, and a sync after that "
                 f"continues; {self._token_name} may raise the limit"
             )
+        self._check_time(url, seconds)
         time.sleep(seconds)
+
+    def _check_time(self, url: str, seconds: float = 0.0) -> None:
+        if time.monotonic() + seconds >= self.ends_at:
+            raise SourceUnavailableError(f"{url}: the time for this source is used up; the next sync goes on here")
 
     def hide(self, text: str) -> str:
         """Return what a server said without the secrets, which it may repeat."""
@@ -146,6 +158,7 @@ class ApiClient:
         self._require_host(url)
         problem, status = "", None
         for attempt in range(self.limits.attempts):
+            self._check_time(url)
             try:
                 answer = self._send(method, url, parameters, headers, body, follow=follow, wanted=wanted)
             except httpx.InvalidURL as error:
@@ -188,7 +201,8 @@ class ApiClient:
         raise SourceUnavailableError(f"{url}: redirected more than {_MAX_REDIRECTS} times; check the address")
 
     def _receive(self, request: httpx.Request, wanted: Callable[[ApiAnswer], bool] | None) -> ApiAnswer:
-        deadline = time.monotonic() + self.limits.request_s
+        deadline = min(time.monotonic() + self.limits.request_s, self.ends_at)
+        self.requests += 1
         response = self._client.send(request, stream=True)
         try:
             answer = ApiAnswer(self._shown(response.url), response.status_code, response.headers, b"")

@@ -28,6 +28,10 @@ class WebSettings(MirroredSettings):
     hosts: tuple[Name, ...] = ()
     """Further hosts that ``url`` may lead to."""
     max_pages: int = Field(5_000, ge=1, le=200_000)
+    max_minutes: float = Field(15.0, gt=0, le=1_440)
+    """One sync asks the site for so long; the next one goes on from there."""
+    max_requests: int = Field(500, ge=1, le=1_000_000)
+    """One sync asks so often without getting a page that is new or as it was; the next one goes on from there."""
 
 
 def _open(settings: WebSettings, data_dir: Path) -> Source:

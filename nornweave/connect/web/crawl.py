@@ -15,6 +15,7 @@ whose dates no sitemap tells it asks for some again, those that were confirmed l
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, cast
@@ -58,6 +59,8 @@ class Crawl:
         self._sitemaps = SitemapReader(
             reach.scope, client, robots, self._progress, self._before, known, is_full=state.is_full
         )
+        self._client = client
+        client.ends_at, self._asked_before, self._brought = time.monotonic() + reach.max_s, client.requests, 0
         self._failures = 0
 
     def pages(self) -> Iterator[RecordPage]:
@@ -115,6 +118,7 @@ class Crawl:
             progress.pending = [[address, ""] for address in progress.roots]
         while progress.pending:
             address, changed_at = progress.pending[0]
+            self._check_budget()
             for pages in self._sitemaps.read(address, changed_at):
                 yield self._named(address, pages)
             progress.pending.pop(0)
@@ -186,6 +190,7 @@ class Crawl:
 
     def _read(self, queued: Body) -> RecordPage:
         """Ask for the next page of the queue."""
+        self._check_budget()
         address = str(queued["url"])
         key = identity(address)
         before = self._known.body(f"page/{key}")
@@ -206,8 +211,22 @@ class Crawl:
             return self._store(queued, key, before, outcome)
         return self._left(queued, key, outcome)
 
+    def _check_budget(self) -> None:
+        """Stop a site that is asked again and again and gives no page.
+
+        Raises:
+            SourceUnavailableError: the next sync goes on here; what was read is kept.
+        """
+        in_vain = self._client.requests - self._asked_before - self._brought
+        if in_vain > self._reach.max_requests:
+            raise SourceUnavailableError(
+                f"{in_vain:,} requests brought no page in this sync (max_requests {self._reach.max_requests:,}); the "
+                "next sync goes on here; check prefix, include and exclude"
+            )
+
     def _count_failures(self, outcome: PageOutcome) -> None:
         self._failures = self._failures + 1 if outcome.kind == "failed" else 0
+        self._brought += outcome.kind in ("same", "stored")
         if self._failures >= _FAILURES:
             raise SourceUnavailableError(f"{_FAILURES} pages one after another cannot be read: {outcome.reason}")
 

@@ -50,7 +50,8 @@ class WebFeed:
         """
         self.domain = settings.domain
         scope = scope_of(settings.url or "", settings.prefix, settings.hosts)
-        self._reach = Reach(scope, settings.max_pages, settings.include, settings.exclude)
+        bounds = (settings.max_pages, settings.include, settings.exclude)
+        self._reach = Reach(scope, *bounds, settings.max_minutes * 60, settings.max_requests)
         self._client = ApiClient(
             scope.prefix,
             hosts=scope.authorities,

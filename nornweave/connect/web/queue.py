@@ -26,6 +26,7 @@ class Reach:
     Attributes:
         include: globs of the paths of documents; links are followed on other pages too.
         exclude: globs of paths that are not asked for.
+        max_s, max_requests: of one sync: seconds, and requests that bring no page.
 
     Raises:
         ConfigError: a glob has the wrong form.
@@ -35,6 +36,8 @@ class Reach:
     max_pages: int
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    max_s: float = 900.0
+    max_requests: int = 500
 
     def __post_init__(self) -> None:
         self._included.matches("")
