@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from lab.conflicts import ablation, ranking
 from lab.conflicts import alarms as reading
 from lab.conflicts import planted as planting
 from lab.conflicts.fitting import Features, FittingCase, cross_validate, fit_cases
@@ -159,7 +160,7 @@ def planted(
     done: list[planting.Planted] = []
     readers = tuple(one for one in planting.READERS if reader in {"", one})
     for repository in repositories(folder, listed):
-        done += planting.plant(repository, seed=seed, each=each, readers=readers)
+        done += planting.Base(repository, readers).plant(seed=seed, each=each)
     table = Table(title=f"Planted drift, seed {seed}: share found [95 % interval] hits/of")
     for name, share in planting.summary(done):
         table.add_row(name, str(share))
@@ -174,6 +175,36 @@ def planted(
     summary = {name: share.as_json() for name, share in planting.summary(done)}
     cases = [{**asdict(one), "documented": {**asdict(one.documented), "taken": None}} for one in done]
     _write(numbers, {"seed": seed, "summary": summary, "lost": planting.reasons(done), "cases": cases})
+
+
+@app.command()
+def rank(
+    folder: Folder,
+    labels: Annotated[Path, typer.Option(help="Alarms that somebody has labelled.")],
+    free_weight: Annotated[float, typer.Option(help="What an agreement counts beside an alarm that was read.")] = 0.02,
+) -> None:
+    """Fit how sure a full scan is of a disagreement, and measure it on repositories that were left out."""
+    console = Console(width=140)
+    read = [row for row in reading.load_rows(labels) if row["real"] is not None]
+    labelled = [one for repository in repositories(folder) for one in ranking.cases(repository, read, free_weight)]
+    weights, judged = ranking.fitted(labelled)
+    console.print(f"{len(judged)} alarms read, {len(labelled) - len(judged)} free labels; weights {weights}")
+    print_reliability(judged, console)
+
+
+@app.command()
+def ablate(
+    folder: Folder,
+    path: Pairs,
+    seed: Annotated[int, typer.Option(help="Chooses what is altered, and into what.")] = 1,
+    each: Annotated[int, typer.Option(help="Values altered in each repository, at most.")] = 12,
+    only: Annotated[str, typer.Option(help="Leave out only readers whose name contains this.")] = "",
+) -> None:
+    """Print what is found without each reader of facts."""
+    console = Console(width=200, highlight=False)
+    console.print("without | pairs | own pairs | planted | documented names that agree")
+    for one in ablation.ablate(list(repositories(folder)), path, seed=seed, each=each, only=only):
+        console.print(f"{one.without} | {one.pairs} | {one.own} | {one.planted} | {one.agreements}")
 
 
 @app.command()

@@ -15,7 +15,7 @@ from lab.conflicts.shares import Share
 from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair, rivals_of
-from nornweave.disagree.drift.agreements import before, broken
+from nornweave.disagree.drift.agreements import LEARNED, before, broken
 from nornweave.disagree.drift.files import SourceFile, WorkingTree
 from nornweave.disagree.drift.induced.learning import CodeNames, Compared, Templates, compare, stated
 from nornweave.disagree.drift.induced.statements import statements_of
@@ -53,20 +53,6 @@ class Planted:
         return self.reason == "found"
 
 
-def plant(repository: Repository, *, seed: int, each: int, readers: Collection[Reader] = READERS) -> Iterator[Planted]:
-    """Alter up to ``each`` documented values of a repository, one at a time, and look what a diff reports."""
-    files = list(texts(repository.root))
-    contents = {path: text for path, _, text in files}
-    chooser = random.Random(f"{seed} {repository.name}")  # noqa: S311
-    values = list(documented(files, manifests(repository.root)))
-    strings = sorted({one.literal[1:-1] for one in values if one.kind == "string"})
-    base = Base(repository, readers)
-    for one in choose(values, each, chooser):
-        literal = alter(one, chooser, strings)
-        if literal is not None:
-            yield base.look(one, literal, replaced(contents[one.path], one, literal))
-
-
 class Base:
     """A repository before anything is altered, as ``nornweave drift --diff`` reads it."""
 
@@ -85,7 +71,22 @@ class Base:
         everything = [one for compared in self._compared.values() for one in compared]
         self._templates = Templates(everything, self._names.telling)
         self._stated = {path: stated(compared, self._templates) for path, compared in self._compared.items()}
-        self._before = before(self._pairs(self._facts, self._stated), {})
+        self.facts = _all(self._facts)
+        self.pairs = self._pairs(self._facts, self._stated)
+        self.fact_pairs = [pair for pair in self.pairs if pair.other.fact.form != LEARNED]
+        self.before = before(self.pairs, {})
+
+    def plant(self, *, seed: int, each: int) -> Iterator[Planted]:
+        """Alter up to ``each`` documented values, one at a time, and look what a diff reports."""
+        files = list(texts(self.repository.root))
+        contents = {path: text for path, _, text in files}
+        chooser = random.Random(f"{seed} {self.repository.name}")  # noqa: S311
+        values = list(documented(files, manifests(self.repository.root)))
+        strings = sorted({one.literal[1:-1] for one in values if one.kind == "string"})
+        for one in choose(values, each, chooser):
+            literal = alter(one, chooser, strings)
+            if literal is not None:
+                yield self.look(one, literal, replaced(contents[one.path], one, literal))
 
     def _page(self, path: str, text: str) -> list[Compared]:
         if "templates" not in self._readers:
@@ -116,7 +117,7 @@ class Base:
         def is_there(side: LocatedFact) -> bool:
             return side.path == one.path and side.fact.span.start < end and start <= side.fact.span.end
 
-        reported = [is_there(found.conflict.second) for found in broken(self._before, pairs_now)]
+        reported = [is_there(found.conflict.second) for found in broken(self.before, pairs_now)]
         others = reported.count(False)
         if any(reported):
             return Planted(self.repository.name, one, literal, "found", others)

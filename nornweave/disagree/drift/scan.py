@@ -43,6 +43,7 @@ from nornweave.disagree.drift.findings import (
 )
 from nornweave.disagree.drift.induced.learning import CodeNames, Notation, Templates, stated
 from nornweave.disagree.drift.lock import followed, moved_since, read_lock
+from nornweave.disagree.drift.ranking import CANDIDATES_FROM, Affinity, ranked
 from nornweave.disagree.drift.reading import FILE_S, FileFacts, read_facts
 from nornweave.disagree.drift.records import Coverage, Finding, Report, UnreadFile
 
@@ -140,15 +141,17 @@ def _of_working_tree(root: Path, options: DriftOptions) -> Scanned:
     pairs = read.all_pairs(texts)
     seen = followed(moved, {file.path for file in read.files})
     lost = broken(Before(seen), pairs)
-    conflicts = (
-        []
-        if options.only_lock
-        else find_conflicts(read.facts, min_confidence=options.min_confidence, rivals=read.rivals)
-    )
+    conflicts = [] if options.only_lock else _conflicts(read, pairs, options)
     made = _Comparison(lost, _without(conflicts, lost), notices=_gone(seen, pairs))
     report = _report(root, options, made, texts, revision, read)
     coverage = coverage_of(read.facts, pairs)
     return Scanned(replace(report, coverage=coverage, is_against_lock=entries is not None), texts, pairs)
+
+
+def _conflicts(read: _Read, pairs: Sequence[CandidatePair], options: DriftOptions) -> list[FactConflict]:
+    """Return what a full scan shows."""
+    found = find_conflicts(read.facts, min_confidence=CANDIDATES_FROM, rivals=read.rivals)
+    return [one for one in ranked(found, Affinity(pairs), len(read.files)) if one.confidence >= options.min_confidence]
 
 
 def _gone(entries: Iterable[Agreement], pairs: Sequence[CandidatePair]) -> tuple[str, ...]:
@@ -173,11 +176,7 @@ def _of_commits(root: Path, options: DriftOptions) -> Scanned:
         earlier, later = (_Read.of(files, found, failed) for files in (old, new))
         was, now = _pairs_of_both(earlier, later, lambda file: _text(after, file))
         lost = broken(before(was, renames(root, base, head)), now)
-        conflicts = [
-            one
-            for one in find_conflicts(later.facts, min_confidence=options.min_confidence, rivals=later.rivals)
-            if {one.first.path, one.second.path} & changed
-        ]
+        conflicts = [one for one in _conflicts(later, now, options) if {one.first.path, one.second.path} & changed]
         made = _Comparison(lost, older=_without(conflicts, lost))
         report = _report(root, options, made, texts, head, later)
     coverage = coverage_of(later.facts, now)

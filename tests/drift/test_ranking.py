@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from git_repository import write
+
+from nornweave.disagree.conflicts.decision import CandidatePair
+from nornweave.disagree.conflicts.records import LocatedFact
+from nornweave.disagree.drift.ranking import Affinity, ranked
+from nornweave.disagree.drift.scan import DriftOptions, scan
+from nornweave.disagree.facts.comparison import FactComparison
+from tests.fact_support import conflict_between, fact
+
+
+def side(path: str, name: str, value: str, *, documented: bool) -> LocatedFact:
+    kind = "documentation" if documented else "code"
+    return LocatedFact(fact=fact(name=name, value=value, side=kind), domain=kind, path=path)
+
+
+def pair(page: str, file: str, name: str, *, agrees: bool) -> CandidatePair:
+    sides = side(file, name, "1", documented=False), side(page, name, "1" if agrees else "2", documented=True)
+    return CandidatePair(*sides, FactComparison.AGREE if agrees else FactComparison.DIFFER, 0.8)
+
+
+def confidence(pairs: list[CandidatePair], files: int) -> float:
+    subject = pair("a.md", "a.py", "limit", agrees=False)
+    (found,) = ranked([conflict_between(subject.code, subject.other, 0.8)], Affinity([subject, *pairs]), files)
+    return found.confidence
+
+
+def test_a_page_that_agrees_with_a_file_about_other_names_makes_a_disagreement_surer() -> None:
+    friends = [pair("a.md", "a.py", name, agrees=True) for name in ("width", "height", "depth", "weight")]
+    strangers = [pair("a.md", "a.py", name, agrees=False) for name in ("width", "height", "depth", "weight")]
+    others = [pair("b.md", "a.py", name, agrees=True) for name in ("width", "height")]
+    assert confidence(friends, 500) > confidence(others, 500) == confidence([], 500) > confidence(strangers, 500)
+
+
+def test_affinity_hardly_counts_in_a_folder_of_two_files() -> None:
+    assert abs(confidence([], 2) - 0.8) < abs(confidence([], 500) - 0.8)
+
+
+def test_a_full_scan_of_a_small_folder_still_shows_its_disagreement(tmp_path: Path) -> None:
+    write(tmp_path, {"a.py": "REQUEST_TIMEOUT = 20\n", "docs/a.md": "`REQUEST_TIMEOUT` defaults to 30.\n"})
+    assert [one.name for one in scan(tmp_path, DriftOptions()).report.findings] == ["request timeout"]
