@@ -22,8 +22,8 @@ WEIGHTS: Mapping[str, float] = {
     "intercept": -0.953, "pair": 0.597, "agreeing": 0.524, "differing": -0.663, "namesakes": 0.146,
 }  # fmt: skip
 """Log-odds; ``python -m lab.conflicts rank`` fits them."""
-MANY_FILES = 500
-"""In a folder of so many files affinity counts in full; two files say little about each other."""
+FEW_FILES, MANY_FILES = 10, 500
+"""From where on affinity counts, and where in full: a handful of files say little about each other."""
 _WITHOUT_PLACE: frozenset[Attribute] = frozenset(("requires", "status"))
 """Said of a project or an address: no page belongs to the file."""
 
@@ -68,8 +68,8 @@ def ranked(conflicts: Sequence[FactConflict], affinity: Affinity, files: int) ->
     Args:
         files: how many were read.
     """
-    share = min(1.0, math.log1p(files) / math.log1p(MANY_FILES))
-    scored = [replace(one, confidence=round(_confidence(one, affinity, share), 4)) for one in conflicts]
+    share = math.log(max(1.0, files / FEW_FILES)) / math.log(MANY_FILES / FEW_FILES)
+    scored = [replace(one, confidence=round(_confidence(one, affinity, min(1.0, share)), 4)) for one in conflicts]
     return sorted(scored, key=lambda one: (-one.confidence, one.second.place, one.first.place, one.name))
 
 
