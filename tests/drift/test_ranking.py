@@ -1,12 +1,7 @@
 from __future__ import annotations
 
-from pathlib import Path
-
-from git_repository import write
-
 from nornweave.disagree.conflicts.decision import CandidatePair, conflict_of
 from nornweave.disagree.drift.ranking import Affinity, ranked
-from nornweave.disagree.drift.scan import DriftOptions, scan
 from nornweave.disagree.facts.comparison import FactComparison
 from tests.fact_support import located
 
@@ -31,8 +26,3 @@ def test_a_page_that_agrees_with_a_file_about_other_names_makes_a_disagreement_s
 
 def test_affinity_counts_nothing_in_a_folder_of_two_files() -> None:
     assert confidence([], 2) == 0.8
-
-
-def test_a_full_scan_of_a_small_folder_still_shows_its_disagreement(tmp_path: Path) -> None:
-    write(tmp_path, {"a.py": "REQUEST_TIMEOUT = 20\n", "docs/a.md": "`REQUEST_TIMEOUT` defaults to 30.\n"})
-    assert [one.name for one in scan(tmp_path, DriftOptions()).report.findings] == ["request timeout"]
