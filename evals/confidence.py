@@ -139,18 +139,20 @@ def as_json(confidence: Confidence) -> dict[str, Any]:
 
 
 def _check(queries: Sequence[TopScore], min_score: float | None) -> None:
-    if repeated := [query for query, times in Counter(one.query_id for one in queries).items() if times > 1]:
+    if repeated := [query for query, times in Counter(query.query_id for query in queries).items() if times > 1]:
         raise ValueError(f"query {min(repeated)!r} comes twice; expected each query once")
-    for one in queries:
-        if one.score is not None and not math.isfinite(one.score):
-            raise ValueError(f"score {one.score!r} of query {one.query_id!r}; expected a finite number or None")
+    for query in queries:
+        if query.score is not None and not math.isfinite(query.score):
+            raise ValueError(f"score {query.score!r} of query {query.query_id!r}; expected a finite number or None")
     if min_score is not None and not math.isfinite(min_score):
         raise ValueError(f"min_score {min_score!r}; expected a finite number or None")
 
 
 def _scores(queries: Sequence[TopScore], *, answerable: bool) -> _Floats:
     """Return the scores of one kind of queries, ascending."""
-    scores = (NOTHING_FOUND if one.score is None else one.score for one in queries if one.answerable == answerable)
+    scores = (
+        NOTHING_FOUND if query.score is None else query.score for query in queries if query.answerable == answerable
+    )
     return np.sort(np.fromiter(scores, np.float64))
 
 
@@ -182,9 +184,11 @@ def _held_out(kept: _Floats, flagged: _Floats) -> Estimate | None:
     """Judge every query by the threshold that the others choose (leave-one-out; Stone, JRSS B 1974)."""
     if min(len(kept), len(flagged)) < 2:
         return None
-    of_kept = [one < _choose(np.delete(kept, at), flagged)[0] or one == NOTHING_FOUND for at, one in enumerate(kept)]
+    of_kept = [
+        score < _choose(np.delete(kept, at), flagged)[0] or score == NOTHING_FOUND for at, score in enumerate(kept)
+    ]
     of_flagged = [
-        one < _choose(kept, np.delete(flagged, at))[0] or one == NOTHING_FOUND for at, one in enumerate(flagged)
+        score < _choose(kept, np.delete(flagged, at))[0] or score == NOTHING_FOUND for at, score in enumerate(flagged)
     ]
     return _balanced(np.array(of_kept), np.array(of_flagged))
 

@@ -52,7 +52,7 @@ def embeddings_off(engine: Engine, judged: JudgedSet, result: SetResult) -> tupl
         except QueryError:  # it has no answer in the evaluation either
             found = []
         places[query.id] = hits.places(found, by_document=hits.whole_documents)
-        grades[query.id] = {one.key: one.grade for one in relevant}
+        grades[query.id] = {judgment.key: judgment.grade for judgment in relevant}
     with agent.generation.use(OPERATOR) as generation:
         chance = {"Recall@10": chance_recall(generation.chunk_count)}
     measured = measure(places, grades, MEASURES)

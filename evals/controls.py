@@ -155,7 +155,7 @@ def shuffled(
     for query, stranger in strangers(relevant).items():
         hits = JudgedHits(relevant[stranger], own, held)
         places[stranger] = hits.places(rankings.get(query, ()), by_document=hits.whole_documents)
-        grades[stranger] = {one.key: one.grade for one in relevant[stranger]}
+        grades[stranger] = {judgment.key: judgment.grade for judgment in relevant[stranger]}
     return measure(places, grades) if grades else MappingProxyType({})
 
 
@@ -177,17 +177,17 @@ class _Places:
         nearest = _ELSEWHERE
         for path in self.by_path.keys() & other.by_path.keys():
             nearest = _SAME_DOCUMENT
-            if any(_overlap(one, two) for one in self.by_path[path] for two in other.by_path[path]):
+            if any(_overlap(own, two) for own in self.by_path[path] for two in other.by_path[path]):
                 return _OVERLAPPING
         return nearest
 
 
-def _overlap(one: Judgment, other: Judgment) -> bool:
+def _overlap(first: Judgment, other: Judgment) -> bool:
     """Return whether two places of one document overlap; of lines and messages nobody knows, so they do."""
-    if one.lines and other.lines:
-        return one.lines[0] <= other.lines[1] and other.lines[0] <= one.lines[1]
-    if one.message_id is not None and other.message_id is not None:
-        return one.message_id == other.message_id
+    if first.lines and other.lines:
+        return first.lines[0] <= other.lines[1] and other.lines[0] <= first.lines[1]
+    if first.message_id is not None and other.message_id is not None:
+        return first.message_id == other.message_id
     return True
 
 
@@ -270,16 +270,16 @@ def controls_json(controls: Sequence[Control]) -> list[dict[str, Any]]:
     """Return the controls for machines, figures rounded to four digits."""
     return [
         {
-            "control": one.name,
-            "stage": one.stage,
-            "measure": one.measure,
-            "queries": len(one.control.values),
-            "real": _metric_json(one.real),
-            "value": _metric_json(one.control),
-            "chance": None if one.chance is None else round(one.chance, 4),
-            "holds": one.holds,
+            "control": control.name,
+            "stage": control.stage,
+            "measure": control.measure,
+            "queries": len(control.control.values),
+            "real": _metric_json(control.real),
+            "value": _metric_json(control.control),
+            "chance": None if control.chance is None else round(control.chance, 4),
+            "holds": control.holds,
         }
-        for one in controls
+        for control in controls
     ]
 
 
@@ -288,10 +288,11 @@ def controls_markdown(controls: Sequence[Control]) -> str:
     if not controls:
         return ""
     rows = [
-        f"| {one.name} | {one.stage} | {one.measure} | {len(one.control.values)} | {_shown(one.real)} "
-        f"| {_shown(one.control)} | {'–' if one.chance is None else f'{one.chance:.3f}'} "
-        f"| {'yes' if one.holds else '**no**'} |"
-        for one in controls
+        f"| {control.name} | {control.stage} | {control.measure} | {len(control.control.values)} "
+        f"| {_shown(control.real)} | {_shown(control.control)} "
+        f"| {'–' if control.chance is None else f'{control.chance:.3f}'} "
+        f"| {'yes' if control.holds else '**no**'} |"
+        for control in controls
     ]
     head = "| control | stage | measure | queries | real | control | chance | low |"
     return "\n".join([head, "| --- | --- | --- | ---: | ---: | ---: | ---: | --- |", *rows]) + "\n"

@@ -116,12 +116,12 @@ def evaluate_published(
         engine.as_seen_by(OPERATOR).answers, sets, scopes=scopes, count_missing=count_missing, progress=progress
     )
     history = history_of(settings)
-    recorded = (_recorded(history, engine, one, run_id) for one in results)
+    recorded = (_recorded(history, engine, result, run_id) for result in results)
     if not controls:
         return tuple(recorded)
     return tuple(
-        replace(one, controls=embeddings_off(engine, to_run.judged, one.result))
-        for to_run, one in zip(sets, recorded, strict=True)
+        replace(evaluation, controls=embeddings_off(engine, to_run.judged, evaluation.result))
+        for to_run, evaluation in zip(sets, recorded, strict=True)
     )
 
 
@@ -136,7 +136,9 @@ def judge_published(
         settings: margins and floors.
     """
     findings = tuple(
-        finding for one in evaluated for finding in judge(one.result, one.before.get(scope), settings, scope)
+        finding
+        for evaluation in evaluated
+        for finding in judge(evaluation.result, evaluation.before.get(scope), settings, scope)
     )
     generation = evaluated[0].generation if evaluated else ""
     return GenerationReport(
@@ -166,7 +168,7 @@ def configured_sets(settings: Settings, engine: Engine, domains: Sequence[Domain
         configured = settings.domains[domain].evaluation
         generated = configured.generated or (0 if configured.judgments else USUAL_GENERATED)
         of_domain = sets_of(agent, configured, generated=generated)
-        found += [SetToRun(one, (domain,), configured.min_score) for one in of_domain]
+        found += [SetToRun(judged, (domain,), configured.min_score) for judged in of_domain]
     return tuple(found if domains else [*found, *sets_across(settings)])
 
 
@@ -176,7 +178,7 @@ def sets_across(settings: Settings) -> tuple[SetToRun, ...]:
     Raises:
         JudgmentError: one is broken, or two have one name.
     """
-    return tuple(SetToRun(one) for one in read_sets(settings.evaluation.judgments))
+    return tuple(SetToRun(judged) for judged in read_sets(settings.evaluation.judgments))
 
 
 def evaluate_candidate(
@@ -241,14 +243,14 @@ def _judged(
         generation=candidate.generation,
         evaluated=tuple(
             Evaluated(
-                result=one,
+                result=result,
                 generation=candidate.generation,
                 plan=agent.plan.name,
-                before={ResultScope.DOMAIN: before[one.name]} if one.name in before else {},
+                before={ResultScope.DOMAIN: before[result.name]} if result.name in before else {},
             )
-            for one in results
+            for result in results
         ),
-        findings=tuple(finding for one in results for finding in judge(one, before.get(one.name), configured)),
+        findings=tuple(finding for result in results for finding in judge(result, before.get(result.name), configured)),
         problems=(*problems, *unrun),
         accepted=False,
         judged_gone=_judged_gone(published, results),
@@ -257,7 +259,12 @@ def _judged(
 
 def _judged_gone(published: Engine, results: Sequence[SetResult]) -> tuple[tuple[str, str], ...]:
     answers = published.as_seen_by(OPERATOR).answers
-    return tuple((one.name, path) for one in results if one.missing for path in sorted(answers.domain_of(one.missing)))
+    return tuple(
+        (result.name, path)
+        for result in results
+        if result.missing
+        for path in sorted(answers.domain_of(result.missing))
+    )
 
 
 def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -> None:
@@ -266,12 +273,12 @@ def _record(history: EvaluationHistory, report: GenerationReport, run_id: str) -
     history.record(
         [
             kept(
-                one.result,
+                evaluation.result,
                 run,
-                HistorySubject(run_id=run_id, generation=one.generation, plan=one.plan, verdict=verdict),
+                HistorySubject(run_id=run_id, generation=evaluation.generation, plan=evaluation.plan, verdict=verdict),
             )
-            for one in report.evaluated
-            for run in one.result.scopes
+            for evaluation in report.evaluated
+            for run in evaluation.result.scopes
         ]
     )
 
@@ -296,9 +303,11 @@ def _results(
     answers = engine.as_seen_by(OPERATOR).answers
     results: list[SetResult] = []
     problems: list[str] = []
-    for one in judged:
+    for judged_set in judged:
         try:
-            results.append(evaluate(answers, one, domains=(domain,), scopes=(ResultScope.DOMAIN,), progress=progress))
+            results.append(
+                evaluate(answers, judged_set, domains=(domain,), scopes=(ResultScope.DOMAIN,), progress=progress)
+            )
         except JudgmentError as error:
             problems.append(str(error))
     return tuple(results), tuple(problems)
@@ -317,12 +326,12 @@ def _baselines(
     generation = agent.generation.name
     if generation is None:
         return {}
-    known = {one.name: baseline(history, one, ResultScope.DOMAIN, generation=generation) for one in results}
-    unknown = {one.name for one in results if _known_share(known[one.name], one) < KNOWN_ENOUGH}
+    known = {result.name: baseline(history, result, ResultScope.DOMAIN, generation=generation) for result in results}
+    unknown = {result.name for result in results if _known_share(known[result.name], result) < KNOWN_ENOUGH}
     if _answers_as_built(agent):
-        for one in _results(published, domain, [one for one in judged if one.name in unknown], None)[0]:
-            _recorded(history, published, one, run_id)
-            known[one.name] = baseline(history, one, ResultScope.DOMAIN, generation=generation)
+        for result in _results(published, domain, [result for result in judged if result.name in unknown], None)[0]:
+            _recorded(history, published, result, run_id)
+            known[result.name] = baseline(history, result, ResultScope.DOMAIN, generation=generation)
     return {name: found for name, found in known.items() if found is not None}
 
 

@@ -55,7 +55,7 @@ def sets_of_answers(answers: Iterable[JudgedAnswer]) -> Mapping[Domain, JudgedSe
 def _judged_set(
     votes: Mapping[_Asked, Counter[tuple[_Place, bool]]], queries: Mapping[_Asked, JudgedQuery]
 ) -> JudgedSet:
-    judgments = [one for asked in sorted(votes) for one in _judgments(queries[asked].id, votes[asked])]
+    judgments = [judgment for asked in sorted(votes) for judgment in _judgments(queries[asked].id, votes[asked])]
     judged = {judgment.query_id for judgment in judgments}
     return JudgedSet(
         name=NAME,

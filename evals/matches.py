@@ -48,7 +48,7 @@ class JudgedHits:
             if by_document and document in documents:
                 continue
             documents.add(document)
-            new = [one.key for one in self._at(item) if one.key not in hit and one.hit_by(item)]
+            new = [judgment.key for judgment in self._at(item) if judgment.key not in hit and judgment.hit_by(item)]
             hit.update(new)
             found.append(tuple(new))
             if len(found) == DEEPEST:

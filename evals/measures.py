@@ -80,8 +80,8 @@ def measure(
         raise ValueError("no judged query; nothing can be measured")
     asked = [_Asked.of(grades[query], rankings.get(query, ())) for query in grades]
     values = {
-        **_values(_BY_JUDGMENT, names, grades, asked, [one.by_judgment() for one in asked]),
-        **_values(_BY_PLACE, names, grades, asked, [one.by_place() for one in asked]),
+        **_values(_BY_JUDGMENT, names, grades, asked, [hits.by_judgment() for hits in asked]),
+        **_values(_BY_PLACE, names, grades, asked, [hits.by_place() for hits in asked]),
     }
     return MappingProxyType({name: metric_of(values[name]) for name in MEASURES if name in values})
 
@@ -133,8 +133,8 @@ def _values(
     if not wanted:
         return {}
     by_number = {str(number): query for number, query in enumerate(queries)}
-    qrels = {number: one.qrels for number, one in zip(by_number, asked, strict=True)}
-    run = {number: one for number, one in zip(by_number, runs, strict=True) if one}
+    qrels = {number: query.qrels for number, query in zip(by_number, asked, strict=True)}
+    run = {number: ranked for number, ranked in zip(by_number, runs, strict=True) if ranked}
     values: dict[str, dict[str, float]] = {name: dict.fromkeys(queries, 0.0) for name in wanted.values()}
     for metric in ir_measures.iter_calc(list(wanted), qrels, run):
         values[wanted[metric.measure]][by_number[metric.query_id]] = float(metric.value)

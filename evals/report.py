@@ -31,15 +31,15 @@ def as_json(evaluated: Sequence[Evaluated]) -> dict[str, Any]:
     domain's figure without filters. A scope that ran before has ``compared``, with what was and what got worse.
     """
     document: dict[str, Any] = {}
-    for one in evaluated:
-        document.setdefault(one.result.subject, {})[one.result.name] = _set_json(one)
+    for evaluation in evaluated:
+        document.setdefault(evaluation.result.subject, {})[evaluation.result.name] = _set_json(evaluation)
     return document
 
 
 def eval_failed(console: Terminal, evaluated: Sequence[Evaluated]) -> bool:
     """Say on stderr what the measures do not show; return whether a run got no answer to any query."""
     failed = False
-    for result in (one.result for one in evaluated):
+    for result in (evaluation.result for evaluation in evaluated):
         for line in _remarks(result):
             _say(console, f"{result.name}: {line}", "yellow")
         for run in result.scopes:
@@ -55,15 +55,16 @@ def eval_failed(console: Terminal, evaluated: Sequence[Evaluated]) -> bool:
 
 def print_results(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
     """Print a table for each scope of each set, a row for each stage."""
-    for one in evaluated:
-        result = one.result
+    for evaluation in evaluated:
+        result = evaluation.result
         title = Text(f"{result.name} ({result.subject}, {result.origin.value})", style="bold")
-        facts = f"queries: {result.measured:,}, judgments: {result.judgments:,}, {one.generation}, plan {one.plan}"
+        searched = f"{evaluation.generation}, plan {evaluation.plan}"
+        facts = f"queries: {result.measured:,}, judgments: {result.judgments:,}, {searched}"
         title.append(f"  {facts}", style="not bold")
         console.print(title)
         for run in result.scopes:
-            console.print(_table(one, run))
-            for line in _footnotes(one, run):
+            console.print(_table(evaluation, run))
+            for line in _footnotes(evaluation, run):
                 console.print(line, style="dim")
             console.print()
 
@@ -75,20 +76,20 @@ def print_summary(console: Terminal, evaluated: Sequence[Evaluated]) -> None:
     table.add_column("scope", no_wrap=True)
     for name in ("queries", *MEASURES, "p50 ms"):
         table.add_column(name, justify="right", no_wrap=True)
-    for one in evaluated:
-        for run in one.result.scopes:
+    for evaluation in evaluated:
+        for run in evaluation.result.scopes:
             served = run.stage(LAST_STAGE)
             if served is None:
                 continue
-            figures = _figures(one, run, served)
+            figures = _figures(evaluation, run, served)
             p50 = "" if run.p50_ms is None else f"{run.p50_ms:.0f}"
-            names = (set_title(one.result.subject, one.result.name), run.scope.value)
-            table.add_row(*names, f"{one.result.measured:,}", *figures, p50)
+            names = (set_title(evaluation.result.subject, evaluation.result.name), run.scope.value)
+            table.add_row(*names, f"{evaluation.result.measured:,}", *figures, p50)
     console.print(table)
 
 
-def _table(one: Evaluated, run: ScopeResult) -> Table:
-    result = one.result
+def _table(evaluation: Evaluated, run: ScopeResult) -> Table:
+    result = evaluation.result
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column(run.scope.value, min_width=len(ResultScope.UNFILTERED), no_wrap=True)
     with_items = any(ITEMS in stage.metrics for stage in run.stages)
@@ -97,7 +98,7 @@ def _table(one: Evaluated, run: ScopeResult) -> Table:
     for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     for stage in run.stages:
-        cells = [f"{stage.answered:,}", *_figures(one, run, stage)]
+        cells = [f"{stage.answered:,}", *_figures(evaluation, run, stage)]
         cells += [_number(stage.metrics[ITEMS].mean)] if with_items else []
         cells += [" ".join(map(_number, _of_domain(result, run, stage).values()))] if everywhere else []
         table.add_row(stage.stage, *cells)
@@ -107,7 +108,7 @@ def _table(one: Evaluated, run: ScopeResult) -> Table:
     return table
 
 
-def _footnotes(one: Evaluated, run: ScopeResult) -> list[str]:
+def _footnotes(evaluation: Evaluated, run: ScopeResult) -> list[str]:
     lines = []
     if run.p50_ms is not None and run.p95_ms is not None:
         lines.append(f"p50 {run.p50_ms:.1f} ms, p95 {run.p95_ms:.1f} ms")
@@ -118,9 +119,9 @@ def _footnotes(one: Evaluated, run: ScopeResult) -> list[str]:
             f"{_number(held_out.value)} {_number(held_out.low)}–{_number(held_out.high)} held out"
             + ("" if best is None else f"; min_score {best:.3f} tells most")
         )
-    if controls := [*run.controls, *(one.controls if run.scope is ResultScope.DOMAIN else ())]:
+    if controls := [*run.controls, *(evaluation.controls if run.scope is ResultScope.DOMAIN else ())]:
         lines.append("must be low: " + "; ".join(_control(control) for control in controls))
-    if before := one.before.get(run.scope):
+    if before := evaluation.before.get(run.scope):
         then = before.evaluation
         lines.append(
             f"↑ ↓ beyond chance (p < {SIGNIFICANT:g}), ↗ ↘ within it, against {then.generation}, plan {then.plan}, "
@@ -134,12 +135,12 @@ def _control(control: Control) -> str:
     return f"{control.name} {control.measure} {_number(control.control.mean)} of {_number(control.real.mean)}{verdict}"
 
 
-def _figures(one: Evaluated, run: ScopeResult, stage: StageResult) -> list[str]:
+def _figures(evaluation: Evaluated, run: ScopeResult, stage: StageResult) -> list[str]:
     cells = []
     for name in MEASURES:
         metric = stage.metrics[name]
         interval = f" {_number(metric.low)}–{_number(metric.high)}" if name in WITH_INTERVAL else ""
-        cells.append(_number(metric.mean) + _arrow(one.comparison(run.scope, stage.stage, name)) + interval)
+        cells.append(_number(metric.mean) + _arrow(evaluation.comparison(run.scope, stage.stage, name)) + interval)
     return cells
 
 
@@ -169,12 +170,12 @@ def _of_domain(result: SetResult, run: ScopeResult, stage: StageResult) -> dict[
     }
 
 
-def _set_json(one: Evaluated) -> dict[str, Any]:
-    result = one.result
+def _set_json(evaluation: Evaluated) -> dict[str, Any]:
+    result = evaluation.result
     return {
         "origin": result.origin.value,
-        "generation": one.generation,
-        "plan": one.plan,
+        "generation": evaluation.generation,
+        "plan": evaluation.plan,
         "queries": result.queries,
         "measured": result.measured,
         "judgments": result.judgments,
@@ -184,29 +185,29 @@ def _set_json(one: Evaluated) -> dict[str, Any]:
         "missing_counted": result.missing_counted,
         "unmeasured_queries": list(result.unmeasured),
         "documents_elsewhere": list(result.elsewhere),
-        "scopes": {run.scope.value: _scope_json(one, run) for run in result.scopes},
+        "scopes": {run.scope.value: _scope_json(evaluation, run) for run in result.scopes},
     }
 
 
-def _scope_json(one: Evaluated, run: ScopeResult) -> dict[str, Any]:
+def _scope_json(evaluation: Evaluated, run: ScopeResult) -> dict[str, Any]:
     document: dict[str, Any] = {
         "latency_ms": {"p50": _rounded(run.p50_ms), "p95": _rounded(run.p95_ms)},
         "failed": [{"query_id": failure.query_id, "reason": failure.reason} for failure in run.failures],
-        "stages": {stage.stage: _stage_json(one.result, run, stage) for stage in run.stages},
+        "stages": {stage.stage: _stage_json(evaluation.result, run, stage) for stage in run.stages},
     }
     if run.kinds:
         document["kinds"] = {kind.kind: _kind_json(kind) for kind in run.kinds}
-    if controls := [*run.controls, *(one.controls if run.scope is ResultScope.DOMAIN else ())]:
+    if controls := [*run.controls, *(evaluation.controls if run.scope is ResultScope.DOMAIN else ())]:
         document["controls"] = controls_json(controls)
     if run.confidence:
         document["unanswerable"] = confidence_json(run.confidence)
-    if before := one.before.get(run.scope):
+    if before := evaluation.before.get(run.scope):
         document["compared"] = {
             "evaluation_id": before.evaluation.evaluation_id,
             "at": before.evaluation.at.isoformat(),
             "generation": before.evaluation.generation,
             "plan": before.evaluation.plan,
-            **{name: _compared_json(one.comparison(run.scope, LAST_STAGE, name)) for name in MEASURES},
+            **{name: _compared_json(evaluation.comparison(run.scope, LAST_STAGE, name)) for name in MEASURES},
         }
     return document
 
@@ -226,8 +227,8 @@ def _compared_json(compared: EvaluationComparison | None) -> dict[str, Any] | No
         "p_value": _rounded(compared.p_value),
         "better": compared.better,
         "worse": [
-            {"query_id": one.query, "before": _rounded(one.before), "after": _rounded(one.after)}
-            for one in compared.worse
+            {"query_id": change.query, "before": _rounded(change.before), "after": _rounded(change.after)}
+            for change in compared.worse
         ],
     }
 

@@ -91,7 +91,7 @@ class ScopeResult:
 
     def stage(self, name: str) -> StageResult | None:
         """Return one stage, if it ran."""
-        return next((one for one in self.stages if one.stage == name), None)
+        return next((stage for stage in self.stages if stage.stage == name), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +137,7 @@ class SetResult:
 
     def scope(self, name: ResultScope) -> ScopeResult | None:
         """Return one run, if there was one."""
-        return next((one for one in self.scopes if one.scope is name), None)
+        return next((run for run in self.scopes if run.scope is name), None)
 
     @property
     def baseline(self) -> ScopeResult | None:

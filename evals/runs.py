@@ -81,19 +81,19 @@ def evaluate_all(
     """
     if not sets:
         raise JudgmentError("no judged set to run: nothing is published, or no folder is named (--judgments)")
-    for one in sets:
-        locate(searcher, one.judged, one.domains, count_missing=count_missing)
+    for to_run in sets:
+        locate(searcher, to_run.judged, to_run.domains, count_missing=count_missing)
     return tuple(
         evaluate(
             searcher,
-            one.judged,
-            domains=one.domains,
+            to_run.judged,
+            domains=to_run.domains,
             scopes=scopes,
             count_missing=count_missing,
-            min_score=one.min_score,
+            min_score=to_run.min_score,
             progress=progress,
         )
-        for one in sets
+        for to_run in sets
     )
 
 
@@ -133,7 +133,12 @@ def evaluate(
 def _set_result(target: RunTarget, scopes: tuple[ScopeResult, ...], count_missing: bool) -> SetResult:
     judged, domain, relevant = target.judged, target.domain, target.relevant
     elsewhere = sorted(
-        {one.path for of_query in relevant.values() for one in of_query if target.held.get(one.path, domain) != domain}
+        {
+            judgment.path
+            for of_query in relevant.values()
+            for judgment in of_query
+            if target.held.get(judgment.path, domain) != domain
+        }
     )
     return SetResult(
         name=judged.name,
@@ -162,7 +167,7 @@ def _scopes(target: RunTarget, wanted: Collection[ResultScope]) -> list[ResultSc
 
 
 def _digest(query: JudgedQuery, judgments: Sequence[Judgment]) -> str:
-    places = sorted(f"{one.key} {one.grade}" for one in judgments)
+    places = sorted(f"{judgment.key} {judgment.grade}" for judgment in judgments)
     return digest(query.text, json.dumps(dict(query.filters), sort_keys=True), *places)[:16]
 
 
@@ -259,7 +264,9 @@ def _kinds(run: _Run, target: RunTarget) -> tuple[KindResult, ...]:
 
 
 def _grades(target: RunTarget) -> dict[str, dict[str, int]]:
-    return {query: {one.key: one.grade for one in judgments} for query, judgments in target.relevant.items()}
+    return {
+        query: {judgment.key: judgment.grade for judgment in judgments} for query, judgments in target.relevant.items()
+    }
 
 
 def _stage_order(stage: str) -> int:

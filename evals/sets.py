@@ -27,7 +27,7 @@ def read_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:
         JudgmentError: a broken set, or two of one name.
     """
     judged = tuple(read_judgments(folder) for folder in folders)
-    names = [one.name for one in judged]
+    names = [judged_set.name for judged_set in judged]
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         raise JudgmentError(f"two judged sets are named {repeated[0]!r}; results are told apart by the folder's name")
     return judged
@@ -40,13 +40,13 @@ def read_domain_sets(folders: Sequence[Path]) -> tuple[JudgedSet, ...]:
         JudgmentError: as ``read_sets``; one is judged across domains, or named like the set that is made.
     """
     judged = read_sets(folders)
-    for one in judged:
-        if one.across_domains:
+    for judged_set in judged:
+        if judged_set.across_domains:
             raise JudgmentError(
-                f"judged set {one.name!r} is judged in all domains; name it under 'evaluation', not in one"
+                f"judged set {judged_set.name!r} is judged in all domains; name it under 'evaluation', not in one"
             )
-        if one.name == GENERATED_NAME:
-            raise JudgmentError(f"no judged set can be named {one.name!r}, as the one made out of the corpus is")
+        if judged_set.name == GENERATED_NAME:
+            raise JudgmentError(f"no judged set can be named {judged_set.name!r}, as the one made out of the corpus is")
     return judged
 
 
@@ -80,18 +80,18 @@ def generated_from(before: Index, after: Index, domain: Domain, *, limit: int) -
         limit: how many queries to make, before any is left out.
     """
     made = generate(before, domain, limit=limit)
-    paths = {one.path for one in made.judgments}
+    paths = {judgment.path for judgment in made.judgments}
     moved = {path for path in paths if _texts(before, path) != _texts(after, path)}
-    gone = {one.query_id for one in made.judgments if one.path in moved}
+    gone = {judgment.query_id for judgment in made.judgments if judgment.path in moved}
     return replace(
         made,
         queries=tuple(query for query in made.queries if query.id not in gone),
-        judgments=tuple(one for one in made.judgments if one.query_id not in gone),
+        judgments=tuple(judgment for judgment in made.judgments if judgment.query_id not in gone),
     )
 
 
 def _texts(generation: Index, path: str) -> tuple[str, ...]:
-    return tuple(one.document.text for one in generation.indexed_documents(path))
+    return tuple(indexed.document.text for indexed in generation.indexed_documents(path))
 
 
 def sets_for_candidate(

@@ -70,7 +70,10 @@ def locate(
     held = searcher.domain_of(paths)
     domain = domain_of_set(judged.name, paths, held, domains)
     if not count_missing:
-        kept = {query: tuple(one for one in of_query if one.path in held) for query, of_query in relevant.items()}
+        kept = {
+            query: tuple(judgment for judgment in of_query if judgment.path in held)
+            for query, of_query in relevant.items()
+        }
         relevant = {query: of_query for query, of_query in kept.items() if of_query}
     if not relevant:
         raise _not_published(judged.name, paths, domains)

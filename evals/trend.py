@@ -68,9 +68,9 @@ class _Frame:
 
     @classmethod
     def around(cls, points: Sequence[TrendPoint]) -> _Frame:
-        ranges = [one for point in points for one in (point.recall, point.mrr)]
-        low = math.floor(min(min(one) for one in ranges) * 10 + 1e-9) / 10
-        high = math.ceil(max(max(one) for one in ranges) * 10 - 1e-9) / 10
+        ranges = [mean_range for point in points for mean_range in (point.recall, point.mrr)]
+        low = math.floor(min(min(mean_range) for mean_range in ranges) * 10 + 1e-9) / 10
+        high = math.ceil(max(max(mean_range) for mean_range in ranges) * 10 - 1e-9) / 10
         return cls(len(points), min(low, max(0.0, high - 0.2)), max(high, min(1.0, low + 0.2)))
 
     def x(self, place: int) -> float:
@@ -144,17 +144,24 @@ def _newest(points: Sequence[TrendPoint]) -> list[TrendPoint]:
     for point in points:
         if not all(0 <= value <= 1 for value in (*point.recall, *point.mrr)):
             raise ValueError(f"{point.generation}: recall {point.recall}, MRR {point.mrr}; expected figures in [0, 1]")
-    return sorted(points, key=lambda one: (utc(one.at), one.generation, one.recall, one.mrr, one.refused))[-LAST:]
+    return sorted(points, key=lambda point: (utc(point.at), point.generation, point.recall, point.mrr, point.refused))[
+        -LAST:
+    ]
 
 
 def _small(points: Sequence[TrendPoint]) -> bytes:
     """Draw two lines in as few bytes as possible: whole coordinates, in relative steps."""
-    means = [one.mean for point in points for one in (point.recall, point.mrr)]
+    means = [mean_range.mean for point in points for mean_range in (point.recall, point.mrr)]
     low, high = math.floor(min(means) * 10 + 1e-9) / 10, math.ceil(max(means) * 10 - 1e-9) / 10
     scale, step = 44 / max(high - low, 0.1), 330 // max(len(points) - 1, 1)
     lines = []
-    for colour, ranges in ((_SMALL_BLUE, [one.recall for one in points]), (_SMALL_ORANGE, [one.mrr for one in points])):
-        spots = [(40 + place * step, round(72 - (one.mean - low) * scale)) for place, one in enumerate(ranges)]
+    for colour, ranges in (
+        (_SMALL_BLUE, [point.recall for point in points]),
+        (_SMALL_ORANGE, [point.mrr for point in points]),
+    ):
+        spots = [
+            (40 + place * step, round(72 - (mean_range.mean - low) * scale)) for place, mean_range in enumerate(ranges)
+        ]
         line = [spot for spot, point in zip(spots, points, strict=True) if not point.refused]
         beside = [spot for spot, point in zip(spots, points, strict=True) if point.refused]
         # A line of no length is a dot, its ends being round; so is the newest value.
@@ -218,8 +225,8 @@ def _curve(
     name: str, colour: str, ranges: Sequence[Range], refused: Sequence[bool], frame: _Frame, legend_at: int
 ) -> list[str]:
     places = [place for place, out in enumerate(refused) if not out]
-    spots = [(frame.x(place), frame.y(one.mean), frame.y(one.low), frame.y(one.high))
-             for place, one in enumerate(ranges)]  # fmt: skip
+    spots = [(frame.x(place), frame.y(mean_range.mean), frame.y(mean_range.low), frame.y(mean_range.high))
+             for place, mean_range in enumerate(ranges)]  # fmt: skip
     drawn = [
         f'<path d="M{legend_at} 36h18" stroke="{colour}" stroke-width="2"/>',
         _text(legend_at + 24, 40, f"{name} {ranges[places[-1]].mean:.3f}" if places else name),

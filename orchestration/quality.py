@@ -21,19 +21,19 @@ CURVES = {"Recall@10": "Recall@10", "MRR": "RR@10"}
 def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Metadata:
     """Describe an evaluation: the curves of the first set under their plain names, those of all sets with theirs."""
     numbers: dict[str, float | int | str] = {}
-    for place, one in enumerate(evaluated):
-        run = one.result.scope(scope)
+    for place, evaluation in enumerate(evaluated):
+        run = evaluation.result.scope(scope)
         served = run.stage(LAST_STAGE) if run else None
         if run is None or served is None:
             continue
         for name, measure in CURVES.items():
-            key = _curve(name, place, one.result.subject, one.result.name)
+            key = _curve(name, place, evaluation.result.subject, evaluation.result.name)
             numbers[key] = round(served.metrics[measure].mean, 4)
         if place == 0 and run.p50_ms is not None:
             numbers["p50_ms"] = round(run.p50_ms, 2)
     return {
         **numbers,
-        "queries": sum(one.result.measured for one in evaluated),
+        "queries": sum(evaluation.result.measured for evaluation in evaluated),
         **filled(
             {
                 "measures": measures_table(evaluated, scope),
@@ -46,10 +46,10 @@ def evaluated_metadata(evaluated: Sequence[Evaluated], scope: ResultScope) -> Me
 def kept_metadata(found: Sequence[Evaluation]) -> Metadata:
     """Repeat what history knows of a generation that did not change, so that its curves go on."""
     numbers: dict[str, float] = {}
-    for place, one in enumerate(found):
+    for place, record in enumerate(found):
         for name, measure in CURVES.items():
-            if metric := one.metric(LAST_STAGE, measure):
-                numbers[_curve(name, place, one.domain, one.set_name)] = round(metric.mean, 4)
+            if metric := record.metric(LAST_STAGE, measure):
+                numbers[_curve(name, place, record.domain, record.set_name)] = round(metric.mean, 4)
     when = f"measured on {found[0].at:%Y-%m-%d %H:%M} UTC" if found else "not measured yet"
     return {**numbers, "summary": f"nothing changed since the published generation; {when}"}
 
@@ -62,24 +62,24 @@ def _curve(name: str, place: int, domain: str, set_name: str) -> str:
 def measures_table(evaluated: Sequence[Evaluated], scope: ResultScope) -> str:
     """Return what is served, a row for each set, with intervals and what it was the last time."""
     rows = []
-    for one in evaluated:
-        run = one.result.scope(scope)
+    for evaluation in evaluated:
+        run = evaluation.result.scope(scope)
         served = run.stage(LAST_STAGE) if run else None
         if served is None:
             continue
         cells = []
         for measure in MEASURES:
-            metric, compared = served.metrics[measure], one.comparison(scope, LAST_STAGE, measure)
+            metric, compared = served.metrics[measure], evaluation.comparison(scope, LAST_STAGE, measure)
             was = f", was {compared.before:.3f}" if compared and abs(compared.difference) >= 0.0005 else ""
             cells.append(f"{metric.mean:.3f} ({metric.low:.3f}–{metric.high:.3f}{was})")
-        title = set_title(one.result.subject, one.result.name)
-        rows.append((title, str(one.result.measured), one.generation, *cells))
+        title = set_title(evaluation.result.subject, evaluation.result.name)
+        rows.append((title, str(evaluation.result.measured), evaluation.generation, *cells))
     return table(("set", "queries", "generation", *MEASURES), rows)
 
 
-def stages_table(one: Evaluated, scope: ResultScope) -> str:
+def stages_table(evaluation: Evaluated, scope: ResultScope) -> str:
     """Return the ablation of one set: what each stage alone would have answered."""
-    run = one.result.scope(scope)
+    run = evaluation.result.scope(scope)
     rows = [
         (stage.stage, *(f"{stage.metrics[measure].mean:.3f}" for measure in MEASURES))
         for stage in (run.stages if run else ())
@@ -89,7 +89,7 @@ def stages_table(one: Evaluated, scope: ResultScope) -> str:
 
 def answers_metadata(evaluated: Sequence[Evaluated]) -> Metadata:
     """Describe the answers over all domains: the means of the domains' sets are what is plotted."""
-    runs = [run for one in evaluated if (run := one.result.scope(ResultScope.EVERYWHERE))]
+    runs = [run for evaluation in evaluated if (run := evaluation.result.scope(ResultScope.EVERYWHERE))]
     served = [stage for run in runs if (stage := run.stage(LAST_STAGE))]
     means = {
         name: round(math.fsum(stage.metrics[measure].mean for stage in served) / len(served), 4)
@@ -126,14 +126,14 @@ def trend_metadata(set_name: str, found: Sequence[Evaluation]) -> Metadata:
     """Return pictures of a set's history: one that the UI shows at once, and the whole behind a link."""
     points = [
         TrendPoint(
-            at=one.at,
-            generation=one.generation,
+            at=record.at,
+            generation=record.generation,
             recall=Range(recall.mean, recall.low, recall.high),
             mrr=Range(rank.mean, rank.low, rank.high),
-            refused=one.verdict is Verdict.REFUSED,
+            refused=record.verdict is Verdict.REFUSED,
         )
-        for one in found
-        if (recall := one.metric(LAST_STAGE, "Recall@10")) and (rank := one.metric(LAST_STAGE, "RR@10"))
+        for record in found
+        if (recall := record.metric(LAST_STAGE, "Recall@10")) and (rank := record.metric(LAST_STAGE, "RR@10"))
     ]
     if not points:
         return {}

@@ -70,7 +70,7 @@ def generate(generation: Index, domain: Domain, *, limit: int = 100) -> JudgedSe
         for draft in drafts:
             if draft is not None and len(taken) < limit:
                 taken.setdefault(normalised(draft.text), draft)
-    identified = sorted(((_id(draft), draft) for draft in taken.values()), key=lambda one: (one[1].kind, one[0]))
+    identified = sorted(((_id(draft), draft) for draft in taken.values()), key=lambda pair: (pair[1].kind, pair[0]))
     return JudgedSet(
         NAME,
         tuple(JudgedQuery(name, draft.text, kind=draft.kind, hidden=draft.hidden) for name, draft in identified),
@@ -86,7 +86,9 @@ def _id(draft: Draft) -> str:
 
 def _sample(rule: DraftRule, generation: Index, limit: int) -> Iterator[Draft]:
     """Yield the queries of one kind in the order of their hashes."""
-    candidates = sorted(rule.candidates(generation), key=lambda one: (one.order, one.chunks[0].chunk_no))
+    candidates = sorted(
+        rule.candidates(generation), key=lambda candidate: (candidate.order, candidate.chunks[0].chunk_no)
+    )
     documents = len({candidate.document_no for candidate in candidates})
     candidates = candidates[: limit * _TRIES]
     most = max(MAX_PER_DOCUMENT, math.ceil(2 * limit / max(1, documents)))

@@ -23,12 +23,17 @@ def print_evaluations(console: Terminal, evaluations: Sequence[EvaluationDocumen
     table = _table("at", "set", "scope", "generation", "plan")
     for measure in SHOWN_MEASURES:
         table.add_column(measure, justify="right", no_wrap=True)
-    for one in evaluations:
-        served = one["stages"].get(LAST_STAGE, {})
+    for evaluation in evaluations:
+        served = evaluation["stages"].get(LAST_STAGE, {})
         figures = [_figure(served[measure]) if measure in served else "" for measure in SHOWN_MEASURES]
-        remark = f" {one['verdict']}" if one["verdict"] in {Verdict.REFUSED, Verdict.OUTDATED} else ""
-        names = (set_title(one["domain"], one["set"]), one["scope"], one["generation"] + remark, one["plan"])
-        table.add_row(one["at"][:16].replace("T", " "), *names, *figures)
+        remark = f" {evaluation['verdict']}" if evaluation["verdict"] in {Verdict.REFUSED, Verdict.OUTDATED} else ""
+        names = (
+            set_title(evaluation["domain"], evaluation["set"]),
+            evaluation["scope"],
+            evaluation["generation"] + remark,
+            evaluation["plan"],
+        )
+        table.add_row(evaluation["at"][:16].replace("T", " "), *names, *figures)
     console.print(table)
 
 
@@ -39,21 +44,21 @@ def print_comparison(console: Terminal, compared: ComparisonDocument) -> None:
     for name in ("queries", "before", "after", "difference 95 %", "p", "better", "worse"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("worst")
-    for one in compared["measures"]:
-        low, high = one["interval"]
-        worst = ", ".join(query["query_id"] for query in one["worse"][:SHOWN_WORSE])
+    for measure in compared["measures"]:
+        low, high = measure["interval"]
+        worst = ", ".join(query["query_id"] for query in measure["worse"][:SHOWN_WORSE])
         table.add_row(
-            one["set"],
-            one["scope"],
-            one["stage"],
-            one["measure"],
-            str(one["queries"]),
-            f"{one['before']:.3f}",
-            f"{one['after']:.3f}",
+            measure["set"],
+            measure["scope"],
+            measure["stage"],
+            measure["measure"],
+            str(measure["queries"]),
+            f"{measure['before']:.3f}",
+            f"{measure['after']:.3f}",
             f"{low:+.3f} … {high:+.3f}",
-            f"{one['p_value']:.3f}",
-            str(one["better"]),
-            str(len(one["worse"])),
+            f"{measure['p_value']:.3f}",
+            str(measure["better"]),
+            str(len(measure["worse"])),
             worst,
         )
     console.print(table)
@@ -61,11 +66,11 @@ def print_comparison(console: Terminal, compared: ComparisonDocument) -> None:
 
 def print_plans(console: Terminal, documents: Sequence[Mapping[str, Any]]) -> None:
     """Print what each subject answers with, and the plans that there are."""
-    for one in documents:
-        console.print(f"{one['subject']}: {one['in_force']}")
-        if one["problem"]:
-            console.print(f"  {one['problem']}", style="yellow")
-        for plan in one["plans"]:
+    for document in documents:
+        console.print(f"{document['subject']}: {document['in_force']}")
+        if document["problem"]:
+            console.print(f"  {document['problem']}", style="yellow")
+        for plan in document["plans"]:
             if "problem" in plan:
                 console.print(f"  {plan['plan']}: {plan['problem']}", style="yellow")
             else:

@@ -181,13 +181,13 @@ def status(
 
     settings = settings_of(context)
     if access:
-        seen = {one.value: access_document(settings, one) for one in domain or settings.served_domains}
+        seen = {served.value: access_document(settings, served) for served in domain or settings.served_domains}
         if as_json:
             print_json(seen)
         else:
             print_access(output, seen)
         return
-    statuses = {one.value: status_document(settings, one) for one in domain or settings.served_domains}
+    statuses = {served.value: status_document(settings, served) for served in domain or settings.served_domains}
     if as_json:
         print_json(statuses)
     else:

@@ -26,14 +26,14 @@ def publish(
     domains = domain or settings.served_domains
     outcomes = publish_domains(settings, domains, take_over=take_over, full=full)
     if as_json:
-        print_json({one.value: copy_document(settings, one) for one in domains})
-    for one, outcome in outcomes.items():
+        print_json({domain.value: copy_document(settings, domain) for domain in domains})
+    for published, outcome in outcomes.items():
         if isinstance(outcome, str):
-            messages.print(f"{one.value}: {outcome}", style="red", soft_wrap=True)
+            messages.print(f"{published.value}: {outcome}", style="red", soft_wrap=True)
         elif not as_json:
             output.print(
-                f"{one.value}: gen-{outcome.number:06d} in {outcome.url}"
+                f"{published.value}: gen-{outcome.number:06d} in {outcome.url}"
                 if outcome
-                else f"{one.value}: nothing is published yet"
+                else f"{published.value}: nothing is published yet"
             )
     sys.exit(1 if any(isinstance(outcome, str) for outcome in outcomes.values()) else 0)

@@ -43,7 +43,7 @@ def evaluate(
     settings = settings_of(context)
     # Every domain is served, whichever are measured: else "all domains" would mean nothing.
     with Engine(settings, watch=False) as engine, ProgressBars(messages) as bars:
-        named = [SetToRun(one, tuple(domain or ())) for one in read_sets(judgments or [])]
+        named = [SetToRun(judged, tuple(domain or ())) for judged in read_sets(judgments or [])]
         sets = named or configured_sets(settings, engine, domain or ())
         evaluated = evaluate_published(
             settings, engine, sets, count_missing=count_missing, controls=True, run_id=uuid.uuid4().hex, progress=bars
@@ -84,11 +84,11 @@ def evaluations(
         for notice in compared["notices"]:
             messages.print(notice, style="yellow", soft_wrap=True)
         sys.exit(0 if compared["measures"] else 1)
-    names: list[str | None] = [one.value for one in domain or ()] or [None]
+    names: list[str | None] = [selected.value for selected in domain or ()] or [None]
     found = [
-        one
+        evaluation
         for name in names
-        for one in evaluations_document(history, EvaluationsQuery(domain=name, limit=limit))["evaluations"]
+        for evaluation in evaluations_document(history, EvaluationsQuery(domain=name, limit=limit))["evaluations"]
     ]
     if as_json:
         print_json({"evaluations": found})

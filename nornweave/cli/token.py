@@ -23,7 +23,7 @@ def token(
     as_json: JsonOption = False,
 ) -> None:
     """Make a token for somebody in groups, and the line for the file of tokens; the token is shown once."""
-    groups = [group_name(one) for one in group or []]
+    groups = [group_name(name) for name in group or []]
     if not all(groups):
         raise ConfigError("--group: a group needs a name")
     made = new_token()

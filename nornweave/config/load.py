@@ -81,7 +81,7 @@ def read_settings(file: Path, kinds: SourceKinds, environment: Mapping[str, str]
         webhook=str(parsed.webhook) if parsed.webhook else None,
         file=file.resolve(),
         feedback=parsed.feedback,
-        evaluation=AnswersSettings(judgments=tuple(_below(base, one) for one in parsed.evaluation.judgments)),
+        evaluation=AnswersSettings(judgments=tuple(_below(base, folder) for folder in parsed.evaluation.judgments)),
         storage=parsed.storage,
         access=_with_absolute_files(parsed.access, base),
         agents=parsed.agents,

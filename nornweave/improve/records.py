@@ -98,7 +98,7 @@ class Evaluation:
 
     def metric(self, stage: str, measure: str) -> StageMetric | None:
         """Return one measure, or ``None`` if it was not taken."""
-        return next((one for one in self.metrics if (one.stage, one.measure) == (stage, measure)), None)
+        return next((metric for metric in self.metrics if (metric.stage, metric.measure) == (stage, measure)), None)
 
 
 Values = Mapping[tuple[str, str], float]

@@ -61,16 +61,16 @@ class Alarm:
 def alarms_of(report: SyncReport) -> tuple[Alarm, ...]:
     """Return what is wrong after a sync that ended well."""
     failed = (
-        Alarm(kind=AlarmKind.DOCUMENT_FAILED, subject=f"{one.source_id}/{one.path}", text=one.reason)
-        for one in report.failed
+        Alarm(kind=AlarmKind.DOCUMENT_FAILED, subject=f"{failure.source_id}/{failure.path}", text=failure.reason)
+        for failure in report.failed
     )
     unavailable = (
         Alarm(kind=AlarmKind.SOURCE_UNAVAILABLE, subject=source, text=reason)
         for source, reason in report.unavailable.items()
     )
     held = (
-        Alarm(kind=AlarmKind.DELETIONS_HELD, subject=one.source_id, text=f"{one.reason}; {CONFIRM}")
-        for one in report.held
+        Alarm(kind=AlarmKind.DELETIONS_HELD, subject=held.source_id, text=f"{held.reason}; {CONFIRM}")
+        for held in report.held
     )
     judged = (
         Alarm(kind=AlarmKind.JUDGED_DOCUMENT_GONE, subject=f"{name}: {path}", text=JUDGED_GONE, lasts=False)
@@ -132,7 +132,7 @@ class AlarmBook:
         """Return what was wrong when somebody looked last: kind and subject → text; a damaged file counts as none."""
         try:
             stored = json.loads(self._file.read_text(encoding="utf-8"))
-            return {(AlarmKind(one["kind"]), str(one["subject"])): str(one["text"]) for one in stored}
+            return {(AlarmKind(alarm["kind"]), str(alarm["subject"])): str(alarm["text"]) for alarm in stored}
         except (OSError, ValueError, TypeError, KeyError):
             return {}
 

@@ -123,9 +123,9 @@ def candidate_evaluation(
         domain=domain.value, scope=ResultScope.DOMAIN.value, generation=published or "", limit=20
     )
     # A refused candidate had the name that the published one has now.
-    newest = {one.set_name: one for one in reversed(known) if one.verdict is not Verdict.REFUSED}
+    newest = {record.set_name: record for record in reversed(known) if record.verdict is not Verdict.REFUSED}
     return kept_metadata(
-        sorted(newest.values(), key=lambda one: (one.origin == JudgmentOrigin.GENERATED, one.set_name))
+        sorted(newest.values(), key=lambda record: (record.origin == JudgmentOrigin.GENERATED, record.set_name))
     )
 
 
@@ -189,10 +189,10 @@ def _trends(settings: Settings, evaluated: Sequence[Evaluated], scope: ResultSco
     history = history_of(settings)
     return {
         name: picture
-        for one in evaluated
+        for evaluation in evaluated
         for name, picture in trend_metadata(
-            one.result.name,
-            history.evaluations(domain=one.result.subject, set_name=one.result.name, scope=scope.value),
+            evaluation.result.name,
+            history.evaluations(domain=evaluation.result.subject, set_name=evaluation.result.name, scope=scope.value),
         ).items()
     }
 

@@ -101,7 +101,7 @@ def _entry(file: Path, place: int, key: object, fields: object) -> TokenEntry:
     if unknown := sorted(str(key) for key in stated if key not in _KEYS):
         raise _broken(file, f"entry {place} has the unknown key {unknown[0]!r}")
     groups = stated.get("groups", [])
-    if not isinstance(groups, list) or not all(isinstance(one, str) and group_name(one) for one in groups):
+    if not isinstance(groups, list) or not all(isinstance(group, str) and group_name(group) for group in groups):
         raise _broken(file, f"the groups of entry {place} are no list of names")
     return TokenEntry(
         hashed=f"sha256:{match[1]}",

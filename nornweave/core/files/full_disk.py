@@ -50,10 +50,10 @@ def full_disk(error: BaseException, *folders: Path) -> str | None:
         folders: what may have been written to; files that the errors name are considered before them.
     """
     chain = tuple(_chain(error))
-    text = "\n".join(str(one) for one in chain)
+    text = "\n".join(str(cause) for cause in chain)
     place = _full_folder([*_places(chain, text), *folders, Path(tempfile.gettempdir())])
     usage = shutil.disk_usage(place)
-    is_said = _SAID.search(text) or any(isinstance(one, OSError) and one.errno in _ERRORS for one in chain)
+    is_said = _SAID.search(text) or any(isinstance(cause, OSError) and cause.errno in _ERRORS for cause in chain)
     if not is_said and not (_HINTED.search(text) and usage.free < _NOTHING_LEFT):
         return None
     return (
@@ -73,9 +73,9 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _places(chain: tuple[BaseException, ...], text: str) -> Iterator[Path]:
-    for one in chain:
-        if isinstance(one, OSError) and isinstance(one.filename, str):
-            yield Path(one.filename).absolute()
+    for cause in chain:
+        if isinstance(cause, OSError) and isinstance(cause.filename, str):
+            yield Path(cause.filename).absolute()
     for match in _PATH.finditer(text):
         path = Path(match[0])
         if os.path.isdir(path.parent) and path.parent != Path("/"):  # noqa: PTH112 - web addresses look like paths too

@@ -162,4 +162,4 @@ def _date(year: str, month: str, day: str | None) -> str:
 def _strings(value: JsonValue) -> list[str]:
     if isinstance(value, str):
         return [value]
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list | tuple) else []

@@ -117,9 +117,9 @@ def _chart(chart: Any) -> str:
     for plot in chart.plots:
         series = list(plot.series)
         categories = [str(category) for category in plot.categories]
-        columns = [[_number(value) for value in one.values] for one in series]
+        columns = [[_number(value) for value in curve.values] for curve in series]
         length = max([len(categories), *map(len, columns)])
-        rows.append(["", *(str(one.name) for one in series)])
+        rows.append(["", *(str(curve.name) for curve in series)])
         for line in range(length):
             named = categories[line] if line < len(categories) else ""
             rows.append([named, *(column[line] if line < len(column) else "" for column in columns)])

@@ -107,7 +107,7 @@ def _sheets(values: Any, formulas: Any | None, left_out: list[str]) -> Iterator[
         other = formulas.worksheets[number] if formulas is not None else None
         known = len(left_out)
         rows = list(_rows(sheet, other, budget, left_out))
-        budget -= sum(len(one.cells) for one in rows)
+        budget -= sum(len(sheet_row.cells) for sheet_row in rows)
         areas = [area for block in _blocks(rows) for area in _areas(block)]
         said = [f"({note.partition(': ')[2]})" for note in left_out[known:]]
         parts = (joined((heading(2, area.range), area.text)) for area in _with_joined_notes(areas))
@@ -116,9 +116,9 @@ def _sheets(values: Any, formulas: Any | None, left_out: list[str]) -> Iterator[
 
 def _rows(sheet: Any, formulas: Any | None, budget: int, left_out: list[str]) -> Iterator[SheetRow]:
     """Yield the rows that have something in them, until the budget of cells is spent."""
-    for one in (sheet, formulas):
-        if one is not None:
-            one.reset_dimensions()  # what a file states of its size is often wrong
+    for worksheet in (sheet, formulas):
+        if worksheet is not None:
+            worksheet.reset_dimensions()  # what a file states of its size is often wrong
     others = formulas.iter_rows() if formulas is not None else iter(())
     is_wide = False
     for number, line in enumerate(sheet.iter_rows(), 1):
@@ -176,11 +176,11 @@ def _blocks(rows: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
     An empty row right below a header does not cut.
     """
     block: list[SheetRow] = []
-    for one in rows:
-        if block and one.number > block[-1].number + 1 and not _heads(block, one):
+    for sheet_row in rows:
+        if block and sheet_row.number > block[-1].number + 1 and not _heads(block, sheet_row):
             yield from _beside(block)
             block = []
-        block.append(one)
+        block.append(sheet_row)
     if block:
         yield from _beside(block)
 
@@ -189,18 +189,18 @@ def _heads(block: Sequence[SheetRow], following: SheetRow) -> bool:
     """Say whether a block is nothing but a header, with the first row of its table below an empty row."""
     if len(block) > _HEADER_ROWS or following.number > block[-1].number + 2 or len(block[-1].cells) < 2:
         return False
-    labels = all(value.is_label for one in block for value in one.cells.values())
+    labels = all(value.is_label for sheet_row in block for value in sheet_row.cells.values())
     numbers = any(not value.is_label for value in following.cells.values())
     return labels and numbers and len(following.cells) > 1
 
 
 def _beside(block: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
-    columns = sorted({column for one in block for column in one.cells})
+    columns = sorted({column for sheet_row in block for column in sheet_row.cells})
     gaps = [right for left, right in zip(columns, columns[1:], strict=False) if right - left > _TABLES_APART]
     start = columns[0]
     for gap in gaps:
         left, right = _between(block, start, gap), _between(block, gap, columns[-1] + 1)
-        header = next((one.number for one in left if len(one.cells) > 1), left[0].number)
+        header = next((sheet_row.number for sheet_row in left if len(sheet_row.cells) > 1), left[0].number)
         if right[0].number != header:
             yield left
             start = gap
@@ -208,26 +208,29 @@ def _beside(block: Sequence[SheetRow]) -> Iterator[list[SheetRow]]:
 
 
 def _between(block: Sequence[SheetRow], left: int, right: int) -> list[SheetRow]:
-    cut = (SheetRow(one.number, {c: v for c, v in one.cells.items() if left <= c < right}) for one in block)
-    return [one for one in cut if one.cells]
+    cut = (
+        SheetRow(sheet_row.number, {c: v for c, v in sheet_row.cells.items() if left <= c < right})
+        for sheet_row in block
+    )
+    return [sheet_row for sheet_row in cut if sheet_row.cells]
 
 
 def _areas(block: Sequence[SheetRow]) -> Iterator[Area]:
     """Yield a block as text, if it has one column or one row, else as tables that all have its header."""
-    columns = sorted({column for one in block for column in one.cells})
+    columns = sorted({column for sheet_row in block for column in sheet_row.cells})
     if len(columns) == 1 or len(block) == 1:
         yield from _notes(block)
         return
-    first = next((place for place, one in enumerate(block) if len(one.cells) > 1), 0)
+    first = next((place for place, sheet_row in enumerate(block) if len(sheet_row.cells) > 1), 0)
     notes, rest = block[:first], block[first:]
     if len(rest) < 2:
         yield from _notes(block)
         return
-    columns = sorted({column for one in rest for column in one.cells})
+    columns = sorted({column for sheet_row in rest for column in sheet_row.cells})
     above, header, body = _header(rest)
-    captions = [_line(one) for one in (*notes, *above)]
+    captions = [_line(sheet_row) for sheet_row in (*notes, *above)]
     names = [header.cells[c].text if c in header.cells else "" for c in columns] if header else _letters(columns)
-    written = [row([one.cells[c].text if c in one.cells else "" for c in columns]) for one in body]
+    written = [row([sheet_row.cells[c].text if c in sheet_row.cells else "" for c in columns]) for sheet_row in body]
     top_lines = joined(("  \n".join(captions), header_lines(names)))
     for start, end in grouped(written, header=top_lines):
         top = block[0].number if start == 0 else body[start].number
@@ -258,13 +261,13 @@ def _letters(columns: Iterable[int]) -> list[str]:
     return [get_column_letter(column) for column in columns]
 
 
-def _line(one: SheetRow) -> str:
-    return plain(" · ".join(one_line(one.cells[column].text) for column in sorted(one.cells)))
+def _line(sheet_row: SheetRow) -> str:
+    return plain(" · ".join(one_line(sheet_row.cells[column].text) for column in sorted(sheet_row.cells)))
 
 
 def _notes(block: Sequence[SheetRow]) -> Iterator[Area]:
-    columns = [column for one in block for column in one.cells]
-    lines = [_line(one) for one in block]
+    columns = [column for sheet_row in block for column in sheet_row.cells]
+    lines = [_line(sheet_row) for sheet_row in block]
     for start, end in grouped(lines, _NOTE_TOKENS):
         text = "  \n".join(lines[start:end])
         yield Area(block[start].number, min(columns), block[end - 1].number, max(columns), text, is_note=True)
