@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict bef
 
 from nornweave.ask.answer.context_budget import estimate_tokens
 from nornweave.ask.answer.synthesis.citations import citation_key
-from nornweave.ask.views.answer import FusedItemDocument, FusionResult
+from nornweave.ask.views.answer import AnswerableDocument, FusedItemDocument, FusionResult
 from nornweave.ask.views.tools import Link
 
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#|!&~])")
@@ -81,6 +81,7 @@ class CompletionDocument(TypedDict):
     choices: list[ChatChoice]
     usage: ChatUsage
     citations: list[ChatCitation]
+    answerable: AnswerableDocument
 
 
 class ChunkDelta(TypedDict):
@@ -107,6 +108,7 @@ class CompletionChunk(TypedDict):
     model: str
     choices: list[ChunkChoice]
     citations: NotRequired[list[ChatCitation]]
+    answerable: NotRequired[AnswerableDocument]
 
 
 def citations_of(document: FusionResult, cited: Sequence[str] | None, link: Link) -> list[ChatCitation]:
@@ -131,18 +133,19 @@ def sources_list(citations: Sequence[ChatCitation]) -> str:
 
 
 def completion(
-    query_id: str, model: str, created: int, question: str, text: str, citations: list[ChatCitation]
+    document: FusionResult, model: str, created: int, text: str, citations: list[ChatCitation]
 ) -> CompletionDocument:
     """Return a whole answer."""
-    asked, answered = estimate_tokens(question), estimate_tokens(text)
+    asked, answered = estimate_tokens(document["query"]), estimate_tokens(text)
     return {
-        "id": f"chatcmpl-{query_id}",
+        "id": f"chatcmpl-{document['query_id']}",
         "object": "chat.completion",
         "created": created,
         "model": model,
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": asked, "completion_tokens": answered, "total_tokens": asked + answered},
         "citations": citations,
+        "answerable": document["answerable"],
     }
 
 

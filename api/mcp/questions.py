@@ -11,6 +11,7 @@ from api.mcp.results import is_within
 from nornweave.ask.answer.pages import AnswerPage, answer_page, largest, snippet
 from nornweave.ask.fuse.records import Answer
 from nornweave.ask.seen.answers import SeenAnswers
+from nornweave.ask.views.answer import answerable_document
 from nornweave.ask.views.tool_results import AnswerPageDocument, SearchDocument
 from nornweave.ask.views.tools import Link, search_document, source_document
 
@@ -55,6 +56,7 @@ def _page(
             "conflicts": page.conflicts,
             "not_searched": [gap.name for gap in found.recalled.coverage_gaps],
             "more": page.left,
+            "answerable": answerable_document(found.answerable),
             "next": next_handle(place.start + len(page.items)) if page.left else None,
         }
         hidden = page.conflicts - page.conflicts_shown

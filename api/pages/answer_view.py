@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from api.pages.addresses import passage_address
 from api.pages.catalogue import DomainChoice
@@ -28,6 +29,8 @@ _MERGES = {
     "contained": "contained in this one",
     "same_meaning": "the same in other words",
 }
+CLEAR_GAP = 0.2
+"""Of the best score: a gap that is wider parts results from what is only near to the question."""
 PROBABLE = 0.75
 """From this confidence on one side of a conflict may be demoted (``nornweave/ask/fuse``)."""
 
@@ -110,11 +113,13 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerView:
-    """An answer as the page shows it."""
+    """An answer as the page shows it; ``tail`` are the results below a clear gap, which are folded."""
 
     query_id: str
     extract: tuple[QuotedSentence, ...]
+    doubt: str
     results: tuple[Result, ...]
+    tail: tuple[Result, ...]
     conflicts: tuple[Conflict, ...]
     coverage: tuple[Searched, ...]
     headline: str
@@ -132,13 +137,16 @@ def answer_view(document: FusionResult, catalogue: Sequence[DomainChoice]) -> An
         _result(number, item, terms, places[item["chunk_id"]], merges)
         for number, item in enumerate(document["items"], 1)
     )
+    shown = before_gap([item["score"]["value"] for item in document["items"]])
     coverage = coverage_of(document, catalogue)
     missing = tuple(one for one in coverage if one.state in {"late", "unpublished", "failed"})
     asked = [one for one in coverage if one.state != "left out"]
     return AnswerView(
         query_id=document["query_id"],
         extract=_extract(document, results, terms),
-        results=results,
+        doubt=document["answerable"]["words"] if results else "",
+        results=results[:shown],
+        tail=results[shown:],
         conflicts=tuple(
             _conflict(number, conflict, places, terms) for number, conflict in enumerate(document["conflicts"], 1)
         ),
@@ -159,6 +167,13 @@ def _extract(document: FusionResult, results: Sequence[Result], terms: Collectio
         for sentence in document["extract"]
         if (result := by_chunk.get(sentence["chunk_id"]))
     )
+
+
+def before_gap(scores: Sequence[float]) -> int:
+    """Count the results before the widest gap between neighbours, if it is a clear one; otherwise all of them."""
+    gaps = [high - low for high, low in pairwise(scores)]
+    widest = max(range(len(gaps)), key=lambda place: gaps[place], default=0)
+    return widest + 1 if gaps and gaps[widest] > CLEAR_GAP * max(scores[0], 0.0) > 0 else len(scores)
 
 
 def value_of(value: str | None, unit: str | None) -> str:

@@ -91,7 +91,7 @@ class _Chat:
             text, cited = (written.text, written.cited) if written.text else (text, None)
         citations = citations_of(streamed.document, cited, self.link)
         text += sources_list(citations)
-        return completion(self.question.query_id, self.model, self.created, self.question.text, text, citations)
+        return completion(streamed.document, self.model, self.created, text, citations)
 
     async def events(self, streamed: StreamedAnswer) -> AsyncIterator[bytes]:
         """Send the text piece by piece, then what it cites."""
@@ -112,7 +112,7 @@ class _Chat:
         citations = citations_of(streamed.document, cited, self.link)
         yield self._piece({"content": sources_list(citations)})
         last = chunk(self.question.query_id, self.model, self.created, {}, "stop")
-        last["citations"] = citations
+        last["citations"], last["answerable"] = citations, streamed.document["answerable"]
         yield event(None, last)
         yield format_sse_event(data_str="[DONE]")
 

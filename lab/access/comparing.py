@@ -138,6 +138,7 @@ def _comparable(response: RecallResponse) -> dict[str, Any]:
         "searched": response.total_searched,
         "notices": response.notices,
         "variants": response.expansions,
+        "signals": response.signals,
         "stages": {
             name: [(one.score, one.citation.source_path, one.citation.char_range) for one in placed]
             for name, placed in response.stages.items()

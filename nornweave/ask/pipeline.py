@@ -12,6 +12,7 @@ from nornweave.ask.answer.context_budget import fit, shown_conflicts
 from nornweave.ask.answer.extract import extract
 from nornweave.ask.answer.synthesis.prompt import Evidence
 from nornweave.ask.answer.synthesis.synthesizer import Synthesizer
+from nornweave.ask.fuse.answerable import judge
 from nornweave.ask.fuse.pipeline import fuse
 from nornweave.ask.fuse.records import Answer, Recalled, Synthesis
 from nornweave.ask.fuse.stopwatch import Stopwatch
@@ -97,6 +98,8 @@ def answer_from(
     items, conflicts = shown_conflicts(fitted.items, fused.conflicts)
     with clock.step("extract"):
         extracted = extract(items, question.text)
+    answerable = judge(question.text, recalled.responses)
+    evidence = Evidence(question.text, items, conflicts, recalled.coverage_gaps, answerable.words)
     return Answer(
         question=question,
         recalled=recalled,
@@ -104,7 +107,8 @@ def answer_from(
         items=items,
         extract=extracted,
         conflicts=conflicts,
-        synthesis=_synthesise(question, Evidence(question.text, items, conflicts, recalled.coverage_gaps), synthesizer),
+        answerable=answerable,
+        synthesis=_synthesise(question, evidence, synthesizer),
         estimated_tokens=fitted.estimated_tokens,
         stage_latency_ms=clock.milliseconds,
         total_latency_ms=clock.total_ms,

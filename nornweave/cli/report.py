@@ -158,6 +158,8 @@ def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
         console.print(Text(f"“{' '.join(sentence['text'].split())}” [{ranks[sentence['chunk_id']]}]"))
     if result["extract"]:
         console.print()
+    if result["answerable"]["words"] and result["items"]:
+        console.print(Text(result["answerable"]["words"], style="yellow"))
     for rank, item in enumerate(result["items"], 1):
         title = Text(f"{rank}. {_where(item['citation'])}", style="bold")
         title.append(f"  {item['score']['value']:.3f}", style="cyan")

@@ -73,7 +73,7 @@ def test_the_list_of_tools_is_stable_in_both_revisions(published: Settings, mode
 def test_what_is_found_is_fetched_with_its_permalink(published: Settings, mode: str) -> None:
     async def test(client: Client) -> None:
         found = await result(client, "search", query="post_entry", top_k=2)
-        assert set(found) == {"results"}
+        assert set(found) == {"results", "answerable"}
         first = found["results"][0]
         assert first["title"] == "post_entry (ledger.py:1-3)"
         assert first["url"] == f"http://nornweave/passages/{first['id']}"

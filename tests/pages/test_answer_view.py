@@ -92,6 +92,7 @@ def shown(*items: Any, coverage: dict[str, Any], **fields: Any) -> AnswerView:
         "coverage": coverage,
         "coverage_gaps": [],
         "merged": [],
+        "answerable": {"probability": 0.9, "unknown_words": [], "words": ""},
         "duplicates_removed": 0,
         "total_latency_ms": 12.4,
         **fields,

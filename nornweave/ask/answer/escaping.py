@@ -17,8 +17,10 @@ ELLIPSIS = "…"
 # How the renderer's own lines begin, besides headers and separators.
 CITED = "↳"
 ANSWER, NO_ANSWER, CONFLICTS, NOT_SEARCHED = "Answer", "No synthesis:", "Conflicts:", "Not searched:"
+DOUBT = "Doubtful:"
 _OWN_LINES = tuple(
-    start.casefold() for start in (CITED, f"{ANSWER} (", NO_ANSWER, CONFLICTS, NOT_SEARCHED, "No results returned from")
+    start.casefold()
+    for start in (CITED, f"{ANSWER} (", DOUBT, NO_ANSWER, CONFLICTS, NOT_SEARCHED, "No results returned from")
 )
 # No header of ours is longer; what is longer is looked at as little as an attacker likes.
 HEADER_CHARACTERS = 300

@@ -98,7 +98,11 @@ def _page(answer: Answer, start: int, items: tuple[FusedItem, ...], most_conflic
     shown, conflicts = shown_conflicts(items, answer.conflicts)
     kept = conflicts[:most_conflicts]
     text = render_text(
-        shown, conflicts=kept, coverage_gaps=answer.recalled.coverage_gaps, max_chars_per_source=UNCUT_CHARACTERS
+        shown,
+        conflicts=kept,
+        coverage_gaps=answer.recalled.coverage_gaps,
+        doubt="" if start else answer.answerable.words,
+        max_chars_per_source=UNCUT_CHARACTERS,
     )
     return AnswerPage(
         text=text,

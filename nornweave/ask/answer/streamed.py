@@ -37,7 +37,8 @@ class StreamedAnswer:
             How it went; cancelling it ends the model's call.
         """
         answer = self._answer
-        evidence = Evidence(answer.question.text, answer.items, answer.conflicts, answer.recalled.coverage_gaps)
+        gaps, doubt = answer.recalled.coverage_gaps, answer.answerable.words
+        evidence = Evidence(answer.question.text, answer.items, answer.conflicts, gaps, doubt)
         return self._synthesizer.start(evidence, timeout_ms=timeout_ms, on_text=on_text)
 
     def rendered(self) -> str:

@@ -24,7 +24,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nornweave.ask.answer.escaping import ANSWER, CITED, CONFLICTS, NO_ANSWER, NOT_SEARCHED, one_line, quoted
+from nornweave.ask.answer.escaping import ANSWER, CITED, CONFLICTS, DOUBT, NO_ANSWER, NOT_SEARCHED, one_line, quoted
 from nornweave.ask.answer.snippet import cut, fair_share
 from nornweave.ask.answer.synthesis.citations import citation_key
 from nornweave.ask.fuse.records import (
@@ -82,6 +82,7 @@ def render_answer(answer: Answer, max_chars_per_source: int) -> str:
         conflicts=answer.conflicts,
         coverage_gaps=answer.recalled.coverage_gaps,
         synthesis=answer.synthesis,
+        doubt=answer.answerable.words,
         max_chars_per_source=max_chars_per_source,
     )
 
@@ -92,6 +93,7 @@ def render_text(
     conflicts: Sequence[ConflictRecord] = (),
     coverage_gaps: Sequence[CoverageGap] = (),
     synthesis: Synthesis | None = None,
+    doubt: str = "",
     max_chars_per_source: int = 1500,
 ) -> str:
     """Render an answer as text.
@@ -102,6 +104,7 @@ def render_text(
             does.
         coverage_gaps: who was not searched, and why.
         synthesis: what a model wrote about the items; stands first.
+        doubt: why the items may not answer; stands before them.
         max_chars_per_source: with two sources or more a section has at most so many characters below its header, ≥ 100;
             what is cut is marked, and what is left out is still cited as far as there is room. A source that is alone
             drowns out nobody: it comes whole, without a header.
@@ -114,6 +117,7 @@ def render_text(
     }
     blocks = [
         _answer(synthesis),
+        f"{DOUBT} {one_line(doubt, 2 * LINE_CHARACTERS)}" if doubt and items else "",
         *_rendered_sections(pieces, max_chars_per_source),
         "" if items else NOTHING_FOUND,
         _conflicts(conflicts, items),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
+from nornweave.ask.fuse.answerable import Answerable
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Citation, CoverageGap, RecallItem, RecallResponse
 from nornweave.core.types import ChunkId, Fact, Origin, Span
@@ -246,6 +247,7 @@ class Answer:
         items: those that are shown, in reading order.
         extract: the sentences of the items that answer, the best first.
         conflicts: those of which a side is shown; ``FusedItem.conflict`` is a place among them.
+        answerable: how probable it is that one of them answers.
         synthesis: what a model made of the items; ``None`` when none was asked for.
         estimated_tokens: of all contents.
         stage_latency_ms: stage → time that it took.
@@ -258,6 +260,7 @@ class Answer:
     items: tuple[FusedItem, ...]
     extract: tuple[ExtractedSentence, ...]
     conflicts: tuple[ConflictRecord, ...]
+    answerable: Answerable = field(default_factory=Answerable)
     synthesis: Synthesis | None
     estimated_tokens: int
     stage_latency_ms: Mapping[str, float]

@@ -14,6 +14,7 @@ from nornweave.ask.search.question import Question
 from nornweave.ask.search.records import Placed, RecallResponse
 from nornweave.ask.search.search import SearchContext
 from nornweave.ask.search.selection import select
+from nornweave.ask.search.signals import signals_of
 from nornweave.config import DomainSettings
 from nornweave.core.text import analyzer
 from nornweave.index.declared import DeclaredFilters
@@ -57,6 +58,7 @@ def recall_from(
         stages=_stages(question, searched, context) if question.trace else {},
         calibrated=context.plan.combine == "convex",
         encoder=generation.meta.get("encoder"),
+        signals=signals_of(question.text, first, items, context),
     )
 
 

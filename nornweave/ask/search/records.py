@@ -153,6 +153,19 @@ class Placed:
     citation: Citation
 
 
+@dataclass(frozen=True, slots=True)
+class SearchSignals:
+    """What the search of a domain says of whether something in it answers.
+
+    Attributes:
+        known: those of the question's words that stand somewhere in the domain, as far as the viewer may see it.
+        values: by name (``search/signals.py``).
+    """
+
+    known: frozenset[str]
+    values: Mapping[str, float]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallResponse:
     """One domain's answer.
@@ -167,6 +180,7 @@ class RecallResponse:
             ``top_k``; the scores of one stage compare between domains.
         calibrated: whether the scores compare with those of other agents that say the same.
         encoder: what made the items' vectors; only vectors of one encoder compare.
+        signals: what the search says of whether something answers; ``None`` of agents elsewhere.
     """
 
     agent_id: str
@@ -182,6 +196,7 @@ class RecallResponse:
     stages: Mapping[str, tuple[Placed, ...]] = field(default_factory=lambda: MappingProxyType({}))
     calibrated: bool = False
     encoder: str | None = None
+    signals: SearchSignals | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
+from nornweave.ask.fuse.answerable import Answerable
 from nornweave.ask.fuse.authority import query_type
 from nornweave.ask.fuse.records import (
     Answer,
@@ -146,6 +147,14 @@ class SynthesisDocument(TypedDict):
     unknown_citations: Annotated[list[str], Field(description="taken out of the text: they name nothing it was given")]
 
 
+class AnswerableDocument(TypedDict):
+    """Whether something in an answer answers."""
+
+    probability: Annotated[float | None, Field(description="in [0, 1]; null where agents elsewhere answered as well")]
+    unknown_words: Annotated[list[str], Field(description="of the question, that no passage holds")]
+    words: Annotated[str, Field(description="what a reader should know; empty where something probably answers")]
+
+
 class FusionResult(TypedDict):
     """One answer out of all domains."""
 
@@ -153,6 +162,7 @@ class FusionResult(TypedDict):
     query: str
     items: list[FusedItemDocument]
     extract: Annotated[list[ExtractDocument], Field(description="at most three, the best first")]
+    answerable: AnswerableDocument
     synthesis: str | None
     synthesis_details: SynthesisDocument | None
     conflicts: list[ConflictDocument]
@@ -181,6 +191,7 @@ def answer_document(answer: Answer) -> FusionResult:
             {"text": each.text, "chunk_id": each.chunk_id, "char_range": [each.span.start, each.span.end]}
             for each in answer.extract
         ],
+        "answerable": answerable_document(answer.answerable),
         "synthesis": answer.synthesis.text if answer.synthesis else None,
         "synthesis_details": synthesis_document(answer.synthesis) if answer.synthesis else None,
         "conflicts": [conflict_document(conflict) for conflict in answer.conflicts],
@@ -204,6 +215,15 @@ def answer_document(answer: Answer) -> FusionResult:
     if question.explain:
         document["merged"] = [_merge_document(merge) for merge in answer.fused.merges]
     return document
+
+
+def answerable_document(answerable: Answerable) -> AnswerableDocument:
+    """Return whether something in an answer answers."""
+    return {
+        "probability": answerable.probability,
+        "unknown_words": list(answerable.unknown_words),
+        "words": answerable.words,
+    }
 
 
 def fused_item_document(ranked: FusedItem, conflicts: Sequence[ConflictRecord]) -> FusedItemDocument:

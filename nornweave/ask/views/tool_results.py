@@ -10,6 +10,8 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing.TypedDict before Python 3.12
 
+from nornweave.ask.views.answer import AnswerableDocument
+
 
 class SearchResultDocument(TypedDict):
     """A passage that answers."""
@@ -29,6 +31,7 @@ class SearchDocument(TypedDict):
     """Passages, best first."""
 
     results: list[SearchResultDocument]
+    answerable: AnswerableDocument
     notes: NotRequired[Annotated[list[str], Field(description="what was not searched or left out, and what to do")]]
 
 
@@ -74,6 +77,7 @@ class AnswerPageDocument(TypedDict):
     conflicts: Annotated[int, Field(description="in which the passages take part")]
     not_searched: Annotated[list[str], Field(description="domains that gave no answer; `text` says why")]
     more: Annotated[int, Field(description="passages that were found and are not shown yet")]
+    answerable: AnswerableDocument
     next: Annotated[str | None, Field(description="pass it as `after`, with the same query, to get them")]
     notes: NotRequired[list[str]]
 

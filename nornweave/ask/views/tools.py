@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 from nornweave.ask.fuse.records import Answer, FusedItem
-from nornweave.ask.views.answer import item_role
+from nornweave.ask.views.answer import answerable_document, item_role
 from nornweave.ask.views.items import CitationDocument, citation_document
 from nornweave.ask.views.ledger import LedgerEntryDocument, LedgerSideDocument
 from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, FindDocument
@@ -45,7 +45,8 @@ def search_document(answer: Answer, snippets: Sequence[str], link: Link) -> Sear
     notes = [f"not searched: {gap.name}: {line(gap.reason, LINE_CHARACTERS)}" for gap in answer.recalled.coverage_gaps]
     if left := len(answer.items) - len(results):
         notes.append(f"{left} more are left out to keep this short; ask more precisely, or search each domain alone")
-    return {"results": results, "notes": notes} if notes else {"results": results}
+    document: SearchDocument = {"results": results, "answerable": answerable_document(answer.answerable)}
+    return {**document, "notes": notes} if notes else document
 
 
 def found_lines_document(found: FindDocument, count: int) -> FoundLinesDocument:

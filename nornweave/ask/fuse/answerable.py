@@ -1,0 +1,85 @@
+"""How probable it is that something in an answer answers, and what to say where it is not.
+
+A logistic model over the signals of the domain that answers best; ``python -m lab.answerable`` fits it and writes its
+coefficients beside this module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from nornweave.ask.search.records import RecallResponse, SearchSignals
+from nornweave.ask.search.signals import words_of
+from nornweave.core.text.legible import legible
+from nornweave.disagree.conflicts.model import Model
+
+# More probably not than yes.
+UNSURE_BELOW = 0.5
+_WORDS_SHOWN, _WORD_CHARACTERS = 5, 64
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerableModel:
+    """The model, and the probability below which nothing answers: that of questions of another field."""
+
+    model: Model
+    nothing_below: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answerable:
+    """Whether an answer answers.
+
+    Attributes:
+        probability: in (0, 1); ``None`` where an agent elsewhere answered, whose search says nothing of it.
+        unknown_words: of the question, that stand nowhere in the domains asked, as far as the viewer may see them.
+    """
+
+    probability: float | None = None
+    unknown_words: tuple[str, ...] = ()
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Tell whether it is not sure that something answers."""
+        return self.probability is not None and self.probability < UNSURE_BELOW
+
+    @property
+    def words(self) -> str:
+        """Say in words what a reader should know; empty where something probably answers."""
+        known = [legible(word)[:_WORD_CHARACTERS] for word in self.unknown_words[:_WORDS_SHOWN]]
+        holds = f"No passage holds {' or '.join(known)}" if known else ""
+        if self.probability is None or not self.is_doubtful:
+            return f"{holds}." if holds else ""
+        if self.probability < shipped().nothing_below:
+            return f"{holds or 'Nothing here seems to answer this'}; the nearest by meaning are below."
+        return f"{f'{holds}. ' if holds else ''}It is not sure that one of these passages answers this."
+
+
+@cache
+def shipped() -> AnswerableModel:
+    """Load the shipped model."""
+    stored = json.loads(resources.files(__package__).joinpath("answerable.json").read_text(encoding="utf-8"))
+    model = Model(stored["intercept"], stored["weights"])
+    return AnswerableModel(model, stored["nothing_below"])
+
+
+def judge(text: str, responses: Sequence[RecallResponse]) -> Answerable:
+    """Judge whether what domains answered to a question answers it."""
+    told = [response.signals for response in responses]
+    if not told or None in told:
+        return Answerable()
+    signals = [one for one in told if one is not None]
+    known = frozenset().union(*(one.known for one in signals))
+    return Answerable(
+        probability=round(shipped().model.probability(best_signals(signals)), 4),
+        unknown_words=tuple(word for word in words_of(text) if word not in known),
+    )
+
+
+def best_signals(signals: Sequence[SearchSignals]) -> Mapping[str, float]:
+    """Return the signals of the domain whose first item scores best."""
+    return max(signals, key=lambda one: one.values["score"]).values

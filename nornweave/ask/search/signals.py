@@ -1,0 +1,105 @@
+"""What one domain's search says of whether its items answer: signals that compare between corpora.
+
+``ask/fuse/answerable.py`` makes a probability of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from nornweave.ask.search.records import RecallItem, RetrievalSource, SearchSignals
+from nornweave.ask.search.search import SearchContext, SearchOutcome
+from nornweave.core.text.analyzer import FUNCTION_TERMS, occurrences
+from nornweave.core.text.index_fields import asked_keys
+from nornweave.index.index import Index
+
+# Items that are compared with the first, and chunks that tell how near to a question this corpus is anyway.
+LOOKED_AT, SAMPLE = 10, 64
+
+
+@lru_cache(maxsize=256)
+def words_of(text: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the distinct words of a question that carry meaning, each with its terms: the whole, then its parts."""
+    spans: dict[tuple[int, int], list[str]] = {}
+    word = (0, 0)
+    for term, start, end in occurrences(text):
+        if start >= word[1]:
+            word = (start, end)
+        spans.setdefault(word, []).append(term)
+    words = {text[start:end]: tuple(terms) for (start, end), terms in spans.items()}
+    return {word: terms for word, terms in words.items() if terms[0] not in FUNCTION_TERMS}
+
+
+def signals_of(text: str, outcome: SearchOutcome, items: Sequence[RecallItem], context: SearchContext) -> SearchSignals:
+    """Return what a search says of a question, out of what it ranked by.
+
+    Args:
+        text: of the question.
+        outcome: of its first wording.
+        items: that the domain answers, best first.
+        context: what was searched.
+    """
+    generation = context.generation
+    terms = sorted({term for terms in words_of(text).values() for term in terms})
+    frequencies = generation.document_frequencies(terms)
+    count = generation.chunk_count
+    idf = {term: math.log(1 + (count - held + 0.5) / (held + 0.5)) for term, held in frequencies.items()}
+    whole = math.fsum(idf.values())
+    return SearchSignals(
+        known=_known(text, frequencies, generation),
+        values={
+            **_ranked(outcome, items),
+            "background": _background(outcome, generation),
+            "lost": whole - _best_overlap({term: idf[term] for term in terms if frequencies[term]}, outcome, context),
+            "unknown": math.fsum(idf[term] for term in terms if not frequencies[term]) / whole if whole else 0.0,
+        },
+    )
+
+
+def _known(text: str, frequencies: Mapping[str, int], generation: Index) -> frozenset[str]:
+    """Return the words that the domain holds, or has a name for: names are spelled in several ways."""
+    words = words_of(text)
+    known = {word for word, terms in words.items() if frequencies[terms[0]]}
+    names = [word for word, terms in words.items() if word not in known and len(terms) > 1]
+    return frozenset(known.union(word for word in names if generation.named(asked_keys(word))))
+
+
+def _ranked(outcome: SearchOutcome, items: Sequence[RecallItem]) -> dict[str, float]:
+    """Say how good the first item is, how far it stands out, and how much two retrievers agree."""
+    scores = [item.score for item in items[:LOOKED_AT]] or [0.0]
+    hits = [outcome.findings[name].hits for name in (_SPARSE, _DENSE) if name in outcome.findings]
+    words = outcome.findings[_SPARSE].hits.scores[:LOOKED_AT] if _SPARSE in outcome.findings else np.zeros(0)
+    first = [set(hit.numbers[:LOOKED_AT].tolist()) for hit in hits]
+    return {
+        "score": scores[0],
+        "margin": scores[0] - math.fsum(scores[1:]) / max(1, len(scores) - 1),
+        "sparse": float(words[0]) if len(words) else 0.0,
+        "sparse_margin": float(words[0] - words.mean()) if len(words) else 0.0,
+        "agreement": len(set.intersection(*first)) / LOOKED_AT if len(first) == 2 else 0.0,
+    }
+
+
+def _best_overlap(idf: Mapping[str, float], outcome: SearchOutcome, context: SearchContext) -> float:
+    """Return how much of the question's words, by their idf, stands in the item that holds most of it."""
+    numbers = np.sort(outcome.ranking.numbers[:LOOKED_AT])
+    held = np.zeros(len(numbers))
+    for term, weight in idf.items():
+        held += weight * (context.generation.term_weights(term, numbers, context.plan.bm25) > 0)
+    return float(held.max(initial=0.0))
+
+
+def _background(outcome: SearchOutcome, generation: Index) -> float:
+    """Return the mean similarity of the question to chunks that stand evenly over the corpus."""
+    finding = outcome.findings.get(_DENSE)
+    if finding is None or finding.vector is None or not generation.chunk_count:
+        return 0.0
+    visible = np.flatnonzero(generation.within(())).astype(np.int32)
+    sample = visible[:: max(1, len(visible) // SAMPLE)][:SAMPLE]
+    return float(generation.similarities(finding.vector, sample).mean())
+
+
+_DENSE, _SPARSE = RetrievalSource.DENSE.value, RetrievalSource.SPARSE.value
