@@ -150,16 +150,7 @@ def _print_problems(console: Terminal, domain: str, status: Mapping[str, Any]) -
 
 def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
     """Print the items of an answer with their citations, conflicts with both sides, and what a model wrote."""
-    if result["synthesis"]:
-        console.print(Text(result["synthesis"]))
-        console.print()
-    ranks = {item["chunk_id"]: rank for rank, item in reversed([*enumerate(result["items"], 1)])}
-    for sentence in result["extract"]:
-        console.print(Text(f"“{' '.join(sentence['text'].split())}” [{ranks[sentence['chunk_id']]}]"))
-    if result["extract"]:
-        console.print()
-    if result["answerable"]["words"] and result["items"]:
-        console.print(Text(result["answerable"]["words"], style="yellow"))
+    _print_before_items(console, result)
     for rank, item in enumerate(result["items"], 1):
         title = Text(f"{rank}. {_where(item['citation'])}", style="bold")
         title.append(f"  {item['score']['value']:.3f}", style="cyan")
@@ -179,6 +170,20 @@ def print_answer(console: Terminal, result: Mapping[str, Any]) -> None:
         _print_conflict(console, number, conflict)
     if not result["items"] and not result["coverage_gaps"]:
         console.print("nothing found; every domain was searched")
+
+
+def _print_before_items(console: Terminal, result: Mapping[str, Any]) -> None:
+    """Print what a model wrote, the sentences that answer, and what is doubtful."""
+    if result["synthesis"]:
+        console.print(Text(result["synthesis"]))
+        console.print()
+    ranks = {item["chunk_id"]: rank for rank, item in reversed([*enumerate(result["items"], 1)])}
+    for sentence in result["extract"]:
+        console.print(Text(f"“{' '.join(sentence['text'].split())}” [{ranks[sentence['chunk_id']]}]"))
+    if result["extract"]:
+        console.print()
+    if result["answerable"]["words"] and result["items"]:
+        console.print(Text(result["answerable"]["words"], style="yellow"))
 
 
 def _print_conflict(console: Terminal, number: int, conflict: Mapping[str, Any]) -> None:

@@ -50,7 +50,7 @@ class Answerable:
     @property
     def words(self) -> str:
         """Say in words what a reader should know; empty where something probably answers."""
-        known = [legible(word)[:_WORD_CHARACTERS] for word in self.unknown_words[:_WORDS_SHOWN]]
+        known = [f"“{legible(word)[:_WORD_CHARACTERS]}”" for word in self.unknown_words[:_WORDS_SHOWN]]
         holds = f"No passage holds {' or '.join(known)}" if known else ""
         if self.probability is None or not self.is_doubtful:
             return f"{holds}." if holds else ""

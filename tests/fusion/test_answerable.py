@@ -1,0 +1,71 @@
+"""Whether something answers: what is unknown is named, what is doubtful is said, what nobody can tell is null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nornweave.ask.fuse.answerable import UNSURE_BELOW, Answerable, judge, shipped
+from nornweave.ask.search.records import RecallResponse, SearchSignals
+from nornweave.ask.search.signals import words_of
+
+GOOD = {
+    "score": 0.7, "margin": 0.3, "sparse": 0.5, "sparse_margin": 0.3, "agreement": 0.5, "background": 0.1,
+    "lost": 0.0, "unknown": 0.0,
+}  # fmt: skip
+BAD = dict.fromkeys(GOOD, 0.0) | {"score": 0.2, "lost": 40.0, "unknown": 0.8}
+
+
+def response(domain: str, known: str = "", **values: Any) -> RecallResponse:
+    signals = SearchSignals(frozenset(known.split()), {**GOOD, **values}) if values is not None else None
+    return RecallResponse(
+        agent_id=domain, domain_id=domain, generation="g", indexed_at="", items=(), retrieval={},
+        total_searched=1, latency_ms=1.0, signals=signals,
+    )  # fmt: skip
+
+
+def test_words_carry_meaning_and_identifiers_stay_whole() -> None:
+    words = words_of("How does the parseConfigFile handle FEE_UNITS and v2.1?")
+    assert list(words) == ["parseConfigFile", "handle", "FEE_UNITS", "v2.1"]
+    assert words["FEE_UNITS"] == ("fee_units", "fee", "unit")
+
+
+def test_a_word_is_unknown_when_no_domain_holds_it() -> None:
+    text = "refine unobtainium quickly"
+    answerable = judge(text, [response("code", "refine"), response("research", "quickly")])
+    assert answerable.unknown_words == ("unobtainium",)
+    assert "“unobtainium”" in answerable.words
+
+
+def test_the_best_domain_decides() -> None:
+    alone = judge("x", [response("code")])
+    with_another = judge("x", [response("research", **BAD), response("code")])
+    assert alone.probability == with_another.probability
+    assert judge("x", [response("research", **BAD)]).probability < alone.probability  # type: ignore[operator]
+
+
+def test_an_agent_elsewhere_makes_it_null() -> None:
+    elsewhere = RecallResponse(
+        agent_id="a", domain_id="code", generation="g", indexed_at="", items=(), retrieval={}, total_searched=1,
+        latency_ms=1.0,
+    )  # fmt: skip
+    assert judge("unobtainium", [response("code"), elsewhere]) == Answerable()
+    assert judge("unobtainium", []) == Answerable()
+
+
+@pytest.mark.parametrize(
+    ("probability", "unknown", "words"),
+    [
+        (0.9, (), ""),
+        (0.9, ("zz",), "No passage holds “zz”."),
+        (0.01, (), "Nothing here seems to answer this; the nearest by meaning are below."),
+        (0.01, ("zz", "yy"), "No passage holds “zz” or “yy”; the nearest by meaning are below."),
+        (0.49, (), "It is not sure that one of these passages answers this."),
+        (None, (), ""),
+    ],
+)
+def test_it_is_said_in_words(probability: float | None, unknown: tuple[str, ...], words: str) -> None:
+    assert 0 < shipped().nothing_below < UNSURE_BELOW
+    assert Answerable(probability, unknown).words == words
+    assert Answerable(probability, unknown).is_doubtful is (probability is not None and probability < UNSURE_BELOW)
