@@ -16,8 +16,10 @@ demo: $(RUNTIME)
 
 # The longest files come first (tests/conftest.py); xdist would sort them by their number of tests.
 # Many tests start processes: each would compile torch and Dagster anew where Python may not keep bytecode (30 s against 13).
+# Tests of several processes wait half of their time: more workers than cores are faster, `make test WORKERS=3`.
+WORKERS ?= 2
 test: $(DEVELOPMENT)
-	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 # The inner ring, while one works: pure stages, settings and the contract of the stores.
 FAST := access architecture chunking conflicts facts files fusion ledger parsing plans quality routing settings text

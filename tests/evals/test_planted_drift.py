@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lab.conflicts.documented import Documented, Kind, canonical, definitions, documented
-from lab.conflicts.planted import alter, choose, plant, replaced
+from lab.conflicts.planted import Base, alter, choose, replaced
 from lab.conflicts.repositories import Repository, Role, repositories, texts
 
 CODE = """
@@ -126,7 +126,7 @@ def test_drift_in_a_repository_is_noticed(tmp_path: Path) -> None:
         file = tmp_path / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    planted = list(plant(Repository("acme/lamp", "0" * 40, tmp_path), seed=1, each=9))
+    planted = list(Base(Repository("acme/lamp", "0" * 40, tmp_path)).plant(seed=1, each=9))
     assert len(planted) == 4
     assert {one.documented.name for one in planted if one.is_found} >= {"fade timeout", "max lamps"}
     assert (tmp_path / "docs/settings.md").read_text(encoding="utf-8") == PAGE
