@@ -102,11 +102,11 @@ def make_receipt(
     Raises:
         DomainBusyError: a sync of the domain is under way.
     """
-    from nornweave.cli.receipt_places import known_passages, places_of
+    from nornweave.cli.receipt_places import known_text, places_of
 
     with _writer(settings, deleted.domain) as writer:
-        known = known_passages(settings, deleted)
-        deleted = replace(deleted, passages=(*known, *(text.encode() for text in containing)))
+        deleted = known_text(settings, deleted)
+        deleted = replace(deleted, passages=(*deleted.passages, *(text.encode() for text in containing)))
         places = places_of(settings, deleted, writer)
         purge = purge and not any(place.search(deleted).found for place in places if place.name in _NEEDS_SYNC)
         if purge:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from nornweave.share.deletion import store_places
 
 SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
 _PIECE = 1 << 20
+# Words that are not of a language: of ids, codes and secrets.
+_NAME = re.compile(r"(?=[\w-]*\d)[^\W\d][\w-]{5,}")
 _ELSEWHERE = 'select 1 from documents where strpos("text", ?) > 0 and not (source_id = ? and path = ?) limit 1'
 _SHOWN = 10
 
@@ -54,8 +58,8 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
     ]
 
 
-def known_passages(settings: Settings, deleted: Deleted) -> tuple[bytes, ...]:
-    """Return parts of the document's text that no other has, out of a kept generation that still has it."""
+def known_text(settings: Settings, deleted: Deleted) -> Deleted:
+    """Return the document with parts of its text that no other has, out of a kept generation that still has it."""
     stores = {domain: store_of(settings, domain) for domain in settings.served_domains}
     store = stores[deleted.domain]
     texts = [text for generation in store.generations() for text in _texts(store, generation, deleted)]
@@ -65,7 +69,13 @@ def known_passages(settings: Settings, deleted: Deleted) -> tuple[bytes, ...]:
         values = [passage, deleted.source_id, deleted.path]
         return any(read_rows(file, _ELSEWHERE, values) for file in published)
 
-    return passages_of(texts, is_elsewhere)
+    names = {name for text in texts for name in _NAME.findall(text)}
+
+    def is_quoted_in(question: str) -> bool:
+        quotes = [question] if any(question in text for text in texts) else _NAME.findall(question)
+        return any(quote in names or quote == question for quote in quotes if not is_elsewhere(quote))
+
+    return replace(deleted, passages=passages_of(texts, is_elsewhere), is_quoted_in=is_quoted_in)
 
 
 def _texts(store: DomainStore, generation: GenerationId, deleted: Deleted) -> list[str]:
@@ -150,8 +160,9 @@ def _feedback(settings: Settings) -> Place:
         place = (deleted.domain.value, deleted.source_id, deleted.path)
         return [
             query_id
-            for query_id, items in database.answers()
+            for query_id, question, items in database.answers()
             if any((item["domain_id"], item["source_id"], item["source_path"]) == place for item in json.loads(items))
+            or deleted.is_quoted_in(json.loads(question))
         ]
 
     def purge(deleted: Deleted) -> None:

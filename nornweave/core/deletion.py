@@ -34,12 +34,14 @@ class Deleted:
 
     Attributes:
         passages: parts of its text that no other document has, as bytes; empty when its text is not known any more.
+        is_quoted_in: tells whether a question quotes its text, and no other document's.
     """
 
     domain: Domain
     source_id: str
     path: str
     passages: tuple[bytes, ...] = ()
+    is_quoted_in: Callable[[str], bool] = lambda _: False
 
     @property
     def document_id(self) -> str:

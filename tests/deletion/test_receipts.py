@@ -29,7 +29,7 @@ from lab.apis.server import serving
 from lab.apis.site import SiteServer
 from lab.apis.slack import SlackServer
 from nornweave.ask.engine import Engine
-from nornweave.ask.feedback.book import feedback_of
+from nornweave.ask.feedback.book import database_of, feedback_of
 from nornweave.ask.search.question import Question
 from nornweave.cli.receipt import make_receipt
 from nornweave.config import PublishSettings, Settings
@@ -328,7 +328,7 @@ def test_the_command_names_what_is_left_and_ends_with_1(tmp_path: Path) -> None:
 def test_what_names_the_document_goes_with_it(tmp_path: Path) -> None:
     write(tmp_path / "code", {"deliver.py": "DELIVERY_TIMEOUT_SECONDS = 20\n", "other.py": "OTHER = 1\n"})
     table = "| Setting | Default |\n|---|---|\n| `DELIVERY_TIMEOUT_SECONDS` | `30` |\n"
-    write(tmp_path / "docs", {"guide.md": f"# Settings\n\n{table}", "a.md": "# A\n\nText.\n"})
+    write(tmp_path / "docs", {"guide.md": f"# Settings of vault-7781x\n\n{table}", "a.md": "# A\n\nText.\n"})
     sources = [
         {"id": "code", "domain": "code", "type": "files", "path": "code"},
         {"id": "docs", "domain": "documentation", "type": "files", "path": "docs"},
@@ -344,10 +344,11 @@ def test_what_names_the_document_goes_with_it(tmp_path: Path) -> None:
 
     sync()
     with Engine(settings, watch=False) as engine:
-        feedback, asked = (
-            feedback_of(settings),
-            Question(text="delivery timeout seconds", now=present(), viewer=OPERATOR),
-        )
+        feedback = feedback_of(settings)
+        for text in ("delivery timeout seconds", "where did vault-7781x go", "what is said of other things"):
+            asked = Question(query_id=text, text=text, now=present(), viewer=OPERATOR, domains=(Domain.CODE,))
+            feedback.shown(asked, query(engine, asked))
+        asked = Question(query_id="all", text="delivery timeout seconds", now=present(), viewer=OPERATOR)
         feedback.shown(asked, query(engine, asked))
         feedback.close()
     book = ReceiptBook(settings.data_dir / "idempotency" / "documentation")
@@ -358,6 +359,9 @@ def test_what_names_the_document_goes_with_it(tmp_path: Path) -> None:
     assert {"conflict ledger", "feedback", "notes of syncs"} <= left(make_receipt(settings, deleted, purge=False))
     made = make_receipt(settings, deleted, purge=True)
     assert made["gone"], [place for place in made["places"] if place["found"]]
+    assert [file for file in settings.data_dir.rglob("*") if file.is_file() and b"7781x" in file.read_bytes()] == []
+    questions = {json.loads(question) for _, question, _ in database_of(settings).answers()}
+    assert questions == {"delivery timeout seconds", "what is said of other things"}, "others stay"
     assert ledger_place(settings).read()
     refresh_ledger(settings)
     assert make_receipt(settings, deleted, purge=False)["gone"]

@@ -144,12 +144,12 @@ class FeedbackFile:
             connection.execute("pragma wal_checkpoint(passive)").fetchall()
         return is_done
 
-    def answers(self) -> list[tuple[str, str]]:
-        """Return every answer that is remembered: its query id, and its items as JSON."""
+    def answers(self) -> list[tuple[str, str, str]]:
+        """Return every answer that is remembered: its query id, and its question and items as JSON."""
         if not self.exists():
             return []
         with self._opened(PATIENCE_S) as connection:
-            return [(row["query_id"], row["items"]) for row in connection.execute("select query_id, items from shown")]
+            return [tuple(row) for row in connection.execute("select query_id, text, items from shown")]
 
     def remove(self, query_ids: Sequence[str]) -> None:
         """Forget answers with what was said of them; their bytes are overwritten."""

@@ -50,8 +50,8 @@ class FeedbackDatabase(Protocol):
             Whether that was everything; after ``within_s`` the rest is left for the next time.
         """
 
-    def answers(self) -> list[tuple[str, str]]:
-        """Return every answer that is remembered: its query id, and its items as JSON."""
+    def answers(self) -> list[tuple[str, str, str]]:
+        """Return every answer that is remembered: its query id, and its question and items as JSON."""
 
     def remove(self, query_ids: Sequence[str]) -> None:
         """Forget answers with what was said of them; their bytes are overwritten."""

@@ -116,9 +116,11 @@ class FeedbackTables:
 
         return delete_in_batches(delete, (_FORGET_OLD, _FORGET_MANY), within_s)
 
-    def answers(self) -> list[tuple[str, str]]:
-        """Return every answer that is remembered: its query id, and its items as JSON."""
-        return [(query, items) for query, items in self._server.rows_if_there("select query_id, items from shown")]
+    def answers(self) -> list[tuple[str, str, str]]:
+        """Return every answer that is remembered: its query id, and its question and items as JSON."""
+        return [
+            (row[0], row[1], row[2]) for row in self._server.rows_if_there("select query_id, text, items from shown")
+        ]
 
     def remove(self, query_ids: Sequence[str]) -> None:
         """Forget answers with what was said of them; their bytes are overwritten."""
