@@ -46,6 +46,7 @@ class ChatCitation(TypedDict):
     source_path: str
     agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
     line_range: list[int] | None
+    verified_at: Annotated[str | None, Field(description="when its source last confirmed that it exists as it is")]
 
 
 class ChatAnswer(TypedDict):
@@ -175,6 +176,7 @@ def _citation(item: FusedItemDocument, link: Link) -> ChatCitation:
         "source_path": citation["source_path"],
         "agent_id": citation["agent_id"],
         "line_range": lines,
+        "verified_at": citation["verified_at"],
     }
 
 

@@ -19,6 +19,7 @@ from nornweave.core.errors import DomainBusyError, NornWeaveError, QualityError,
 from nornweave.core.files.full_disk import full_disk
 from nornweave.core.types import Domain
 from nornweave.index.port import Publication
+from nornweave.index.verified import read_verified, write_verified
 from nornweave.index.wiring import domain_folder
 from nornweave.ingest.alarms import OF_A_SYNC, Alarm, AlarmKind, alarms_of
 from nornweave.ingest.pace import Pace
@@ -45,7 +46,9 @@ RETRY_DELAY_S = 10.0
 RESOURCE = "syncs"
 # No option confirms anything: whoever reaches the UI can start a run with any configuration (``confirmations.py``).
 OPTIONS = {
-    "full": dg.Field(bool, default_value=False, description="Read and chunk everything again; vectors are reused."),
+    "full": dg.Field(
+        bool, default_value=False, description="List, read and chunk everything again; vectors are reused."
+    ),
     "sources": dg.Field([str], default_value=[], description="Ids of the sources to list; all of them unless named."),
     "wait_s": dg.Field(float, default_value=60.0, description="Seconds to wait for another writer of a domain."),
     "retries": dg.Field(int, default_value=RETRIES, description="How often to try again what may pass by itself."),
@@ -120,7 +123,9 @@ class DomainSyncs:
             self.announcements.published(domain, publication)
         self.announcements.alarms(domain, alarms_of(report), OF_A_SYNC, run_id=self.options.run_id)
         self.outcomes[domain] = report
-        record_run(domain_folder(self.settings, domain), report)
+        folder = domain_folder(self.settings, domain)
+        record_run(folder, report)
+        write_verified(folder, self._open[domain].verified(read_verified(folder)))
         self._open.pop(domain).close()
         publish_after_sync(self.settings, domain)
         self._deliver()

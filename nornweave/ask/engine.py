@@ -20,6 +20,7 @@ from nornweave.ask.feedback.book import feedback_of
 from nornweave.ask.query_models import QueryModels
 from nornweave.ask.query_path import DOMAIN_THREADS, QueryPath
 from nornweave.ask.search.agent import Agent
+from nornweave.ask.search.freshness import freshness_of
 from nornweave.ask.seen import SeenEngine
 from nornweave.ask.seen.agents import SeenAgents
 from nornweave.ask.seen.answers import SeenAnswers
@@ -171,6 +172,7 @@ class Engine:
             reranker=self.models.reranker(configured.reranking),
             executor=self._sources,
             following=partial(self._standings.of, domain),
+            freshness=freshness_of(self._settings, domain),
         )
         agent.follow(plan_in_force(self._settings, domain))
         return agent

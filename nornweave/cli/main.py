@@ -124,7 +124,7 @@ def sync(
     domain: DomainsOption = None,
     source: SourcesOption = None,
     dry_run: Annotated[bool, typer.Option(help="Say what would be read and removed, and stop.")] = False,
-    full: Annotated[bool, typer.Option(help="Read and chunk everything again.")] = False,
+    full: Annotated[bool, typer.Option(help="List, read and chunk everything again.")] = False,
     confirm_deletes: Annotated[bool, typer.Option(help="Carry out the removals that were held back.")] = False,
     accept_quality: Annotated[bool, typer.Option(help="Publish even if judged sets say that quality dropped.")] = False,
     strict: Annotated[

@@ -98,6 +98,13 @@ def print_status(console: Terminal, statuses: Mapping[str, Mapping[str, Any]]) -
     for domain, status in statuses.items():
         table.add_row(domain, *_status_cells(status))
     console.print(table)
+    sources = Table("source", "type", "listed", "confirmed", "a change counts", box=None, pad_edge=False)
+    for status in statuses.values():
+        for name, source in status["sources"].items():
+            moments = (source[key] or "never" for key in ("listed_at", "verified_at"))
+            sources.add_row(name, source["type"], *moments, source["bound"])
+    if sources.row_count:
+        console.print(sources)
     for domain, status in statuses.items():
         _print_problems(console, domain, status)
 

@@ -52,6 +52,11 @@ def load_settings(file: Path, environment: Mapping[str, str] | None = None) -> S
     return read_settings(file, _KINDS, environment)
 
 
+def bound_of(settings: SourceSettings) -> str:
+    """Say after which syncs, or how much time, what was changed or deleted at a source stops answering."""
+    return str(CONNECTORS[settings.type].bound(settings))
+
+
 def open_source(settings: SourceSettings, data_dir: Path) -> Source:
     """Return the source; nothing is read yet.
 

@@ -65,6 +65,8 @@ class Changes:
     """Documents that are stored and not read."""
     listed: int
     """Documents that the available sources list, and stored documents that stay though no source lists them now."""
+    unlisted: tuple[tuple[str, str], ...] = ()
+    """Source id and path of the latter."""
 
 
 def diff(
@@ -95,6 +97,7 @@ def diff(
     gone, held = _split_removals(listings, listed.keys(), manifest, confirm_deletes=confirm_deletes)
     looked_at = {(look.source_id, look.entry.path) for look in looks}
     removed_keys = {(stored.source_id, stored.path) for stored in gone}
+    unlisted = tuple(key for key in manifest if key not in listed and key not in removed_keys)
     return Changes(
         looks=looks,
         removed=gone,
@@ -104,7 +107,8 @@ def diff(
             stored.content_hash is not None and key not in looked_at and key not in removed_keys
             for key, stored in manifest.items()
         ),
-        listed=len(listed) + sum(key not in listed and key not in removed_keys for key in manifest),
+        listed=len(listed) + len(unlisted),
+        unlisted=unlisted,
     )
 
 

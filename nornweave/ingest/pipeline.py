@@ -18,8 +18,9 @@ from types import TracebackType
 from typing import Self
 
 from nornweave.core.errors import ConfirmationError, NornWeaveError
-from nornweave.core.types import Listing, digest
+from nornweave.core.types import Listing, digest, present
 from nornweave.index.port import Batch, Candidate, Publication, Writer
+from nornweave.index.verified import Verified
 from nornweave.ingest.confirmations import ConfirmationSubject
 from nornweave.ingest.diff import Changes, Unavailable, diff, held_state
 from nornweave.ingest.invariants import reconcile
@@ -37,6 +38,7 @@ from nornweave.ingest.records import (
     no_progress,
     quality_refusal,
 )
+from nornweave.ingest.verification import verified_by
 
 logger = logging.getLogger(__name__)
 
@@ -136,6 +138,7 @@ class DomainSync:
     def list_changes(self) -> Changes:
         """List the sources and compare them with the manifest."""
         if self._changes is None:
+            self._listed_from = present()
             with self._timed("list"):
                 self._listings = list_sources(self._parts.sources, self._options, self._progress)
                 pipelines, manifest = self._parts.pipelines(), self._writer.manifest()
@@ -255,6 +258,15 @@ class DomainSync:
             step_seconds={step: round(seconds, 3) for step, seconds in self._seconds.items()},
             run_id=self._options.run_id,
         )
+
+    def verified(self, before: Verified) -> Verified:
+        """Say when the sources last confirmed what is published; ``before`` is what the last sync left."""
+        current = self._writer.current()
+        if not self._publication and before.generation not in (current, None):
+            return before  # somebody went back to an older generation, which was not compared with the sources
+        stale = ((failure.source_id, failure.path) for failure in self._writer.failures() if failure.stale)
+        unconfirmed = {*self.list_changes().unlisted, *stale}
+        return verified_by(self._listings, before, current, self._listed_from, unconfirmed=unconfirmed)
 
     def _progress(self, step: str, done: int, total: int) -> None:
         self._show(f"{self._parts.domain.value} {step}", done, total)

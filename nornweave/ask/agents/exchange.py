@@ -73,6 +73,7 @@ class CitationBody(Foreign):
     title: Line | None = None
     revision: Line | None = None
     stale: bool | None = None
+    verified_at: Annotated[Moment | None, Field(description="when the source last confirmed it")] = None
 
     def citation(self, domain_id: str, chunk_id: str, length: int) -> Citation:
         """Return it as fusion takes it; the content's ``length`` where no characters are named."""
@@ -90,6 +91,7 @@ class CitationBody(Foreign):
             title=self.title,
             revision=self.revision,
             stale=bool(self.stale),
+            verified_at=self.verified_at,
         )
 
 
@@ -265,6 +267,7 @@ def _placed(item: RecallItem, agent_id: str, domain: Domain, now: datetime, orig
         domain_id=domain.value,
         source_id=name_elsewhere(agent_id, said.source_id),
         timestamp=said.timestamp if said.timestamp and aware(said.timestamp) <= aware(now) else None,
+        verified_at=said.verified_at if said.verified_at and aware(said.verified_at) <= aware(now) else None,
         url=said.url if said.url and any(_leads_to(said.url, origin) for origin in origins) else None,
     )
     return replace(item, chunk_id=ChunkId(name_elsewhere(agent_id, item.chunk_id)), citation=citation)

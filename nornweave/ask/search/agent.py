@@ -12,6 +12,7 @@ from dataclasses import replace
 from nornweave.ask.search import agent_report
 from nornweave.ask.search.filter_counts import FilterCounts, FilterCountsMemo, facets_of
 from nornweave.ask.search.filters import read_filters
+from nornweave.ask.search.freshness import Freshness
 from nornweave.ask.search.masked_document import without
 from nornweave.ask.search.query import check_query
 from nornweave.ask.search.query_encoder import QueryEncoder
@@ -54,6 +55,7 @@ class Agent:
         reranker: RerankerSlot,
         executor: Executor,
         following: Callable[[], Following | None] = lambda: None,
+        freshness: Freshness | None = None,
     ) -> None:
         """Store the parts; nothing is loaded before ``start``.
 
@@ -63,6 +65,7 @@ class Agent:
             load_encoder: returns the domain's encoder; called once.
             reranker: the domain's cross-encoder, if any.
             executor: where retrieval sources run, except dense retrieval.
+            freshness: what is known of the sources, if anything.
             following: where a replica is with the domain; ``None`` of one that is no replica.
         """
         self.domain = domain
@@ -71,6 +74,7 @@ class Agent:
         self.encoding = QueryEncoder(load_encoder, settings.agent_id)
         self.reranker = reranker
         self.following = following
+        self.freshness = freshness
         self.statistics = agent_report.Statistics()
         self._executor = executor
         self._dense_executor = ThreadPoolExecutor(DENSE_THREADS, thread_name_prefix=f"dense-{domain.value}")
@@ -235,5 +239,7 @@ class Agent:
             deadline=question.deadline.at if question.deadline else None,
         )
         response = recall_from(question, context, self.settings, self.reranker)
+        if self.freshness:
+            response = self.freshness.told_in(response, sees_all=not generation.part)
         problem = self.generation.problem
         return replace(response, notices=(problem, *response.notices)) if problem else response

@@ -28,7 +28,7 @@ def dated(domain: str, metadata: Metadata, updated_at: datetime | None) -> datet
         return None
 
 
-def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
+def citation_of(domain: Domain, chunk: StoredChunk, verified_at: datetime | None = None) -> Citation:
     """Return the citation of a chunk; messages and pages are cited instead of lines of extracted text."""
     line_range = None if chunk.message_ids or chunk.page else chunk.line_range
     return Citation(
@@ -45,6 +45,7 @@ def citation_of(domain: Domain, chunk: StoredChunk) -> Citation:
         title=chunk.title,
         revision=chunk.revision,
         stale=chunk.stale,
+        verified_at=verified_at,
     )
 
 

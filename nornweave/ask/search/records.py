@@ -70,6 +70,7 @@ class Citation:
     Attributes:
         agent_id: the agent on another machine that says so, which ``source_id`` begins with; ``None`` for what is
             served here.
+        verified_at: when the source last confirmed that the document exists as it is; ``None`` where nobody knows.
     """
 
     domain_id: str
@@ -86,6 +87,7 @@ class Citation:
     revision: str | None
     stale: bool
     agent_id: str | None = None
+    verified_at: datetime | None = None
 
     @property
     def shown_path(self) -> str:
@@ -181,6 +183,7 @@ class RecallResponse:
         calibrated: whether the scores compare with those of other agents that say the same.
         encoder: what made the items' vectors; only vectors of one encoder compare.
         signals: what the search says of whether something answers; ``None`` of agents elsewhere.
+        sources: by source id, as far as the viewer may know of it, when it was last listed, and its bound.
     """
 
     agent_id: str
@@ -197,6 +200,20 @@ class RecallResponse:
     calibrated: bool = False
     encoder: str | None = None
     signals: SearchSignals | None = None
+    sources: Mapping[str, SourceFreshness] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFreshness:
+    """How fresh what a source gave is.
+
+    Attributes:
+        listed_at: when it last named all of its documents, RFC 3339.
+        bound: after which syncs, or how much time, what was changed or deleted there stops answering.
+    """
+
+    listed_at: str | None
+    bound: str | None
 
 
 @dataclass(frozen=True, slots=True)

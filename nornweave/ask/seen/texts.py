@@ -45,7 +45,9 @@ class SeenTexts:
             with _readable(domain), agent.generation.use(self._viewer) as generation:
                 chunk = generation.chunk(chunk_id)
                 if chunk:
-                    return chunk_document(domain, chunk, generation.meta["generation"])
+                    name, known = generation.meta["generation"], agent.freshness
+                    at = known.verified_at(name, chunk.source_id, chunk.path) if known else None
+                    return chunk_document(domain, chunk, name, at)
         return None
 
     def document(self, domain: Domain, source_id: str, path: str) -> DocumentDocument | None:

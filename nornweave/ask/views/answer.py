@@ -83,6 +83,13 @@ class ConflictDocument(TypedDict):
     confidence: Annotated[float, Field(description="the probability that it is a contradiction, in [0, 1]")]
 
 
+class SourceFreshnessDocument(TypedDict):
+    """How fresh what a source gave is."""
+
+    listed_at: Annotated[str | None, Field(description="when it last named all of its documents; RFC 3339")]
+    bound: Annotated[str | None, Field(description="how soon a change or deletion there counts")]
+
+
 class CoverageDocument(TypedDict):
     """How one domain was searched."""
 
@@ -95,6 +102,12 @@ class CoverageDocument(TypedDict):
     retrieval: NotRequired[dict[str, SourceState]]
     latency_ms: NotRequired[float]
     notices: NotRequired[list[str]]
+    sources: NotRequired[
+        Annotated[
+            dict[str, SourceFreshnessDocument],
+            Field(description="of the sources whose documents the asker may see, and to others of those of the items"),
+        ]
+    ]
     others: NotRequired[
         Annotated[list[CoverageDocument], Field(description="what other agents of the domain searched")]
     ]
@@ -333,6 +346,9 @@ def _covered(response: RecallResponse) -> CoverageDocument:
         "retrieval": dict(response.retrieval),
         "latency_ms": response.latency_ms,
         "notices": list(response.notices),
+        "sources": {
+            name: {"listed_at": each.listed_at, "bound": each.bound} for name, each in response.sources.items()
+        },
     }
 
 

@@ -34,6 +34,9 @@ class CitationDocument(TypedDict):
     title: str | None
     revision: str | None
     stale: Annotated[bool, Field(description="a newer version of the document could not be ingested")]
+    verified_at: Annotated[
+        str | None, Field(description="when the source last confirmed that the document exists as it is; RFC 3339")
+    ]
     agent_id: Annotated[str | None, Field(description="who says so on another machine; null for what is served here")]
 
 
@@ -133,6 +136,7 @@ def citation_document(citation: Citation) -> CitationDocument:
         "revision": citation.revision,
         "stale": citation.stale,
         "agent_id": citation.agent_id,
+        "verified_at": _utc(citation.verified_at),
     }
 
 

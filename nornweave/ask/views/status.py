@@ -8,10 +8,12 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from nornweave.config import Settings
+from nornweave.connect.connectors import bound_of
 from nornweave.core.access.rules import ACCESS_NOTICE, KEY, VALUE_NOTICE, group_name, read_rule
 from nornweave.core.types import Domain
 from nornweave.index.counting import StatedDocument
 from nornweave.index.outcomes import read_status
+from nornweave.index.verified import VerifiedSource, read_verified
 from nornweave.index.wiring import domain_folder, store_of
 from nornweave.share.publishing import copied
 
@@ -26,6 +28,15 @@ class CopyDocument(TypedDict):
     problem: str | None
 
 
+class SourceStatusDocument(TypedDict):
+    """A source, and how fresh what it gave is; moments are RFC 3339."""
+
+    type: str
+    listed_at: str | None
+    verified_at: str | None
+    bound: str
+
+
 class StatusDocument(TypedDict):
     """The generations of a domain, and what its last syncs reported."""
 
@@ -37,6 +48,7 @@ class StatusDocument(TypedDict):
     failed: list[dict[str, Any]]
     held: list[dict[str, Any]]
     unavailable: dict[str, str]
+    sources: dict[str, SourceStatusDocument]
     skipped: list[dict[str, Any]]
     skip_reasons: dict[str, int]
     runs: list[dict[str, Any]]
@@ -61,6 +73,7 @@ def status_document(settings: Settings, domain: Domain) -> StatusDocument:
         "failed": latest.get("failed", []),
         "held": latest.get("held", []),
         "unavailable": latest.get("unavailable", {}),
+        "sources": _sources(settings, domain),
         "skipped": latest.get("skipped", []),
         "skip_reasons": latest.get("skip_reasons", {}),
         "runs": recorded.get("runs", []),
@@ -119,6 +132,21 @@ def _restricted(stated: StatedDocument, sources: Mapping[str, Sequence[str]]) ->
     ]
     notices = [str(notice) for key in (ACCESS_NOTICE, VALUE_NOTICE) if (notice := stated.metadata.get(key))]
     return {"source_id": stated.source_id, "path": stated.path, "statements": statements, "notices": notices}
+
+
+def _sources(settings: Settings, domain: Domain) -> dict[str, SourceStatusDocument]:
+    """Return, by source id, when it was last listed completely, and since when each of its documents is confirmed."""
+    verified = read_verified(domain_folder(settings, domain)).sources
+    sources: dict[str, SourceStatusDocument] = {}
+    for source in () if settings.replica_of else settings.sources_of(domain):
+        known = verified.get(source.id, VerifiedSource())
+        sources[source.id] = {
+            "type": source.type,
+            "listed_at": known.listed_at,
+            "verified_at": known.oldest,
+            "bound": bound_of(source),
+        }
+    return sources
 
 
 def copy_document(settings: Settings, domain: Domain) -> CopyDocument | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
@@ -171,9 +172,9 @@ def match_document(domain: Domain, match: LineMatch) -> LineMatchDocument:
     }
 
 
-def chunk_document(domain: Domain, chunk: StoredChunk, generation: str) -> ChunkDocument:
+def chunk_document(domain: Domain, chunk: StoredChunk, generation: str, verified_at: datetime | None) -> ChunkDocument:
     """Return the text behind a citation."""
-    citation = citation_of(domain, chunk)
+    citation = citation_of(domain, chunk, verified_at)
     return {
         "chunk_id": chunk.chunk_id,
         "domain_id": domain.value,

@@ -21,6 +21,7 @@ class SearchResultDocument(TypedDict):
     url: str
     domain: str
     date: Annotated[str | None, Field(description="when it was last changed, ISO 8601")]
+    verified_at: Annotated[str | None, Field(description="when its source last confirmed that it is as it says")]
     snippet: Annotated[str, Field(description="the sentences or lines that the query is about")]
     conflict: NotRequired[
         Annotated[str, Field(description="it takes part in a conflict: `holds`, `agrees`, `demoted` or `flagged`")]

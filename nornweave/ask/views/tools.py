@@ -178,6 +178,7 @@ def _result(item: FusedItem, part: str, answer: Answer, link: Link) -> SearchRes
         "url": source["url"],
         "domain": item.domain,
         "date": citation_document(cited)["timestamp"],
+        "verified_at": citation_document(cited)["verified_at"],
         "snippet": legible(part),
     }
     role = item_role(item, answer.conflicts)
@@ -219,6 +220,7 @@ def _described(citation: CitationDocument) -> dict[str, JsonValue]:
         "date": citation["timestamp"],
         "revision": citation["revision"],
         "stale": citation["stale"] or None,
+        "verified_at": citation["verified_at"],
     }
 
 

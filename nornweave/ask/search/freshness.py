@@ -1,0 +1,55 @@
+"""When the sources last confirmed what an answer cites, and how soon what changes there counts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from nornweave.ask.search.records import RecallResponse, SourceFreshness
+from nornweave.config import Settings
+from nornweave.connect.connector import AT_ONCE
+from nornweave.connect.connectors import bound_of
+from nornweave.core.types import Domain
+from nornweave.index.verified import VerifiedFile
+from nornweave.index.wiring import INBOX, domain_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """What is known of the sources of a domain.
+
+    Attributes:
+        file: what the syncs left.
+        bounds: by source id.
+    """
+
+    file: VerifiedFile
+    bounds: Mapping[str, str]
+
+    def verified_at(self, generation: str, source_id: str, path: str) -> datetime | None:
+        """Return when the source of a document last confirmed that it is as a generation has it."""
+        return self.file.of(generation).at(source_id, path)
+
+    def told_in(self, response: RecallResponse, *, sees_all: bool) -> RecallResponse:
+        """Return an answer that says it, of the sources of its items and, to who ``sees_all``, of the others."""
+        verified = self.file.of(response.generation)
+        places = [(item, item.citation) for item in response.items]
+        items = tuple(
+            replace(item, citation=replace(citation, verified_at=verified.at(citation.source_id, citation.source_path)))
+            for item, citation in places
+        )
+        cited = {item.citation.source_id for item in items}
+        sources = {
+            name: SourceFreshness(source.listed_at, self.bounds.get(name))
+            for name, source in sorted(verified.sources.items())
+            if sees_all or name in cited
+        }
+        return replace(response, items=items, sources=sources)
+
+
+def freshness_of(settings: Settings, domain: Domain) -> Freshness:
+    """Return it for a domain; nothing is read yet. A replica does not know the sources of its publisher."""
+    own = {} if settings.replica_of else {each.id: bound_of(each) for each in settings.sources_of(domain)}
+    bounds = {INBOX: AT_ONCE, **own}
+    return Freshness(VerifiedFile(domain_folder(settings, domain)), bounds)

@@ -1,0 +1,103 @@
+"""When sources last confirmed what is published: ``verified.json`` of a domain, written by syncs, read by who serves.
+
+A sync that changes nothing publishes nothing, and a generation never changes: what sources confirm lies beside them.
+The file holds for one generation; of documents of another one it says nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from nornweave.core.files.atomic_write import write_whole
+
+log = logging.getLogger(__name__)
+
+NAME = "verified.json"
+
+
+@dataclass(frozen=True, slots=True)
+class VerifiedSource:
+    """What a source confirmed; moments are RFC 3339, ``None`` where there is none.
+
+    Attributes:
+        listed_at: when it last named all of its documents.
+        verified_at: when it last confirmed its documents, but for those of ``documents``.
+        documents: by path, when it last confirmed each of the others.
+    """
+
+    listed_at: str | None = None
+    verified_at: str | None = None
+    documents: Mapping[str, str | None] = field(default_factory=dict)
+
+    def of(self, path: str) -> str | None:
+        """Return when a document was confirmed last."""
+        return self.documents.get(path, self.verified_at)
+
+    @property
+    def oldest(self) -> str | None:
+        """Return since when every document was confirmed; ``None`` if one never was."""
+        moments = [self.verified_at, *self.documents.values()]
+        return None if None in moments else min(filter(None, moments))
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What the sources of a domain confirmed of one generation."""
+
+    generation: str | None = None
+    sources: Mapping[str, VerifiedSource] = field(default_factory=dict)
+
+    def at(self, source_id: str, path: str) -> datetime | None:
+        """Return when the source of a document last confirmed that it exists as it is."""
+        source = self.sources.get(source_id)
+        moment = source.of(path) if source else None
+        return datetime.fromisoformat(moment) if moment else None
+
+
+def write_verified(folder: Path, verified: Verified) -> None:
+    """Replace the file; a failure is logged: answers then say that documents were confirmed earlier than they were."""
+    try:
+        write_whole(folder / NAME, json.dumps(asdict(verified), ensure_ascii=False))
+    except OSError as error:
+        log.warning("%s: cannot be written: %s", folder / NAME, error)
+
+
+def read_verified(folder: Path) -> Verified:
+    """Return what the last sync left; nothing where none ran."""
+    try:
+        stored = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        sources = {name: VerifiedSource(**source) for name, source in stored["sources"].items()}
+        return Verified(stored["generation"], sources)
+    except FileNotFoundError:
+        return Verified()
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        log.warning("%s: cannot be read: %s", folder / NAME, error)
+        return Verified()
+
+
+class VerifiedFile:
+    """The file of a domain, read again when it changes; used by several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: tuple[object, Verified] = (None, Verified())
+
+    def of(self, generation: str) -> Verified:
+        """Return what is confirmed of a generation."""
+        state = self._state()
+        if self._read[0] != state:
+            self._read = (state, read_verified(self._folder))
+        verified = self._read[1]
+        return verified if verified.generation == generation else Verified()
+
+    def _state(self) -> tuple[int, int, int] | None:
+        try:
+            status = (self._folder / NAME).stat()
+        except OSError:
+            return None
+        return status.st_mtime_ns, status.st_size, status.st_ino
