@@ -12,13 +12,13 @@ from typing import Literal
 from lab.conflicts.documented import KINDS, Documented, canonical, documented
 from lab.conflicts.repositories import Repository, all_facts, facts_of, manifests, texts
 from lab.conflicts.shares import Share
+from nornweave.core.errors import DocumentError
 from nornweave.core.text.decode import decode
 from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.decision import CandidatePair, rivals_of
 from nornweave.disagree.drift.agreements import LEARNED, before, broken
 from nornweave.disagree.drift.files import SourceFile, WorkingTree
-from nornweave.disagree.drift.induced.learning import CodeNames, Compared, Templates, compare, stated
-from nornweave.disagree.drift.induced.statements import statements_of
+from nornweave.disagree.drift.induced.learning import CodeNames, Compared, Templates, compare, read_statements, stated
 from nornweave.disagree.drift.kinds import kind_of
 from nornweave.disagree.facts.comparison import FactComparison
 
@@ -66,8 +66,7 @@ class Base:
         self._facts = all_facts(repository)
         self._names = CodeNames(_all(self._facts))
         tree = WorkingTree(repository.root)
-        pages = [file for file in tree.list() if file.kind == "documentation"]
-        self._compared = {file.path: self._page(file.path, decode(tree.read(file))) for file in pages}
+        self._compared = {file.path: self._page(file, _text(tree.read(file))) for file in tree.list()}
         everything = [one for compared in self._compared.values() for one in compared]
         self._templates = Templates(everything, self._names.telling)
         self._stated = {path: stated(compared, self._templates) for path, compared in self._compared.items()}
@@ -88,11 +87,11 @@ class Base:
             if literal is not None:
                 yield self.look(one, literal, replaced(contents[one.path], one, literal))
 
-    def _page(self, path: str, text: str) -> list[Compared]:
+    def _page(self, file: SourceFile, text: str) -> list[Compared]:
         if "templates" not in self._readers:
             return []
-        read = statements_of(text, self._names.is_known)
-        return list(compare(((path, statement) for statement in read), self._names))
+        read = read_statements(file, text, self._names.is_known)
+        return list(compare(((file.path, statement) for statement in read), self._names))
 
     def _pairs(self, facts: Facts, learned: Mapping[str, Sequence[CandidatePair]]) -> list[CandidatePair]:
         listed = [pair for pairs_of_page in learned.values() for pair in pairs_of_page]
@@ -107,8 +106,9 @@ class Base:
         read = facts_of(self.repository, SourceFile(one.path, kind), changed.encode()) if kind else ()
         now = {**self._facts, one.path: read}
         learned = self._stated
-        if one.path in self._compared:
-            learned = {**learned, one.path: stated(self._page(one.path, changed), self._templates)}
+        if kind:
+            page = self._page(SourceFile(one.path, kind), changed)
+            learned = {**learned, one.path: stated(page, self._templates)}
         pairs_now = self._pairs(now, learned)
         start = changed.rfind("\n", 0, min(one.top, one.start)) + 1
         end = changed.find("\n", one.start + len(literal))
@@ -198,6 +198,13 @@ def replaced(text: str, one: Documented, literal: str) -> str:
 
 def _all(facts: Mapping[str, Sequence[LocatedFact]]) -> list[LocatedFact]:
     return [fact for path in sorted(facts) for fact in facts[path]]
+
+
+def _text(raw: bytes) -> str:
+    try:
+        return decode(raw)
+    except DocumentError:
+        return ""
 
 
 Facts = Mapping[str, Sequence[LocatedFact]]

@@ -18,11 +18,17 @@ from nornweave.disagree.conflicts import LocatedFact
 from nornweave.disagree.conflicts.comparable import NameMatch, match_names, outcome
 from nornweave.disagree.conflicts.decision import CandidatePair
 from nornweave.disagree.drift.files import SourceFile
-from nornweave.disagree.drift.induced.statements import Known, Statement, statements_of
+from nornweave.disagree.drift.induced.statements import (
+    Known,
+    Statement,
+    comment_statements,
+    statements_of,
+)
 from nornweave.disagree.facts.comparison import FactComparison
 from nornweave.disagree.facts.names import join_keys, read_name, words_of
 from nornweave.disagree.facts.passage import SECRET
 from nornweave.disagree.facts.values import measured_in
+from nornweave.read.chunking.languages import language_of
 
 STATES_FROM = 0.3
 """From this share of agreements on, a template is taken to state values."""
@@ -181,9 +187,17 @@ class Notation:
     _read: dict[SourceFile, tuple[Statement, ...]] = field(default_factory=dict)
 
     def compared(self, files: Iterable[SourceFile], names: CodeNames) -> list[Compared]:
-        """Compare what pages state with the values of the code; a page is read once."""
-        pages = [file for file in files if file.kind == "documentation"]
-        for page in pages:
-            if page not in self._read:
-                self._read[page] = tuple(statements_of(self.text_of(page), self.known))
-        return list(compare(((page.path, one) for page in pages for one in self._read[page]), names))
+        """Compare what pages and comments state with the values of the code; a file is read once."""
+        listed = list(files)
+        for file in listed:
+            if file not in self._read:
+                self._read[file] = tuple(read_statements(file, self.text_of(file), self.known))
+        return list(compare(((file.path, one) for file in listed for one in self._read[file]), names))
+
+
+def read_statements(file: SourceFile, text: str, known: Known) -> Iterator[Statement]:
+    """Yield the literals near names of a page, or of the comments of a program."""
+    if file.kind == "documentation":
+        yield from statements_of(text, known)
+    elif language_of(file.path):
+        yield from comment_statements(text, file.path, known)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nornweave.core.text.lines import lines_of
 from nornweave.core.text.patterns import lazy_pattern
 from nornweave.disagree.drift.induced.tokens import MAX_LINE, Token, tokens_of
+from nornweave.disagree.facts.documentation.fragments import fragments_of
+from nornweave.disagree.facts.documentation.surface import surface_of
 from nornweave.disagree.facts.values import Value
 
 _BREAK = Token("¶", 0)
@@ -29,6 +31,12 @@ _BULLET = lazy_pattern(r"(\s{0,16})(?:[-*+•]|\d{1,3}[.)])[ \t]+(?=\S)")
 _RULE = lazy_pattern(r"[\s|:+=-]+$")
 _CELL = lazy_pattern(r"(?<!\\)\|")
 _TAG = lazy_pattern(r"<(?:/?(code|tt)|/?[a-z][^<>\n]{0,300})>", re.IGNORECASE)
+_DOCSTRING = lazy_pattern(
+    r"^[ \t]*(?:async )?(?:def|class) (?P<name>\w+)[^\n]*\n(?:[^\n\"']{0,200}\n){0,40}?"
+    r"[ \t]*[rRuU]?(?P<mark>\"{3}|'{3})(?P<text>[\s\S]{1,20000}?)(?P=mark)",
+    re.MULTILINE,
+)
+_HAS_LITERAL = lazy_pattern(r"\d|[`\"']|\b(?:true|false|none|null|nil)\b", re.IGNORECASE)
 CONTEXT = 3
 """Tokens before a literal that belong to its template."""
 CARRIED = 8
@@ -71,25 +79,44 @@ class _Page:
         self.item, self.carried, self.columns = None, [], None
 
 
-def statements_of(text: str, known: Known) -> Iterator[Statement]:
-    """Yield each literal of a page with each name that it may belong to: the nearest, its item's, its heading's."""
-    page = _Page(known)
+def statements_of(text: str, known: Known, subject: str = "") -> Iterator[Statement]:
+    """Yield each literal of a page with each name that it may belong to: the nearest, its item's, its heading's.
+
+    Args:
+        subject: what the text is about, as a heading says it.
+    """
+    page = _Page(known, head=subject if subject and known(subject) else None)
     lines = lines_of(text)
     offset = 0
     for at, line in enumerate(lines):
         if len(line) <= MAX_LINE:
             below = lines[at + 1] if at + 1 < len(lines) else ""
             for found in _line(page, _without_tags(line), below):
-                yield Statement(
-                    found.name,
-                    found.value,
-                    at,
-                    offset + found.token.start,
-                    offset + found.token.start + len(found.token.text),
-                    found.template,
-                    " ".join(page.headings[-2:]),
-                )
+                start = offset + found.token.start
+                end = start + len(found.token.text)
+                owner = " ".join(page.headings[-2:])
+                yield Statement(found.name, found.value, at, start, end, found.template, owner)
         offset = text.find("\n", offset) + 1 or len(text)
+
+
+def comment_statements(text: str, path: str, known: Known) -> Iterator[Statement]:
+    """Yield the literals of the comments and docstrings of a program, each below what it documents."""
+    for start, end, subject in _comments(text, path):
+        part = text[start:end]
+        if not _HAS_LITERAL.search(part):
+            continue
+        first = text.count("\n", 0, start)
+        for one in statements_of(surface_of(part, comment=True), known, subject):
+            yield replace(
+                one, line=one.line + first, start=one.start + start, end=one.end + start, template=f"C{one.template}"
+            )
+
+
+def _comments(text: str, path: str) -> Iterator[tuple[int, int, str]]:
+    for fragment in fragments_of(text, path):
+        yield fragment.start, fragment.end, fragment.subject
+    for match in _DOCSTRING.finditer(text):
+        yield match.start("text"), match.end("text"), match["name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +205,9 @@ def _text(page: _Page, line: str) -> Iterator[_Found]:
     is_indented = line[:1] in " \t"
     words = [one for one in tokens if one.text not in "`:<>("]
     lead = words[0] if words and page.known(words[0].text) else None
-    if lead and (lead.quoted or lead.is_identifier or (len(words) == 1 and not is_indented)):
+    is_term = len(words) == 1 and not is_indented
+    is_term = is_term or (len(tokens) > 1 and tokens[0] is lead and tokens[1].text == ":")
+    if lead and (lead.quoted or lead.is_identifier or is_term):
         page.item, page.carried = ("L" if bullet else "P", lead.text), []
     elif bullet and not is_indented:
         page.item, page.carried = None, []
