@@ -60,7 +60,7 @@ def places_of(settings: Settings, deleted: Deleted, writer: Writer | None) -> li
 
 def known_text(settings: Settings, deleted: Deleted) -> Deleted:
     """Return the document with parts of its text that no other has, out of a kept generation that still has it."""
-    stores = {domain: store_of(settings, domain) for domain in settings.served_domains}
+    stores = {domain: store_of(settings, domain) for domain in {*settings.served_domains, deleted.domain}}
     store = stores[deleted.domain]
     texts = [text for generation in store.generations() for text in _texts(store, generation, deleted)]
     published = [file for each in stores.values() if (now := each.current()) for file in each.data_files(now)]
