@@ -27,7 +27,6 @@ from nornweave.index.wiring import INBOX, DomainStore, store_of
 from nornweave.share.deletion import store_places
 
 SYNC = "a sync removes it: run `nornweave sync`, then the receipt again"
-_PIECE = 1 << 20
 # Words that are not of a language: of ids, codes and secrets.
 _NAME = re.compile(r"(?=[\w-]*\d)[^\W\d][\w-]{5,}")
 _ELSEWHERE = 'select 1 from documents where strpos("text", ?) > 0 and not (source_id = ? and path = ?) limit 1'
@@ -258,21 +257,7 @@ def _names(value: Any, deleted: Deleted) -> bool:
 def _bytes(data_dir: Path, deleted: Deleted) -> Search:
     """Search the bytes of every file, whatever it is."""
     looked = [file for file in sorted(data_dir.rglob("*")) if file.is_file() and not file.is_symlink()]
-    holding = [file for file in looked if deleted.passages and _is_in_file(file, deleted)]
+    holding = [file for file in looked if deleted.is_in_file(file)]
     names = tuple(str(file.relative_to(data_dir)) for file in holding[:_SHOWN])
     text = f"{len(deleted.passages)} passages" if deleted.passages else "nothing: its text is not known any more"
     return Search(len(holding), f"{len(looked)} files, byte by byte, for {text}", names)
-
-
-def _is_in_file(file: Path, deleted: Deleted) -> bool:
-    longest = max(map(len, deleted.passages))
-    try:
-        with file.open("rb") as stream:
-            before = b""
-            while piece := stream.read(_PIECE):
-                if deleted.is_in(before + piece):
-                    return True
-                before = piece[-longest:]
-    except OSError:  # removed meanwhile
-        return False
-    return False

@@ -10,6 +10,7 @@ import json
 import re
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ MOST_PASSAGES = 24
 _ID = re.compile(r"[0-9a-f]{24}")
 # What every format stores as it is: no quotes, backslashes or line ends.
 _LEAST = 20
+_PIECE = 1 << 20
 _PASSAGE = re.compile(r"\w[\w .,:;=/()+-]{10,58}\w")
 
 
@@ -56,6 +58,16 @@ class Deleted:
     def is_in(self, content: bytes) -> bool:
         """Tell whether bytes hold one of its passages."""
         return any(passage in content for passage in self.passages)
+
+    def is_in_file(self, file: Path) -> bool:
+        """Tell whether a file holds one of its passages; one that is gone meanwhile does not."""
+        before, longest = b"", max(map(len, self.passages), default=0)
+        with suppress(OSError), file.open("rb") as stream:
+            while longest and (piece := stream.read(_PIECE)):
+                if self.is_in(before + piece):
+                    return True
+                before = piece[-longest:]
+        return False
 
 
 @dataclass(frozen=True, slots=True)

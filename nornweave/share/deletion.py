@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nornweave.config import Settings
 from nornweave.core.deletion import Deleted, Place, Search
+from nornweave.core.errors import MissingObjectError
 from nornweave.core.signatures import signer_of
 from nornweave.core.types import Domain
 from nornweave.index.generation_file import TEXTS_OF, read_rows
@@ -15,7 +16,7 @@ from nornweave.index.object_store import ObjectStore
 from nornweave.share.garbage import OBJECTS
 from nornweave.share.manifest import Pointer, PublishedManifest, pointer_key, read_document, read_json, to_json
 
-_MAGIC = b"DUCK"
+_MAGIC = b"DUCK"  # of a DuckDB file, after its checksum
 
 
 def store_places(settings: Settings) -> list[Place]:
@@ -28,6 +29,7 @@ def store_places(settings: Settings) -> list[Place]:
             name=f"generations in {store.url}",
             search=lambda deleted: _search(store, deleted),
             purge=lambda deleted: _purge(store, settings, deleted),
+            remedy="run `nornweave publish`, then `nornweave receipt --purge`",
         )
     ]
 
@@ -43,24 +45,20 @@ def _holds(store: ObjectStore, key: str, deleted: Deleted) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "object.duckdb"
         store.fetch(key, file)
-        if not _is_database(file):
-            return _has_passage(file, deleted)
+        with file.open("rb") as stream:
+            is_database = stream.read(12)[8:] == _MAGIC
+        if not is_database:
+            return deleted.is_in_file(file)
         return bool(read_rows(file, TEXTS_OF, [deleted.source_id, deleted.path]))
-
-
-def _is_database(file: Path) -> bool:
-    with file.open("rb") as stream:
-        return stream.read(12)[8:] == _MAGIC
-
-
-def _has_passage(file: Path, deleted: Deleted) -> bool:
-    return deleted.is_in(file.read_bytes())
 
 
 def _purge(store: ObjectStore, settings: Settings, deleted: Deleted) -> None:
     """Remove all generations of the domain but the published one, and let replicas remove theirs."""
     key = pointer_key(deleted.domain)
-    stored = store.read(key)
+    try:
+        stored = store.read(key)
+    except MissingObjectError:  # nothing of the domain was published there yet
+        return
     assert stored is not None
     pointer = read_json(Pointer, stored.content, f"{store.url}/{key}")
     if pointer.oldest < pointer.number:
