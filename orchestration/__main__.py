@@ -10,7 +10,7 @@ import sys
 from api.auth import service_token
 from nornweave.core.errors import NornWeaveError
 from nornweave.core.extras import optional
-from nornweave.core.files.full_disk import disk_full_said
+from nornweave.core.files.full_disk import disk_full_said, not_writable
 from nornweave.core.interrupts import heed_signals
 from orchestration.definitions import CONFIG_VARIABLE, settings_from_environment
 from orchestration.instance import open_instance, write_instance
@@ -31,6 +31,8 @@ def main() -> int:
                 pass  # makes its tables before several processes need them, and ends what was abandoned
     except NornWeaveError as error:
         sys.exit(str(error))
+    except OSError as error:
+        sys.exit(not_writable(error) or str(error))
     os.environ |= {"DAGSTER_HOME": str(home), CONFIG_VARIABLE: str(settings.file)}
     # The code server says why definitions cannot be loaded, once; without this the web server repeats it.
     os.environ["DAGSTER_IS_DEV_CLI"] = "1"

@@ -30,7 +30,7 @@ from nornweave.cli.token import token
 from nornweave.cli.worker import dagster, worker
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
-from nornweave.core.files.full_disk import disk_full_said, full_disk
+from nornweave.core.files.full_disk import disk_full_said, full_disk, not_writable
 from nornweave.core.interrupts import heed_signals
 from nornweave.core.text.terminal import configure_logging, print_json
 from nornweave.core.types import Domain, GenerationId
@@ -344,7 +344,9 @@ def main() -> None:
     except Exception as error:
         reason = error if isinstance(error, DiskFullError) else full_disk(error)
         if reason is None and not isinstance(error, NornWeaveError | ValueError):
-            raise
+            reason = not_writable(error)
+            if reason is None:
+                raise
         messages.print(str(reason or error), style="red", soft_wrap=True)
         sys.exit(1)
 

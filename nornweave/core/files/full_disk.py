@@ -1,4 +1,4 @@
-"""Recognise a full disk in any error and describe it in one sentence."""
+"""Recognise a full or read-only disk in any error and describe it in one sentence."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from pathlib import Path
 from nornweave.core.errors import DiskFullError
 
 _ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT})
+_REFUSED = frozenset({errno.EACCES, errno.EROFS, errno.EPERM})
+_READ_ONLY = re.compile(r"readonly database|read-only (?:file system|mode)|permission denied", re.IGNORECASE)
 _SAID = re.compile(r"no space left on device|disk quota exceeded|database or disk is full", re.IGNORECASE)
 # What is also said where the disk has room: SQLite of a shared-memory file, DuckDB of what it spills.
 _HINTED = re.compile(r"disk i/o error|max_temp_directory_size", re.IGNORECASE)
@@ -60,6 +62,20 @@ def full_disk(error: BaseException, *folders: Path) -> str | None:
         f"the disk that holds {str(place)!r} is full: {usage.free // _MIB:,} MiB of {usage.total // _MIB:,} MiB are "
         "free. Free some space there, or set data_dir to a folder on a larger disk, and try again; what was published "
         "before still answers"
+    )
+
+
+def not_writable(error: BaseException) -> str | None:
+    """Return a message if something that may not be written caused an error, else ``None``."""
+    chain = tuple(_chain(error))
+    refused = [one for one in chain if isinstance(one, OSError) and one.errno in _REFUSED]
+    text = "\n".join(str(one) for one in chain)
+    if not refused and not _READ_ONLY.search(text):
+        return None
+    place = next((str(one.filename) for one in refused if one.filename), "") or next(_places(chain, text), "data_dir")
+    return (
+        f"{str(place)!r} may not be written: give this user the right to write below data_dir, or set data_dir to a "
+        "folder that it may write; what is published can still be queried"
     )
 
 
