@@ -22,7 +22,9 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
+import logging
 
+from dagster._check import CheckError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -40,6 +42,10 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+
+# What Dagster's web server raises over a request that it cannot read. It answers 500 first, which is held back.
+_TRIPPED = (ValueError, TypeError, AttributeError, LookupError, RecursionError, CheckError)
+log = logging.getLogger(__name__)
 
 Refusal = tuple[int, str]
 """Status and explanation."""
@@ -65,7 +71,7 @@ class Guard:
             return
         refused = self._refusal(scope)
         if refused is None:
-            await self._app(scope, receive, _with_headers(send))
+            await self._pass_on(scope, receive, send)
             return
         if scope["type"] == "websocket":
             await send({"type": "websocket.close"})  # 403; uvicorn (0.54) logs an error for any other refusal
@@ -73,6 +79,30 @@ class Guard:
         status, detail = refused
         challenge = {"WWW-Authenticate": 'Basic realm="nornweave", charset="UTF-8"'} if status == 401 else {}
         await problem_response(status, detail, headers=challenge)(scope, receive, send)
+
+    async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let Dagster answer; what it trips over (1.13: names of nothing, bodies of another form) is 404 or 400."""
+        answered = True
+
+        async def sending(message: Message) -> None:
+            nonlocal answered
+            if message["type"] == "http.response.start":
+                answered = message["status"] != 500
+            if answered:
+                await headed(message)
+
+        headed = _with_headers(send)
+        status, detail = 500, "the Dagster UI failed; the log says why"
+        try:
+            await self._app(scope, receive, sending)
+        except _TRIPPED as error:
+            if answered or scope["type"] != "http":
+                raise
+            log.info("%s: %s: %s", scope["path"][:200], type(error).__name__, error)
+            is_body = scope["path"] == GRAPHQL
+            status, detail = (400, "the body is no GraphQL request") if is_body else (404, "no such run, log or file")
+        if not answered:
+            await problem_response(status, detail)(scope, receive, headed)
 
     def _refusal(self, scope: Scope) -> Refusal | None:
         headers = Headers(scope=scope)

@@ -41,7 +41,13 @@ async def greet(websocket: WebSocket) -> None:
     await websocket.close()
 
 
-APP = Starlette(routes=[WebSocketRoute("/graphql", greet), Route("/{path:path}", anything, methods=METHODS)])
+async def trip(request: Request) -> Response:
+    """Raise what Dagster does over a run that is not there, or over anything else."""
+    raise {"not-a-run": AttributeError("run_id"), "defect": OSError("disk")}[request.path_params["name"]]
+
+
+TRIPPING = Route("/logs/{name}", trip)
+APP = Starlette(routes=[WebSocketRoute("/graphql", greet), TRIPPING, Route("/{path:path}", anything, methods=METHODS)])
 
 
 class Answer:
@@ -180,6 +186,13 @@ def test_json_may_say_its_charset(client: Client) -> None:
 @pytest.mark.parametrize("path", ["/report_asset_materialization/code/index", "/graphql/", "/"])
 def test_everything_else_is_only_read(client: Client, method: str, path: str) -> None:
     assert client.send(method, path, JSON).status == 405
+
+
+def test_what_names_nothing_is_not_found_and_a_defect_stays_one(client: Client) -> None:
+    missing = client.send("GET", "/logs/not-a-run")
+    assert (missing.status, missing.json["detail"]) == (404, "no such run, log or file")
+    assert missing.headers["x-frame-options"] == "SAMEORIGIN"
+    assert client.send("GET", "/logs/defect").status == 500
 
 
 def test_nobody_else_may_frame_the_ui_or_load_what_it_answers(client: Client) -> None:

@@ -184,6 +184,24 @@ def test_the_ui_and_its_queries_work(ui: str) -> None:
     assert {"sync", "evaluation", "tuning"} <= jobs
 
 
+@pytest.mark.parametrize("name", ["x", "%00", "..%2f..%2fetc", "x" * 5_000, "00000000-0000-0000-0000-000000000000"])
+def test_paths_that_name_nothing_are_not_found(ui: str, name: str) -> None:
+    for path in (
+        "/logs/{}",
+        "/download_debug/{}",
+        "/notebook?path={0}&repoLocName={0}",
+        "/logs/{}/x/out",
+        "/static/{}",
+    ):
+        assert httpx.get(ui + path.format(name), headers=OPENED, timeout=START_S).status_code < 500, path
+
+
+@pytest.mark.parametrize("body", [b"[]", b"null", b'{"query": 1}', b"\xff\xfe", b"[" * 100_000, b'{"query": null}'])
+def test_bodies_that_are_no_queries_are_bad_requests(ui: str, body: bytes) -> None:
+    headers = {**OPENED, "content-type": "application/json"}
+    assert httpx.post(f"{ui}/graphql", content=body, headers=headers, timeout=START_S).status_code == 400
+
+
 def test_the_ui_gets_events_by_websocket(ui: str) -> None:
     websocket = f"{ui.replace('http', 'ws')}/graphql"
     headers = {**OPENED, "Origin": ui}
