@@ -116,7 +116,8 @@ class Listing:
     """Everything a source lists at one moment, by path; and what it left out.
 
     Attributes:
-        problem: why the listing is not complete, if so; then nothing follows from what it does not name.
+        problem: why the listing is not complete, if so; then nothing follows from what it does not name, unless
+            ``listed_at`` says that all was named before: what is missing since is what the source said is gone.
         withdrawn: paths that somebody took out of the source on purpose: their removal needs no confirmation.
         listed_at: when the source last named all of its documents; ``None``: with this listing.
     """

@@ -144,7 +144,7 @@ def _split_removals(
     held: list[Held] = []
     for source_id, documents in known.items():
         listing = listings.get(source_id)
-        if isinstance(listing, Unavailable) or (listing and listing.problem):
+        if isinstance(listing, Unavailable) or (listing and listing.problem and not listing.listed_at):
             continue  # nothing follows from what it does not list
         missing = [stored for stored in documents if (stored.source_id, stored.path) not in listed]
         if listing is not None and listing.withdrawn:  # somebody wants these gone: nothing to ask about

@@ -239,8 +239,7 @@ class Hours:
 
 
 def configure(folder: Path, sources: Mapping[str, Mapping[str, object]]) -> Settings:
-    # Everything is listed again at every sync: what was deleted is found by the next one.
-    listed = [{"id": name, **source, "relist_hours": 0.000001} for name, source in sources.items()]
+    listed = [{"id": name, **source} for name, source in sources.items()]
     config = {
         "data_dir": "var",
         "sources": listed,

@@ -30,6 +30,7 @@ from nornweave.ingest.diff import Unavailable
 from nornweave.ingest.verification import verified_by
 
 NOON, ONE, TWO = (datetime(2026, 1, 1, hour, tzinfo=UTC) for hour in (12, 13, 14))
+LIMITED = Reply(b"", 429, {"retry-after": "9999"})
 G1 = GenerationId("gen-000001")
 
 
@@ -82,14 +83,15 @@ def test_the_file_holds_for_its_generation_and_is_read_again_when_it_changes(tmp
 def test_answers_say_when_a_source_confirmed_what_they_cite_and_how_soon_a_change_counts(tmp_path: Path) -> None:
     with serving(SiteServer(has_sitemap=False)) as site:
         assert isinstance(site, SiteServer)
-        site.put("/guide/", "Home of the zebracorn.", links=["zebracorn.html", "beta.html"])
+        site.put("/guide/", "Home of the zebracorn.", links=["zebracorn.html", "beta.html", "gamma.html"])
         site.put("/guide/zebracorn.html", "A zebracorn returns 418.")
         site.put("/guide/beta.html", "Beta is stable.")
+        site.put("/guide/gamma.html", "Gamma comes after beta.")
         settings = configured(tmp_path, site)
         began = present().replace(microsecond=0)
         assert synced(tmp_path) == 0
         first = places(ask(settings))
-        assert set(first) == {"guide/zebracorn.html", "guide/beta.html", "guide/index.html"}
+        assert set(first) == {f"guide/{name}.html" for name in ("zebracorn", "beta", "gamma", "index")}
         assert all(began <= moment <= present() for moment in first.values() if moment)
 
         wait_a_second()
@@ -113,7 +115,14 @@ def test_answers_say_when_a_source_confirmed_what_they_cite_and_how_soon_a_chang
         site.delete("/guide/zebracorn.html")
         assert synced(tmp_path) == 0
         third = places(ask(settings))
-        assert set(third) == {"guide/beta.html", "guide/index.html"}
+        assert set(third) == {"guide/beta.html", "guide/gamma.html", "guide/index.html"}
+
+        site.delete("/guide/beta.html")  # and the site fails right after it said so
+        site.before = lambda request: site.faults.append(LIMITED) if "gamma" in request.path else None
+        assert synced(tmp_path) == 1
+        site.before = lambda _: None
+        site.faults.clear()
+        assert set(places(ask(settings))) == {"guide/gamma.html", "guide/index.html"}
 
         store_of(settings, Domain.DOCUMENTATION).rollback(G1)
         assert set(places(ask(settings)).values()) == {None}, "nothing was confirmed of what was given up"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given
@@ -103,6 +105,17 @@ def test_an_unavailable_source_keeps_everything() -> None:
     known = dict(stored(f"{number}") for number in range(20))
     changes = diff({"s": Unavailable("gone")}, known, {"s": "p"}, confirm_deletes=True)
     assert (changes.removed, changes.held, changes.unavailable) == ((), (), {"s": "gone"})
+
+
+@pytest.mark.parametrize(("listed_at", "removed"), [(None, 0), (datetime(2026, 1, 1, tzinfo=UTC), 1)])
+def test_a_listing_that_ended_early_removes_what_was_said_to_be_gone_once_all_was_listed(
+    listed_at: datetime | None, removed: int
+) -> None:
+    known = dict(stored(f"{number}") for number in range(20))
+    listing = Listing(tuple(entry(f"{number}") for number in range(1, 20)), problem="is down", listed_at=listed_at)
+    changes = diff({"s": listing}, known, {"s": "p"})
+    assert (len(changes.removed), changes.unavailable) == (removed, {"s": "is down"})
+    assert changes.unlisted == (() if removed else (("s", "0"),))
 
 
 def test_a_source_that_is_not_configured_any_more_goes() -> None:
