@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,15 +19,12 @@ Score: TypeAlias = Callable[[Sequence[PlanSettings]], Mapping[PlanSettings, Valu
 """Scores plans on all queries."""
 
 ROUNDS = 2
-KINDS = ("weights", "literal_weights")
-# Of the whole weight that a retrieval source may gain or lose in one step. What finer steps find is within the error of
-# a few hundred queries. The two sources that find most may also jump: a plan that is far off shall not need ten rounds.
-_STEPS = (-0.1, 0.1)
-_JUMPS = (0.0, 0.2, 0.4, 0.6, 0.8)
 _FIELD_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
+# Only the proportion of weights matters. What finer steps find is within the error of a few hundred queries.
+_FINDS_MOST, _FINDS_LESS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8), (0.0, 0.05, 0.15, 0.3)
 COORDINATES: Mapping[str, tuple[float, ...]] = {
-    **{f"{kind}.{source}": _JUMPS if source in {"dense", "sparse"} else ()
-       for kind in KINDS for source in SourceWeights.model_fields},
+    **{f"{kind}.{source}": _FINDS_MOST if source in {"dense", "sparse"} else _FINDS_LESS
+       for kind in ("weights", "literal_weights") for source in SourceWeights.model_fields},
     "document_share": (0.0, 0.1, 0.2, 0.3, 0.5),
     "function_words": (0.1, 0.3, 0.6, 1.0),
     # Content stays: what counts is what the other fields do beside it.
@@ -69,7 +66,7 @@ def search(
     Regression Trees", 1984, 3.4.3).
 
     Args:
-        start: a normalised plan.
+        start: the plan to beat.
         score: the objective; no plan is asked for twice.
         folds: the fold of each query, from 0.
         coordinates: keys of ``COORDINATES``.
@@ -95,38 +92,14 @@ def search(
 
 
 def neighbours(plan: PlanSettings, key: str) -> list[PlanSettings]:
-    """Return the plans that differ in one coordinate, in the order of its values."""
+    """Return the plans that differ in one coordinate, in the order of its values; weights are never all 0."""
     group, _, name = key.rpartition(".")
-    values = COORDINATES[key]
-    if group in KINDS:
-        share = getattr(getattr(plan, group), name)
-        steps = (round(min(1.0, max(0.0, share + step)), 4) for step in _STEPS)
-        values = tuple(sorted({*values, *steps}))
-    plans = [plan.model_copy(update=_update(plan, group, name, value)) for value in values]
-    return [each for each in plans if each != plan and any(each.fields.values)]
-
-
-def normalised(plan: PlanSettings) -> PlanSettings:
-    """Return the same plan with weights that sum to 1: equal proportions, equal plans."""
-    return plan.model_copy(update={kind: _weights(getattr(plan, kind).model_dump()) for kind in KINDS})
-
-
-def _update(plan: PlanSettings, group: str, name: str, value: float) -> dict[str, Any]:
     if not group:
-        return {name: value}
-    inner = getattr(plan, group)
-    if group not in KINDS:
-        return {group: inner.model_copy(update={name: value})}
-    # A source is given this share of the whole; the others keep their proportions.
-    others = {other: weight for other, weight in inner.model_dump().items() if other != name}
-    if not (rest := math.fsum(others.values())):
-        return {}
-    return {group: _weights({**{other: weight * (1 - value) / rest for other, weight in others.items()}, name: value})}
-
-
-def _weights(stated: Mapping[str, float]) -> SourceWeights:
-    whole = math.fsum(stated.values())
-    return SourceWeights(**{name: round(value / whole, 4) for name, value in stated.items()})
+        plans = [plan.model_copy(update={name: value}) for value in COORDINATES[key]]
+    else:
+        weights = [getattr(plan, group).model_copy(update={name: value}) for value in COORDINATES[key]]
+        plans = [plan.model_copy(update={group: each}) for each in weights if any(each.values)]
+    return [each for each in plans if each != plan]
 
 
 def _better(

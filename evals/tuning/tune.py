@@ -24,7 +24,7 @@ from evals.runs import Progress, SetToRun, rankings_of
 from evals.targets import RunTarget, locate
 from evals.tuning.cases import TuningCase, cases_of, folds_of
 from evals.tuning.results import Change, TuningResult, refusal
-from evals.tuning.search import COORDINATES, ROUNDS, SearchResult, Values, normalised, search
+from evals.tuning.search import COORDINATES, ROUNDS, SearchResult, Values, search
 from nornweave.ask.engine import Engine
 from nornweave.ask.feedback.book import feedback_of
 from nornweave.ask.search.query import read_query
@@ -69,7 +69,7 @@ class Objective:
     @property
     def in_force(self) -> PlanSettings:
         """Return the plan that the domain answers by."""
-        return normalised(self.engine.agents[self.domain].settings.plan)
+        return self.engine.agents[self.domain].settings.plan
 
     def __call__(self, plans: Sequence[PlanSettings]) -> dict[PlanSettings, Values]:
         """Return the objective of every case by each plan, in [0, 1]; a refused query has 0.

@@ -22,7 +22,7 @@ from evals.runs import SetToRun, evaluate
 from evals.targets import locate
 from evals.tuning.cases import TuningCase, cases_of
 from evals.tuning.results import TuningResult, as_markdown
-from evals.tuning.search import Values, normalised
+from evals.tuning.search import Values
 from evals.tuning.tune import MEASURED, Objective, TuningError, keep, tune
 from nornweave.ask.engine import Engine
 from nornweave.config import PlanSettings, Settings
@@ -100,7 +100,7 @@ def test_what_a_query_was_taken_from_is_hidden(settings: Settings) -> None:
     text = page("docs", 0)
     queries = tuple(replace(one, hidden=HiddenText(path_of("docs", at), 8, len(text) + 99))
                     for at, one in enumerate(judged.queries))  # fmt: skip
-    plan = normalised(PlanSettings.model_validate(GOOD))
+    plan = PlanSettings.model_validate(GOOD)
     with serving(settings) as engine:
         seen, unseen = (
             cases_of([locate(answers_of(engine), replace(judged, queries=one))]) for one in (judged.queries, queries)
@@ -198,7 +198,7 @@ def test_a_plan_of_another_configuration_does_not_keep_anyone_from_tuning(
     with serving(edited) as engine:
         assert engine.agents[DOCS].state == "DEGRADED"
         result = tune(engine, DOCS, anywhere(questions("docs", count=24)), rounds=0)
-    assert result.in_force == normalised(edited.domains[DOCS].plan).model_dump(mode="json")
+    assert result.in_force == edited.domains[DOCS].plan.model_dump(mode="json")
 
 
 def test_tuning_the_same_gives_the_same_whatever_the_order(repaired: TuningResult, settings: Settings) -> None:
