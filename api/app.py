@@ -44,6 +44,7 @@ from api.routes import (
     query,
     receipts,
     registration,
+    sources,
     texts,
 )
 from api.state import Service
@@ -59,7 +60,8 @@ logger = logging.getLogger(__name__)
 
 CLOSE_WITHIN_S = 2.0
 ROUTES = (
-    query, chat, feedback, evaluations, agents, registration, inbox, documents, receipts, texts, health, documentation,
+    query, chat, feedback, evaluations, agents, registration, inbox, documents, sources, receipts, texts, health,
+    documentation,
 )  # fmt: skip
 
 
@@ -128,6 +130,7 @@ def _service(settings: Settings, engine: Engine, agent: Domain | None, environme
         public_url=configured_url(environment),
         syncs=None if settings.replica_of else Syncs(settings),
         dagster_url=original(environment.get("NORNWEAVE_DAGSTER_URL")),
+        sources_file=None if settings.replica_of else settings.file,
     )
 
 

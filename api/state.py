@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from fastapi import Depends, Request
@@ -57,6 +58,7 @@ class Shared:
         dagster_url: where Dagster's UI is; ``None``: nobody said.
         public_url: at which people open the pages; ``None``: where the caller called.
         admission: how many recalls run and wait.
+        sources_file: names the sources and may be edited; ``None`` for a replica.
         questions: how many questions to all domains do.
         fusions: how many fusions of given answers do; apart, for large ones take seconds.
         writing: how many deposits do.
@@ -74,6 +76,7 @@ class Shared:
     syncs: Syncs | None = None
     receipts: Receipts | None = None
     dagster_url: str | None = None
+    sources_file: Path | None = None
     admission: Admission = field(default_factory=Admission)
     questions: Admission = field(default_factory=lambda: Admission(QUESTIONS))
     fusions: Admission = field(default_factory=lambda: Admission(waiting=WAITING_TO_FUSE))

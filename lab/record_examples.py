@@ -166,6 +166,28 @@ ASKED = (
     Asked(name="fuse", summary="What two agents said", method="post", path="/fuse", body=TWO_AGENTS),
     Asked(name="find", summary="Lines that hold a text", path="/find", parameters={"text": "API_VERSION", "limit": 3}),
     Asked(name="complete", summary="What goes on with what was typed", path="/complete", parameters={"prefix": "ref"}),
+    Asked(name="sources", summary="What is configured, and how it is", path="/sources"),
+    Asked(
+        name="add-source",
+        summary="A site",
+        method="post",
+        path="/sources",
+        body={"id": "manual", "domain": "documentation", "type": "web", "url": "https://docs.example.org/guide/"},
+    ),
+    Asked(
+        name="source-outside",
+        summary="A path outside of the workspace",
+        method="post",
+        path="/sources",
+        body={"id": "logs", "domain": "documentation", "type": "files", "path": "/var/log"},
+    ),
+    Asked(
+        name="remove-source",
+        summary="The same site",
+        method="delete",
+        path="/sources/{source_id}",
+        parameters={"source_id": "manual"},
+    ),
     Asked(name="agents", summary="Who is there", path="/agents"),
     Asked(
         name="register",

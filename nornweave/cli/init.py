@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +13,8 @@ from rich.text import Text
 
 from nornweave.cli.options import JsonOption, output
 from nornweave.connect.connectors import load_settings
-from nornweave.connect.files.discovery import Proposal, look_around
+from nornweave.connect.edit import add_source
+from nornweave.connect.files.discovery import Proposal, look_around, numbered
 from nornweave.core.errors import ConfigError
 from nornweave.core.files.atomic_write import write_whole
 from nornweave.core.text.terminal import print_json
@@ -39,6 +41,10 @@ def init(
     context: typer.Context,
     folder: Annotated[Path, typer.Argument(help="Where to look, three folders deep.")] = Path(),
     force: Annotated[bool, typer.Option(help="Replace a configuration that is there.")] = False,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PLACE", help="Add a folder, a git or a web address to a configuration that is there."),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Look around for repositories, documents, exports and papers, and write a commented nornweave.yaml.
@@ -46,6 +52,13 @@ def init(
     It is written to the file of --config; paths in it are relative to that.
     """
     file: Path = context.obj
+    if add:
+        _add(file, add, as_json=as_json)
+    else:
+        _look_around(file, folder, force=force, as_json=as_json)
+
+
+def _look_around(file: Path, folder: Path, *, force: bool, as_json: bool) -> None:
     if file.exists() and not force:
         raise ConfigError(f"{file} is there already; `nornweave init --force` replaces it")
     if not folder.is_dir():
@@ -60,6 +73,45 @@ def init(
         output.print(Text(f"{each.domain.value:<14} {each.path}: {each.why}"), soft_wrap=True)
     found = f"{len(proposals)} sources" if proposals else "no sources yet: fill in those that live elsewhere"
     output.print(Text(f"{file} is written, {found}. Next: `nornweave doctor`, then `nornweave sync`"), soft_wrap=True)
+
+
+def _add(file: Path, places: Sequence[str], *, as_json: bool) -> None:
+    """Add what places can be read as."""
+    taken = {source.id for source in load_settings(file).sources} if file.exists() else set()
+    added = []
+    for place in places:
+        for keys in _sources_at(file, place):
+            keys["id"] = next(name for name in numbered(keys["id"]) if name not in taken)
+            add_source(file, keys)
+            taken.add(keys["id"])
+            added.append(keys)
+    if as_json:
+        print_json({"file": str(file), "sources": added})
+        return
+    for keys in added:
+        output.print(Text(f"{keys['domain']:<14} {keys['id']}: added to {file}"), soft_wrap=True)
+    output.print(Text("Next: `nornweave sync --dry-run`, then `nornweave sync`"), soft_wrap=True)
+
+
+def _sources_at(file: Path, place: str) -> list[dict[str, str]]:
+    """Return the keys of the sources that a place can be read as.
+
+    Raises:
+        ConfigError: it is no address and no folder with anything that can be read.
+    """
+    name = (
+        re.sub(r"[^a-z0-9]+", "-", re.sub(r"^\w+://|\.git$", "", place.rstrip("/")).lower()).strip("-")[-40:].strip("-")
+    )
+    if re.match(r"(?:ssh|git|https?)://.*\.git/?$|[\w.-]+@[\w.-]+:", place):
+        return [{"id": name, "domain": "code", "type": "git", "url": place}]
+    if place.startswith(("https://", "http://")):
+        return [{"id": name, "domain": "documentation", "type": "web", "url": place}]
+    folder = Path(place)
+    proposals = look_around(folder) if folder.is_dir() else ()
+    if not proposals:
+        raise ConfigError(f"{place}: is no address, and no folder with code, documents, exports or papers")
+    base = file.resolve().parent
+    return [_keys(each, _relative(base, folder.resolve() / each.path)) for each in proposals]
 
 
 def _lines(proposals: Sequence[Proposal], base: Path, folder: Path) -> Iterator[str]:

@@ -56,6 +56,7 @@ FOR_OPERATORS = {
     "GET /agents/{domain}/documents", "DELETE /agents/{domain}/documents/{source_path:path}", "GET /quality",
     "GET /quality.json", "GET /status", "GET /status.json", "POST /status/sync", "POST /agents/register",
     "POST /agents/{agent_id}/heartbeat", "DELETE /agents/{agent_id}", "POST /receipts", "GET /receipts/{receipt_id}",
+    "GET /sources", "POST /sources", "DELETE /sources/{source_id}",
 }  # fmt: skip
 
 
@@ -297,6 +298,9 @@ def test_what_concerns_the_whole_service_is_for_operators(settings: Settings) ->
     receipt = {"domain": "code", "source_id": "vault", "source_path": "gone.py"}
     calls += [("POST", "/receipts", {"json": receipt}), ("GET", f"/receipts/{NOBODYS}", {})]
     named |= {"POST /receipts", "GET /receipts/{receipt_id}"}
+    editing = {"id": "x", "domain": "code", "type": "files", "path": "/etc"}
+    calls += [("GET", "/sources", {}), ("POST", "/sources", {"json": editing}), ("DELETE", "/sources/nothing", {})]
+    named |= {"GET /sources", "POST /sources", "DELETE /sources/{source_id}"}
     named |= {f"{method} {path.replace('vault', '{agent_id}')}" for method, path, _ in registry}
     alone = {"POST /ingest"}  # the same function at the root of an agent that is served alone
     assert {one.replace("nothing.py", "{source_path:path}") for one in named} == FOR_OPERATORS - alone

@@ -26,7 +26,14 @@ from nornweave.ask.views.answer import FusionResult
 from nornweave.ask.views.evaluations import ComparisonDocument, EvaluationsDocument
 from nornweave.ask.views.items import RecallDocument
 from nornweave.ask.views.ledger import LedgerDocument
-from nornweave.ask.views.texts import ChunkDocument, DocumentDocument, DocumentsDocument, WithdrawnDocument
+from nornweave.ask.views.texts import (
+    ChunkDocument,
+    CompletionsDocument,
+    DocumentDocument,
+    DocumentsDocument,
+    FindDocument,
+    WithdrawnDocument,
+)
 from nornweave.core.types import Domain
 
 BODIES: dict[str, type[BaseModel]] = {
@@ -62,6 +69,8 @@ ANSWERS: dict[str, Any] = {
     "/documents/{domain}/{source_id}/{path}": DocumentDocument,
     "/receipts": ReceiptDocument,
     "/receipts/{receipt_id}": ReceiptDocument,
+    "/find": FindDocument,
+    "/complete": CompletionsDocument,
     "/conflicts": LedgerDocument,
     "/evaluations": EvaluationsDocument,
     "/evaluations/compare": ComparisonDocument,
@@ -74,7 +83,8 @@ by_name = pytest.mark.parametrize("example", worked_examples(), ids=lambda examp
 @by_name
 def test_its_body_is_one_that_is_taken(example: Worked) -> None:
     if example.body is not None and example.status < 400:
-        BODIES[example.path].model_validate(example.body)
+        if example.path in BODIES:  # of a source, its connector knows the keys
+            BODIES[example.path].model_validate(example.body)
 
 
 @by_name

@@ -74,3 +74,18 @@ def test_every_example_in_it_is_a_valid_source(tmp_path: Path) -> None:
     examples = [line.removeprefix("# ") for line in lines if line.startswith(("# - {", "#    "))]
     (tmp_path / "nornweave.yaml").write_text("sources:\n" + "\n".join(f"  {line}" for line in examples))
     assert len(load_settings(tmp_path / "nornweave.yaml").sources) == 6
+
+
+def test_places_are_added_to_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "page.md").write_text("# Page\n\nText.\n", encoding="utf-8")
+    places = ("docs", "https://docs.example.org/guide/", "git@git.example.org:team/api.git")
+    done = nornweave(tmp_path, "init", *(part for place in places for part in ("--add", place)))
+    assert done.returncode == 0, done.stderr
+    sources = load_settings(tmp_path / "nornweave.yaml").sources
+    assert [(source.domain.value, source.type) for source in sources] == [
+        ("documentation", "files"), ("documentation", "web"), ("code", "git"),
+    ]  # fmt: skip
+    for place, reason in (("docs", "is there already"), ("nowhere", "is no address, and no folder")):
+        done = nornweave(tmp_path, "init", "--add", place)
+        assert (done.returncode, reason in done.stderr) == (2, True), done.stderr

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from nornweave.connect.git.program import GitFailedError, run_git
@@ -119,7 +120,13 @@ def _identifier(root: Path, path: str, domain: Domain, taken: set[str]) -> str:
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40] or "source"
     suffix = {Domain.DOCUMENTATION: "-docs", Domain.CONVERSATIONS: "-talk", Domain.RESEARCH: "-papers"}.get(domain, "")
     first = slug if slug.endswith(suffix) else f"{slug}{suffix}"
-    return next(each for each in (first, *(f"{first}-{number}" for number in range(2, 1000))) if each not in taken)
+    return next(each for each in numbered(first) if each not in taken)
+
+
+def numbered(name: str) -> Iterator[str]:
+    """Yield a name, and then the same with numbers from 2."""
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))
 
 
 def _github_repository(folder: Path) -> str | None:

@@ -1,0 +1,104 @@
+"""``/sources``: what is configured and how it is; adding and removing, for operators.
+
+What comes over HTTP may name places below the folder of ``nornweave.yaml`` and addresses that need no secret: who holds
+a token of this server is not thereby allowed to read the files and the environment of its machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Body, Response
+from fastapi import Path as InPath
+
+from api.errors import ProblemError
+from api.openapi import problem_responses
+from api.schemas import json_response
+from api.state import Served, Serving
+from nornweave.ask.views.sources import (
+    ConfiguredSource,
+    RemovedSource,
+    SourcesDocument,
+    source_document,
+    sources_document,
+)
+from nornweave.connect.connectors import load_settings
+from nornweave.connect.edit import add_source, remove_source
+from nornweave.core.errors import ConfigError
+from nornweave.core.text.checked_values import PlainJson
+from nornweave.core.types import JsonValue
+
+router = APIRouter(prefix="/sources", tags=["sources"], responses=problem_responses(401, 403, 404, 421, 422, 500, 503))
+
+SourceBody = Annotated[
+    PlainJson,
+    Body(
+        description="The keys of a source, as in `nornweave.yaml`.",
+        examples=[{"id": "handbook", "domain": "documentation", "type": "files", "path": "handbook"}],
+    ),
+]
+
+
+@router.get("", response_model=SourcesDocument)
+async def sources(serving: Served) -> Response:
+    """List the sources of `nornweave.yaml` as it is now, and how each of them is."""
+    file = _file(serving)
+    return json_response(await serving.lookups.run(lambda: sources_document(load_settings(file))))
+
+
+@router.post("", response_model=ConfiguredSource, status_code=201, responses=problem_responses(409))
+async def add(body: SourceBody, serving: Served) -> Response:
+    """Add a source to `nornweave.yaml`; the next sync of its domain reads it.
+
+    Local paths lie below the folder of the file; keys that name an environment variable are for the file alone.
+    """
+    file = _file(serving)
+    _check(body, file.parent)
+
+    def added() -> ConfiguredSource:
+        known = {source.id for source in load_settings(file).sources}
+        if str(body.get("id")) in known:
+            raise ProblemError(409, f"a source {body['id']!r} is there already")
+        try:
+            settings = add_source(file, body)
+        except ConfigError as error:
+            raise ProblemError(422, str(error)) from error
+        return source_document(settings, next(each for each in settings.sources if each.id not in known))
+
+    return json_response(await serving.writing.run(added), 201)
+
+
+@router.delete("/{source_id}", response_model=RemovedSource)
+async def remove(source_id: Annotated[str, InPath(description="As the file has it.")], serving: Served) -> Response:
+    """Remove a source from `nornweave.yaml`; its documents go with the next sync of its domain."""
+    file = _file(serving)
+
+    def removed() -> None:
+        try:
+            remove_source(file, source_id)
+        except ConfigError as error:
+            raise ProblemError(404, str(error)) from error
+
+    await serving.writing.run(removed)
+    return json_response({"id": source_id, "status": "REMOVED"})
+
+
+def _file(serving: Serving) -> Path:
+    serving.viewer.check_operates()
+    if serving.sources_file is None:
+        raise ProblemError(404, "a replica has no sources; they are configured where it is published")
+    return serving.sources_file
+
+
+def _check(keys: Mapping[str, JsonValue], folder: Path) -> None:
+    """Refuse what only a person at the machine may configure."""
+    for name, value in keys.items():
+        if name.endswith("_env"):
+            raise ProblemError(422, f"{name}: names a secret of this machine; add such a source to the file by hand")
+        if name in {"path", "metadata"} and not (folder / str(value)).resolve().is_relative_to(folder.resolve()):
+            raise ProblemError(422, f"{name}: {value!r} is not below the folder of the configuration; edit it by hand")
+    url = str(keys.get("url", ""))
+    if url and not url.startswith("https://"):
+        raise ProblemError(422, f"url: {url!r} does not begin with https://; edit the file by hand for others")
