@@ -48,7 +48,7 @@ async def sources(serving: Served) -> Response:
     return json_response(await serving.lookups.run(lambda: sources_document(load_settings(file))))
 
 
-@router.post("", response_model=ConfiguredSource, status_code=201, responses=problem_responses(409))
+@router.post("", response_model=ConfiguredSource, status_code=201, responses=problem_responses(400, 409, 413, 415))
 async def add(body: SourceBody, serving: Served) -> Response:
     """Add a source to `nornweave.yaml`; the next sync of its domain reads it.
 

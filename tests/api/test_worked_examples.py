@@ -82,9 +82,9 @@ by_name = pytest.mark.parametrize("example", worked_examples(), ids=lambda examp
 
 @by_name
 def test_its_body_is_one_that_is_taken(example: Worked) -> None:
-    if example.body is not None and example.status < 400:
-        if example.path in BODIES:  # of a source, its connector knows the keys
-            BODIES[example.path].model_validate(example.body)
+    # The keys of a source are known to its connector alone.
+    if example.body is not None and example.status < 400 and example.path != "/sources":
+        BODIES[example.path].model_validate(example.body)
 
 
 @by_name
