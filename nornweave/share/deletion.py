@@ -29,7 +29,7 @@ def store_places(settings: Settings) -> list[Place]:
             name=f"generations in {store.url}",
             search=lambda deleted: _search(store, deleted),
             purge=lambda deleted: _purge(store, settings, deleted),
-            remedy="run `nornweave publish`, then `nornweave receipt --purge`",
+            remedy="`nornweave receipt --purge` removes it, after `nornweave publish` where that failed",
         )
     ]
 

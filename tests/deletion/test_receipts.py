@@ -149,7 +149,7 @@ def web(folder: Path, stack: ExitStack) -> Planted:
         site.put(f"/guide/page{n}", words())
     site.put("/guide/", words(), links=["/guide/secret"])
     stack.enter_context(serving(site))
-    keys = {"type": "web", "url": f"{site.url}/guide/", "relist_hours": 1e-6}
+    keys = {"type": "web", "url": f"{site.url}/guide/"}
     settings = workspace(folder, "documentation", keys)
 
     def delete() -> None:
@@ -169,7 +169,7 @@ def slack_channel(folder: Path, stack: ExitStack) -> Planted:
     server.now += 3 * 86_400
     server.say("C01", words())
     stack.enter_context(serving(server))
-    keys = {"type": "slack", "api_url": f"{server.url}/api", "token_env": "SLACK_TOKEN", "relist_hours": 1e-6}
+    keys = {"type": "slack", "api_url": f"{server.url}/api", "token_env": "SLACK_TOKEN"}
     return Planted(
         workspace(folder, "conversations", keys), Domain.CONVERSATIONS, "origin", lambda: server.delete("C01", ts)
     )
@@ -182,7 +182,7 @@ def confluence_site(folder: Path, stack: ExitStack) -> Planted:
         server.write(space, f"Page {n}", f"<p>{words()}</p>")
     page = server.write(space, "Secret", f"<p>{SENTENCE}</p>")
     stack.enter_context(serving(server))
-    keys = {"type": "confluence", "url": server.url, "user": confluence.USER, "relist_hours": 1e-6}
+    keys = {"type": "confluence", "url": server.url, "user": confluence.USER}
     return Planted(workspace(folder, "documentation", keys), Domain.DOCUMENTATION, "origin", lambda: server.trash(page))
 
 
