@@ -145,9 +145,9 @@ class Index:
         """Return the mean length of the chunks that may be seen, their fields weighted."""
         return self._parts.search.average_length(bm25)
 
-    def paired(self, weights: Mapping[int, float]) -> Scores:
-        """Return ``Σ weight(pair)`` over the word pairs that each chunk holds."""
-        return self._parts.search.paired(weights)
+    def paired(self, pairs: Iterable[int]) -> dict[int, Numbers]:
+        """Return the chunks that hold each word pair, ascending; pairs that none holds are left out."""
+        return self._parts.search.paired(pairs)
 
     def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
         """Return the chunks that can be looked up by each key; keys that none has are left out."""

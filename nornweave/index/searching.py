@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from nornweave.index.ranked_chunks import Hits
 from nornweave.index.terms import TermLists
 from nornweave.index.vectors import VectorIndex
 from nornweave.index.visibility import SeenTerms, Visible
+
+K = TypeVar("K", int, str)
 
 
 @dataclass
@@ -123,14 +126,14 @@ class FileSearch:
     def average_length(self, bm25: Bm25Settings) -> float:
         return self._corpus.average(bm25)
 
-    def paired(self, weights: Mapping[int, float]) -> Scores:
-        scores = np.zeros(self._size, np.float32)
-        for pair, weight in weights.items():
-            scores[self._seen(self._mapped.pairs.chunks(pair))] += weight
-        return scores
+    def paired(self, pairs: Iterable[int]) -> dict[int, Numbers]:
+        return self._held(self._mapped.pairs, pairs)
 
     def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
-        chunks_of = {key: self._seen(self._mapped.names.chunks(key)) for key in keys}
+        return self._held(self._mapped.names, keys)
+
+    def _held(self, lists: InvertedLists[K], keys: Iterable[K]) -> dict[K, Numbers]:
+        chunks_of = {key: self._seen(lists.chunks(key)) for key in keys}
         return {key: chunks for key, chunks in chunks_of.items() if len(chunks)}
 
     def holding(self, terms: Iterable[str]) -> Numbers:

@@ -43,6 +43,7 @@ from nornweave.index.samples import ChunkPlace, IndexedDocument
 from nornweave.index.value_counts import UnreadValues, ValueCounts, count_values, unread_values
 
 T = TypeVar("T")
+K = TypeVar("K", int, str)
 
 COMPLETIONS_BEYOND = 200
 
@@ -171,14 +172,18 @@ class ShardedSearch:
     def average_length(self, bm25: Bm25Settings) -> float:
         return self._corpus.average(bm25)
 
-    def paired(self, weights: Mapping[int, float]) -> Scores:
-        return self._all.scattered(lambda shard: shard.search.paired(weights))
+    def paired(self, pairs: Iterable[int]) -> dict[int, Numbers]:
+        wanted = list(dict.fromkeys(pairs))
+        return self._held(wanted, lambda shard: shard.search.paired(wanted))
 
     def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
         wanted = list(dict.fromkeys(keys))
-        held = [(numbers, shard.search.named(wanted)) for numbers, shard in self._all.numbered()]
-        chunks_of = {key: [numbers[named[key]] for numbers, named in held if key in named] for key in wanted}
-        return {key: np.sort(np.concatenate(chunks)) for key, chunks in chunks_of.items() if chunks}
+        return self._held(wanted, lambda shard: shard.search.named(wanted))
+
+    def _held(self, keys: Sequence[K], chunks_of: Callable[[Shard], Mapping[K, Numbers]]) -> dict[K, Numbers]:
+        parts = [(numbers, chunks_of(shard)) for numbers, shard in self._all.numbered()]
+        held = {key: [numbers[part[key]] for numbers, part in parts if key in part] for key in keys}
+        return {key: np.sort(np.concatenate(chunks)) for key, chunks in held.items() if chunks}
 
     def holding(self, terms: Iterable[str]) -> Numbers:
         wanted = list(terms)

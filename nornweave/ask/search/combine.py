@@ -48,7 +48,7 @@ class Ranking:
         return len(self.numbers)
 
 
-def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float]) -> Ranking:
+def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], common=None, evidence=None, factor=None) -> Ranking:
     """Combine retrieval sources by their scores.
 
     ``score(c) = Σ weight[leg] · score[leg](c) / Σ weight[leg]``. Both bounds of a score are theoretical, nothing is
@@ -67,7 +67,16 @@ def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mappin
 
     Source: Bruch, Gai & Ingber, TOIS 2023, arXiv:2210.11934, with theoretical maxima as well as minima.
     """
-    return _ranking(candidates, _parts(legs, weights))
+    def strengthened(parts):
+        if evidence is None:
+            return parts
+        summed = _summed(parts, len(candidates))
+        return {n: p * factor for n, p in parts.items()} | {"exact": (1 - summed) * evidence * factor}
+    ranking = _ranking(candidates, strengthened(_parts(legs, weights)))
+    if common is None or common == weights:
+        return ranking
+    scores = _summed(strengthened(_parts(legs, common)), len(ranking))
+    return replace(ranking, places=np.sort(scores)[::-1])
 
 
 def on_one_scale(ranking: Ranking, legs: Sequence[Leg], common: Mapping[str, float]) -> Ranking:

@@ -10,11 +10,9 @@ scores, how rare each term is (a difference of at most one document per term), t
 from __future__ import annotations
 
 import logging
-import math
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +33,7 @@ from nornweave.models.encoders.port import same_space
 
 log = logging.getLogger(__name__)
 
+K = TypeVar("K", int, str)
 NOWHERE: Frequencies = (0,) * len(FIELDS)
 
 
@@ -151,18 +150,26 @@ class _Without:
         scores[[number for number, one in self._kept.items() if one.is_gone]] = 0
         return scores
 
-    def paired(self, weights: Mapping[int, float]) -> Scores:
-        scores = self._generation.paired(weights)
-        for number, one in self._kept.items():
-            scores[number] = math.fsum(weight for pair, weight in weights.items() if pair in one.pairs)
-        return scores
+    def paired(self, pairs: Iterable[int]) -> dict[int, Numbers]:
+        wanted = list(pairs)
+        return self._held(wanted, self._generation.paired(wanted), lambda remains: remains.pairs)
 
     def named(self, keys: Iterable[str]) -> dict[str, Numbers]:
-        found = {
-            key: self._still(chunks, partial(_is_called, key=key))
-            for key, chunks in self._generation.named(keys).items()
-        }
-        return {key: chunks for key, chunks in found.items() if len(chunks)}
+        wanted = list(keys)
+        return self._held(wanted, self._generation.named(wanted), lambda remains: remains.keys)
+
+    def _held(
+        self, keys: Iterable[K], held: Mapping[K, Numbers], of: Callable[[Remains], Collection[K]]
+    ) -> dict[K, Numbers]:
+        """Return the chunks of each key, those of the document by what is left of them."""
+        masked = np.array(list(self._kept), np.int32)
+        left = {number: of(remains) for number, remains in self._kept.items() if not remains.is_gone}
+        chunks_of = {}
+        for key in keys:
+            own = np.array([number for number, has in left.items() if key in has], np.int32)
+            others = held.get(key, own[:0])
+            chunks_of[key] = np.sort(np.concatenate([others[~np.isin(others, masked)], own]))
+        return {key: chunks for key, chunks in chunks_of.items() if len(chunks)}
 
     def holding(self, terms: Iterable[str]) -> Numbers:
         wanted = frozenset(terms)
@@ -219,7 +226,3 @@ class _Without:
         """Return the saturation of what is left of each chunk; the average length is that of the generation."""
         lengths = [np.sum([NOWHERE, *one.terms.values()], axis=0) for one in self._kept.values()]
         return saturations(np.array(lengths), self._generation.average_length(bm25), bm25)
-
-
-def _is_called(one: Remains, key: str) -> bool:
-    return key in one.keys

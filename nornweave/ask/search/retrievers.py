@@ -12,8 +12,9 @@ Every source scores on its theoretical bounds, so that a score means the same fo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 
@@ -85,7 +86,9 @@ def search_fulltext(
         for pair in query.pairs
     }  # fmt: skip
     bound = math.fsum(pairs.values())
-    scores = generation.paired({pair: weight / bound for pair, weight in pairs.items()} if bound else {})
+    scores = np.zeros(generation.size, np.float32)
+    for pair, chunks in generation.paired(pairs if bound else ()).items():
+        scores[chunks] += pairs[pair] / bound
     np.minimum(scores, 1, out=scores)
     for phrase in query.phrases:
         scores[_holding_phrase(phrase, generation, within)] = 1
@@ -110,8 +113,8 @@ def is_said(text: str, generation: Index) -> bool:
     terms = sequence(text)
     if len(terms) < 2:
         return all(generation.document_frequencies(terms).values()) and bool(terms)
-    pairs = {pair_key(pair): 1.0 for pair in word_pairs(terms)}
-    return bool(pairs) and bool((generation.paired(pairs) == len(pairs)).any())
+    pairs = {pair_key(pair) for pair in word_pairs(terms)}
+    return bool(pairs) and bool(len(_holding_pairs(pairs, generation)))
 
 
 def _finding(scores: Scores, k: int, within: Mask | None) -> RetrieverFinding:
@@ -133,13 +136,21 @@ def _holding_phrase(phrase: str, generation: Index, within: Mask | None) -> Numb
         holding = generation.containing(phrase, generation.size)
         return holding[within[holding]]
     candidates = generation.holding(set(terms))
-    if pairs := {pair_key(pair): 1.0 for pair in word_pairs(terms)}:
-        candidates = candidates[generation.paired(pairs)[candidates] == len(pairs)]
+    if pairs := {pair_key(pair) for pair in word_pairs(terms)}:
+        candidates = np.intersect1d(candidates, _holding_pairs(pairs, generation), assume_unique=True)
     if within is not None:
         candidates = candidates[within[candidates]]
     wanted = _squeezed(phrase)
     texts = generation.contents(candidates[:_READ_FOR_PHRASE])
     return np.array([number for number, text in texts.items() if wanted in _squeezed(text)], np.int32)
+
+
+def _holding_pairs(pairs: Collection[int], generation: Index) -> Numbers:
+    """Return the chunks that hold all of some word pairs, ascending."""
+    held = generation.paired(pairs)
+    if len(held) < len(pairs):
+        return NO_HITS.numbers
+    return reduce(partial(np.intersect1d, assume_unique=True), sorted(held.values(), key=len))
 
 
 def _squeezed(text: str) -> str:

@@ -12,7 +12,8 @@ from functools import partial
 
 import numpy as np
 
-from nornweave.ask.search.combine import Leg, Ranking, convex_combination, on_one_scale, reciprocal_rank_fusion
+from nornweave.ask.search.combine import Leg, Ranking, convex_combination, reciprocal_rank_fusion
+from nornweave.ask.search.exact import exact_evidence
 from nornweave.ask.search.query import Query
 from nornweave.ask.search.records import RetrievalSource, SourceState
 from nornweave.ask.search.retrievers import (
@@ -95,7 +96,7 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     findings = {name: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
     weights, common = (_weights_for(query, plan) for plan in (context.plan, ONE_SCALE))
     return SearchOutcome(
-        ranking=_combine(findings, context, weights, common),
+        ranking=_combine(query, findings, context, weights, common),
         findings=findings,
         states={name: state for name, (state, _, _) in outcomes.items()},
         reasons={name: reason for name, (_, reason, _) in outcomes.items() if reason},
@@ -161,20 +162,22 @@ def _outcome(name: str, future: Future[RetrieverFinding]) -> tuple[SourceState, 
 
 
 def _combine(
+    query: Query,
     findings: Mapping[str, RetrieverFinding],
     context: SearchContext,
     weights: Mapping[str, float],
     common: Mapping[str, float],
 ) -> Ranking:
     generation = context.generation
-    candidates = _union([finding.hits.numbers for finding in findings.values()], generation.size)
+    evidence, factor = exact_evidence(query.text, generation, context.within)
+    exact = np.flatnonzero(evidence > 0.05).astype(np.int32)
+    candidates = _union([*(finding.hits.numbers for finding in findings.values()), exact], generation.size)
     legs = [
         Leg(name, _scores(finding, candidates, generation), finding.hits.numbers) for name, finding in findings.items()
     ]
     if context.plan.combine == "rrf":
         return reciprocal_rank_fusion(candidates, legs, weights)
-    ranking = convex_combination(candidates, legs, weights)
-    return ranking if weights == common else on_one_scale(ranking, legs, common)
+    return convex_combination(candidates, legs, weights, common, evidence[candidates], factor[candidates])
 
 
 def source_weights(weights: SourceWeights) -> dict[str, float]:

@@ -3,6 +3,10 @@
 A *key* is ``field:value``, lower case, blank space collapsed: ``symbol:handle_payment_error``, ``path:handlers.py``,
 ``name:rate limits`` (headings, titles, people, channels, tags), ``date:2026-01-16``, ``date:2026-01``. The index holds
 a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``asked_keys``).
+
+What code defines has keys that forgive the spelling: ``defines:upsertall`` for ``upsert_all``, ``upsertAll`` and
+``UpsertAll``, ``owner:table`` for the class, the module, the folder and the package around it. ``place:aside`` are tests
+and examples, ``place:imports`` import blocks.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from itertools import combinations
 from nornweave.core.text.analyzer import FUNCTION_WORDS, analyze
 from nornweave.core.types import Chunk, Document, Frequencies, JsonValue
 
-VERSION = "fields-1"
+VERSION = "fields-2"
 
 MAX_VALUE_CHARACTERS = 120
 # "How do I configure rate limits" asks for "configure rate limits" and "rate limits"; nothing longer is named.
@@ -26,6 +30,16 @@ MAX_WORDS = 64
 _SYMBOL_KEYS = ("function_name", "class_name")
 _NAME_KEYS = ("speaker", "participants", "authors", "author", "tags", "channel")
 _DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
+
+ASIDE, IMPORTS = "place:aside", "place:imports"
+_ASIDE = re.compile(
+    r"(?:^|[/_.-])(?:tests?|testing|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
+    r"|[a-z](?:Tests?|Spec)\.\w{1,5}$"
+)
+_PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
+_PACKAGED = frozenset({"go", "java", "kotlin"})
+_HEAD_CHARACTERS = 4_000
+_NOT_SPELLED = re.compile(r"[\W_]+")
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|->)[A-Za-z_]\w*)*")
 # The lookbehinds change no match, they keep the search linear.
@@ -72,7 +86,30 @@ def lookup_keys(document: Document, chunk: Chunk) -> set[str]:
     keys.update(_key("symbol", value) for value in symbols if isinstance(value, str))
     keys.update(_key("name", value) for value in names if value and value.strip())
     keys.update(key for name in _DATE_KEYS for value in _strings(known.get(name)) for key in _date_keys(value))
+    keys.update(_definition_keys(document, chunk))
+    if _ASIDE.search(document.path):
+        keys.add(ASIDE)
+    if chunk.metadata.get("node_type") == "import_block":
+        keys.add(IMPORTS)
     return keys
+
+
+def folded(name: str) -> str:
+    """Return a name without what spellings differ in: case, underscores, hyphens."""
+    return _NOT_SPELLED.sub("", name).lower()[:MAX_VALUE_CHARACTERS]
+
+
+def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
+    """Yield the keys of what a chunk of code defines, and of what is around that."""
+    defined = [name.split(".") for name in _strings(chunk.metadata.get("defines"))]
+    if not defined:
+        return
+    *folders, file = document.path.split("/")
+    owners = {file.partition(".")[0], *folders[-1:], *(owner for names in defined for owner in names[:-1])}
+    if document.format in _PACKAGED and (package := _PACKAGE.search(document.text, 0, _HEAD_CHARACTERS)):
+        owners.add(package[1].rpartition(".")[2])
+    for field, names in (("defines", {names[-1] for names in defined}), ("owner", owners)):
+        yield from (f"{field}:{spelled}" for name in names if (spelled := folded(name)))
 
 
 def thread_number(document: Document, chunk: Chunk) -> str | None:

@@ -12,12 +12,13 @@ from tree_sitter import Node
 from nornweave.core.text.spans import Lines, TokenIndex, pack, split, strip_lines
 from nornweave.core.types import Chunk, Document, Span, freeze
 from nornweave.read.chunking import imports, parsing, regions
+from nornweave.read.chunking.definitions import Definitions
 from nornweave.read.chunking.division import TEXT_CUTS, Division
 from nornweave.read.chunking.languages import Grammar, grammar_of
 from nornweave.read.chunking.regions import Kind, Region
 from nornweave.read.chunking.symbols import Symbol
 
-VERSION = "code-2"
+VERSION = "code-3"
 
 # The encoder sees 256 tokens: the context must not crowd out the code.
 CONTEXT_SIGNATURE = 72
@@ -46,14 +47,15 @@ def chunk_code(
     grammar = grammar_of(document.format, document.path, text)
     tree = parsing.parse(grammar, parsing.mask(text)) if grammar is not None else None
     if grammar is None or tree is None:
-        writer = _Writer(document, index, Lines(text), frozenset(), None)
+        writer = _Writer(document, index, Lines(text), frozenset(), None, Definitions(None, None, text))
         plain = split(Span(0, len(text)), index, limit, TEXT_CUTS)
         yield from writer.write(_Piece(span, None, None, limit) for span in plain)
         return
     found = regions.Regions(text, grammar, index.count).walk(tree.root_node)
     limits = {Kind.IMPORT: min(import_limit, limit), Kind.PREAMBLE: min(preamble_limit, limit)}
     layout = _Layout(text, grammar, index, limit, limits)
-    writer = _Writer(document, index, Lines(text), _imported(found, document), tree.root_node)
+    defined = Definitions(tree.root_node, grammar, text)
+    writer = _Writer(document, index, Lines(text), _imported(found, document), tree.root_node, defined)
     yield from writer.write(_join_scraps(layout.pieces(found), index, text))
 
 
@@ -198,6 +200,7 @@ class _Writer:
     lines: Lines
     imported: frozenset[str]
     root: Node | None
+    defined: Definitions
 
     def write(self, pieces: Iterable[_Piece]) -> Iterator[Chunk]:
         """Write the chunk of every piece that is not blank."""
@@ -218,6 +221,7 @@ class _Writer:
                 "class_name": symbol.class_name if symbol is not None else None,
                 "parameter_count": symbol.parameter_count if symbol is not None else None,
                 "return_type": symbol.return_type if symbol is not None else None,
+                "defines": self.defined.within(span) or None,
                 "imports_used": None if piece.label == Kind.IMPORT else self._imports_used(span, content),
                 "file_path": self.document.path,
                 "line_range": self.lines.range(span),
