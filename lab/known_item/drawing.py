@@ -40,6 +40,7 @@ _METHOD = re.compile(
 _NO_METHODS = frozenset(
     "if for while switch catch function return new else do try constructor super with synchronized throw await".split()
 )
+_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _ERROR = re.compile(
     r"\b(?:raise\s+[\w.]+|throw\s+(?:new\s+)?[\w.]+|new\s+\w*(?:Error|Exception)|errors\.(?:New|Wrapf?)|fmt\.Errorf|panic!?|bail!"
     r"|anyhow!|Err|\w*(?:Error|Exception)(?:::new)?|usage|fail|error|invariant)\s*\(\s*"
@@ -124,7 +125,8 @@ def _defined(path: str, text: str) -> Iterator[_Definition]:
     if suffix == ".go" and (package := re.search(r"^package\s+(\w+)", text, re.MULTILINE)):
         module = package[1]
     owners: list[tuple[int, str]] = []
-    for number, line in enumerate(text.splitlines(), 1):
+    plain = _COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text) if suffix not in {".py", ".rb"} else text
+    for number, line in enumerate(plain.splitlines(), 1):
         if not line.strip():
             continue
         indent = len(line) - len(line.lstrip())

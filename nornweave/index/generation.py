@@ -136,7 +136,8 @@ def open_shard(
     with file.opening():
         arrays = open_arrays(path, file.identity, partial(_write_arrays, file))
         vectors = HnswVectors(nearest, load_matrix(arrays)) if nearest else _vectors(file, arrays)
-        mapped = Mapped(TermLists(arrays, corpus), load_pairs(arrays), load_names(arrays), Cards(arrays), vectors)
+        keys, names = load_names(arrays)
+        mapped = Mapped(TermLists(arrays, corpus), load_pairs(arrays), names, keys, Cards(arrays), vectors)
         stack.callback(vars(mapped).clear)
         visibilities = Visibilities(file.connection, file.documents, file.meta["access"], statements)
         # One thread a query: several run at once, and for a handful of rows a second one only gets in the way.

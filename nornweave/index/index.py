@@ -153,6 +153,10 @@ class Index:
         """Return the chunks that can be looked up by each key; keys that none has are left out."""
         return self._parts.search.named(keys)
 
+    def named_nearly(self, field: str, word: str) -> Numbers:
+        """Return the chunks with a key of the field that one edit parts from ``word``, ascending."""
+        return self._parts.search.named_nearly(field, word)
+
     def holding(self, terms: Iterable[str]) -> Numbers:
         """Return the chunks that hold all of the terms, ascending."""
         return self._parts.search.holding(terms)

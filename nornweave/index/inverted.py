@@ -14,6 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from nornweave.config import Bm25Settings
@@ -66,12 +67,39 @@ class TextKeys:
         self._marks: list[str] = keys.take(np.arange(0, len(keys), _STEP)).to_pylist()
         self.find = lru_cache(maxsize=_REMEMBERED)(self._find)
 
+    def near(self, field: str, word: str) -> list[str]:
+        """Return the keys ``field:…`` that one edit parts from ``field:word``: a letter more, less, other or swapped.
+
+        One edit leaves the letters before the middle as they are, or those behind it; what shares neither is not read.
+        """
+        start, middle = f"{field}:", len(word) // 2
+        first, last = self._lower_bound(start), self._lower_bound(f"{field};")
+        keys = self._keys.slice(first, last - first)
+        alike = pc.or_(pc.starts_with(keys, start + word[: middle - 1]), pc.ends_with(keys, word[middle + 1 :]))
+        return [key for key in keys.filter(alike).to_pylist() if is_one_edit(word, key[len(start) :])]
+
+    def _lower_bound(self, key: str) -> int:
+        """Return how many keys come before ``key``."""
+        start = max(bisect_left(self._marks, key) - 1, 0) * _STEP
+        return start + bisect_left(self._keys.slice(start, _STEP).to_pylist(), key)
+
     def _find(self, key: str) -> int:
         """Return the key's position, or -1."""
         start = max(bisect_right(self._marks, key) - 1, 0) * _STEP
         block: list[str] = self._keys.slice(start, _STEP).to_pylist()
         position = bisect_left(block, key)
         return start + position if position < len(block) and block[position] == key else -1
+
+
+def is_one_edit(word: str, other: str) -> bool:
+    """Tell whether one letter was left out, added, replaced or swapped with the next one."""
+    if word == other or abs(len(word) - len(other)) > 1:
+        return False
+    ends = zip(word, other, strict=False)
+    start = next((place for place, (one, two) in enumerate(ends) if one != two), min(len(word), len(other)))
+    rest, others = word[start:], other[start:]
+    swapped = len(rest) > 1 and rest[1::-1] + rest[2:] == others
+    return rest[1:] == others or rest == others[1:] or rest[1:] == others[1:] or swapped
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,9 +249,10 @@ def write_pairs(connection: Connection, arrays: ArrayWriter) -> None:
     arrays.add("pairs.starts", np.append(np.concatenate(starts), count).astype(np.int64))
 
 
-def load_names(arrays: Arrays) -> InvertedLists[str]:
-    """Open the lookup keys that ``write_names`` wrote."""
-    return InvertedLists(text_keys(arrays, "names"), arrays["names.starts"], arrays["names.chunks"])
+def load_names(arrays: Arrays) -> tuple[TextKeys, InvertedLists[str]]:
+    """Open the lookup keys that ``write_names`` wrote, and the chunks of each."""
+    keys = text_keys(arrays, "names")
+    return keys, InvertedLists(keys, arrays["names.starts"], arrays["names.chunks"])
 
 
 def load_pairs(arrays: Arrays) -> InvertedLists[int]:

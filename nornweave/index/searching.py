@@ -12,7 +12,7 @@ import numpy as np
 from nornweave.config import Bm25Settings
 from nornweave.index.cards import Cards
 from nornweave.index.generation_file import GenerationFile
-from nornweave.index.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, WeightedLists
+from nornweave.index.inverted import DEFAULT_BM25, FrequentTerms, InvertedLists, Lengths, TextKeys, WeightedLists
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.ranked_chunks import Hits
 from nornweave.index.terms import TermLists
@@ -29,6 +29,7 @@ class Mapped:
     terms: TermLists
     pairs: InvertedLists[int]
     names: InvertedLists[str]
+    name_keys: TextKeys
     cards: Cards
     vectors: VectorIndex
 
@@ -135,6 +136,10 @@ class FileSearch:
     def _held(self, lists: InvertedLists[K], keys: Iterable[K]) -> dict[K, Numbers]:
         chunks_of = {key: self._seen(lists.chunks(key)) for key in keys}
         return {key: chunks for key, chunks in chunks_of.items() if len(chunks)}
+
+    def named_nearly(self, field: str, word: str) -> Numbers:
+        chunks_of = self.named(self._mapped.name_keys.near(field, word)).values()
+        return np.unique(np.concatenate([*chunks_of])) if chunks_of else np.empty(0, np.int32)
 
     def holding(self, terms: Iterable[str]) -> Numbers:
         held: Numbers | None = None

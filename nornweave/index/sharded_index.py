@@ -185,6 +185,9 @@ class ShardedSearch:
         held = {key: [numbers[part[key]] for numbers, part in parts if key in part] for key in keys}
         return {key: np.sort(np.concatenate(chunks)) for key, chunks in held.items() if chunks}
 
+    def named_nearly(self, field: str, word: str) -> Numbers:
+        return self._all.merged(lambda shard: shard.search.named_nearly(field, word))
+
     def holding(self, terms: Iterable[str]) -> Numbers:
         wanted = list(terms)
         return self._all.merged(lambda shard: shard.search.holding(wanted))

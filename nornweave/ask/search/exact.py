@@ -43,9 +43,19 @@ RUN_POWER = _p("X_RP", 2.0)
 PAIR_BASE = _p("X_PB", 0.5)
 RARE_POWER = _p("X_RARE", 1.0)
 ASIDE_SHARE = _p("X_ASIDE", 0.3)
+OTHER_SPELLING = _p("X_OTHER", 0.9)
+PAIR_POWER = _p("X_PP", 0.6)
+BESIDE_PAIR = _p("X_BP", 0.6)
+TYPO = _p("X_TYPO", 0.8)
+MIN_TYPO = 5
+PLAIN = _p("X_PLAIN", 0.6)
+PLAIN_WORDS = 3
+NATS = _p("X_NATS", 8)
+VALUE_SHARE = _p("X_VALUE", 0.15)
+LEAST = _p("X_LEAST", 0.2)
 IMPORT_SHARE = _p("X_IMP", 0.5)
 
-_WORD = re.compile(r"[\w$]+")
+_WORD = re.compile(r"[\w$]+(?:-[\w$]+)*")
 _TEST_WORDS = re.compile(r"\b(?:tests?|tested|testing|specs?|examples?|benchmarks?|fixtures?|mocks?)\b", re.I)
 
 
@@ -53,20 +63,38 @@ _TEST_WORDS = re.compile(r"\b(?:tests?|tested|testing|specs?|examples?|benchmark
 class Named:
     """What a query may name: its words, whole and as spellings are compared."""
 
+    written: tuple[str, ...]
     whole: tuple[str, ...]
     spelled: tuple[str, ...]
     terms: tuple[str, ...]
+    values: frozenset[str]
+    as_name: frozenset[str]
     wants_tests: bool
+
+
+_JOINED = re.compile(r"([\w$]+)(?:\.|::|->|#)(?=([\w$]+))")
+
+
+def _is_name(word: str) -> bool:
+    return re.search(r"[a-z0-9$][A-Z]|[\w$]_|^_|[A-Z][a-z]|\d", word) is not None
 
 
 @lru_cache(maxsize=256)
 def read_names(text: str) -> Named:
     """Read the words and the terms of a query, once for all domains."""
     words = [word for word in _WORD.findall(text)[:MAX_WORDS] if folded(word)]
+    as_name = {folded(word) for word in words if len(words) <= PLAIN_WORDS or _is_name(word) }
+    as_name |= {folded(w) for match in _JOINED.finditer(text) for w in match.groups()}
     return Named(
+        as_name=frozenset(as_name),
+        written=tuple(words),
         whole=tuple(word.lower() for word in words),
         spelled=tuple(map(folded, words)),
-        terms=tuple(sequence(text)[:MAX_TERMS]),
+        terms=(terms := tuple(sequence(text)[:MAX_TERMS])),
+        values=frozenset(
+            {term for term in terms if len(term) == 1 or not term.isalpha()}
+            | {term for token in text.split() if "/" in token for term in sequence(token)}
+        ),
         wants_tests=_TEST_WORDS.search(text) is not None,
     )
 
@@ -76,12 +104,13 @@ def exact_evidence(text: str, generation: Index, within: Mask | None = None):
     reach = math.log(generation.chunk_count + 1) or 1.0
     names = _name_evidence(named, generation, reach)
     evidence = np.maximum(names, _run_evidence(named, generation, reach))
+    evidence = np.maximum(0, evidence - LEAST) / (1 - LEAST)
     if within is not None:
         evidence *= within
     places = generation.named((ASIDE, IMPORTS))
     factor = np.ones(generation.size, np.float32)
     if not named.wants_tests and ASIDE in places:
-        factor[places[ASIDE]] -= ASIDE_SHARE * float(names.max(initial=0))
+        factor[places[ASIDE]] -= ASIDE_SHARE * float(evidence.max(initial=0))
     if IMPORTS in places:
         factor[places[IMPORTS]] *= IMPORT_SHARE
     return evidence, factor
@@ -99,8 +128,6 @@ def _name_evidence(named: Named, generation: Index, reach: float) -> Scores:
     scores = np.zeros(generation.size, np.float32)
     wanted = [word for whole, word in zip(named.whole, named.spelled) if whole not in FUNCTION_WORDS]
     known = generation.named([f"{field}:{word}" for word in set(wanted) for field in ("defines", "owner")])
-    if not known:
-        return scores
     frequencies = generation.document_frequencies(set(named.whole))
     count = generation.chunk_count
     weight = {}
@@ -112,16 +139,31 @@ def _name_evidence(named: Named, generation: Index, reach: float) -> Scores:
             w *= UNKNOWN_SHARE
         weight[word] = w
     total = math.fsum(weight.values())
+    written = dict(zip(named.spelled, named.written))
+    exactly = generation.named([f"spelled:{written[word]}" for word in set(wanted) if f"defines:{word}" in known])
+    qualified = np.zeros(generation.size, np.float32)
     for word in set(wanted):
-        chunks = known.get(f"defines:{word}")
-        if chunks is None:
+        chunks, share = known.get(f"defines:{word}"), 1.0
+        if chunks is None and len(word) >= MIN_TYPO and not frequencies[written[word].lower()]:
+            chunks, share = generation.named_nearly("defines", word), TYPO
+        if chunks is None or not len(chunks):
             continue
-        _raise(scores, chunks, DEFINED, weight[word] / total, reach, NAME_POWER)
+        if share != 1.0:
+            weight[word] /= UNKNOWN_SHARE
+            total += weight[word] * (1 - UNKNOWN_SHARE)
+        plain = 1.0 if word in named.as_name else PLAIN
+        _raise(scores, chunks, DEFINED * share * plain, weight[word] / total, reach, NAME_POWER)
         for owner in set(wanted):
             owned = known.get(f"owner:{owner}") if owner != word else None
             if owned is not None and len(both := np.intersect1d(chunks, owned, assume_unique=True)):
-                _raise(scores, both, DEFINED, (weight[word] + weight[owner]) / total, reach, NAME_POWER)
-    return scores
+                plain = 1.0 if word in named.as_name or owner in named.as_name else PLAIN
+                _raise(qualified, both, DEFINED * share * plain, (weight[word] + weight[owner]) / total, reach, PAIR_POWER)
+        other = np.setdiff1d(chunks, exactly.get(f"spelled:{written[word]}", chunks[:0]), assume_unique=True)
+        scores[other] *= OTHER_SPELLING
+        qualified[other] *= OTHER_SPELLING
+    if qualified.any():
+        scores *= BESIDE_PAIR
+    return np.maximum(scores, qualified)
 
 
 def _raise(scores: Scores, chunks: Numbers, most: float, coverage: float, reach: float, power: float) -> None:
@@ -139,13 +181,14 @@ def _run_evidence(named: Named, generation: Index, reach: float) -> Scores:
     frequencies = generation.document_frequencies(set(terms))
     weights = [
         _idf(frequencies[term], count)
-        * (FUNCTION_SHARE if term in FUNCTION_TERMS else 1.0 if frequencies[term] else UNKNOWN_SHARE)
+        * (FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if term in named.values or not frequencies[term] else 1.0)
         for term in terms
     ]
     total = math.fsum(weights)
     pairs = [_pair(first, second) for first, second in pairwise(terms)]
     held = generation.paired({pair for pair in pairs if pair is not None})
     length, mass = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    longest = np.zeros(size, np.float32)
     reached = np.full(size, -1, np.int32)
     step = 0
     for place, pair in enumerate(pairs):
@@ -157,14 +200,18 @@ def _run_evidence(named: Named, generation: Index, reach: float) -> Scores:
             continue
         broken = chunks[reached[chunks] != step - 1]
         covered[broken] += mass[broken] * (1 - PAIR_BASE ** length[broken])
+        longest[broken] = np.maximum(longest[broken], mass[broken])
         length[broken], mass[broken] = 0, weights[place]
         length[chunks] += 1
         mass[chunks] += weights[place + 1]
         reached[chunks] = step
-    covered += mass * (1 - PAIR_BASE**length)
+    whole = length == step
+    covered += mass * (1 - PAIR_BASE ** (length + whole))
+    longest = np.maximum(longest, mass)
     best = float(covered.max(initial=0))
     if not best or not total:
         return covered
     alike = int(np.count_nonzero(covered >= 0.9 * best))
     rarity = 1 - math.log(alike) / reach
-    return (SAID * rarity**RARE_POWER * np.minimum(covered / total, 1) ** RUN_POWER).astype(np.float32)
+    power = RUN_POWER / np.maximum(1, longest / NATS)
+    return (SAID * rarity**RARE_POWER * np.minimum(covered / total, 1) ** power).astype(np.float32)

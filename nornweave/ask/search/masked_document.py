@@ -158,6 +158,9 @@ class _Without:
         wanted = list(keys)
         return self._held(wanted, self._generation.named(wanted), lambda remains: remains.keys)
 
+    def named_nearly(self, field: str, word: str) -> Numbers:
+        return self._still(self._generation.named_nearly(field, word), lambda remains: not remains.is_gone)
+
     def _held(
         self, keys: Iterable[K], held: Mapping[K, Numbers], of: Callable[[Remains], Collection[K]]
     ) -> dict[K, Numbers]:

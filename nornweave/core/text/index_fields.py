@@ -5,7 +5,7 @@ A *key* is ``field:value``, lower case, blank space collapsed: ``symbol:handle_p
 a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``asked_keys``).
 
 What code defines has keys that forgive the spelling: ``defines:upsertall`` for ``upsert_all``, ``upsertAll`` and
-``UpsertAll``, ``owner:table`` for the class, the module, the folder and the package around it. ``place:aside`` are tests
+``UpsertAll``, beside ``spelled:upsert_all``; ``owner:table`` for the class, the module, the folder and the package around it. ``place:aside`` are tests
 and examples, ``place:imports`` import blocks.
 """
 
@@ -33,7 +33,7 @@ _DATE_KEYS = ("message_timestamp", "message_timestamps", "publication_date")
 
 ASIDE, IMPORTS = "place:aside", "place:imports"
 _ASIDE = re.compile(
-    r"(?:^|[/_.-])(?:tests?|testing|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
+    r"(?:^|[/_.-])(?:tests?|specs?|__tests__|examples?|bench(?:es|marks?)?|fixtures?|mocks?)(?:[/_.-]|$)"
     r"|[a-z](?:Tests?|Spec)\.\w{1,5}$"
 )
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)", re.MULTILINE)
@@ -108,8 +108,10 @@ def _definition_keys(document: Document, chunk: Chunk) -> Iterator[str]:
     owners = {file.partition(".")[0], *folders[-1:], *(owner for names in defined for owner in names[:-1])}
     if document.format in _PACKAGED and (package := _PACKAGE.search(document.text, 0, _HEAD_CHARACTERS)):
         owners.add(package[1].rpartition(".")[2])
-    for field, names in (("defines", {names[-1] for names in defined}), ("owner", owners)):
-        yield from (f"{field}:{spelled}" for name in names if (spelled := folded(name)))
+    names = {names[-1] for names in defined}
+    yield from (f"spelled:{name[:MAX_VALUE_CHARACTERS]}" for name in names)
+    for field, values in (("defines", names), ("owner", owners)):
+        yield from (f"{field}:{value}" for name in values if (value := folded(name)))
 
 
 def thread_number(document: Document, chunk: Chunk) -> str | None:

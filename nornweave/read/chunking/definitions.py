@@ -15,8 +15,8 @@ from nornweave.read.chunking.languages import Grammar
 MAX_NAMES = 128
 """Names of one chunk; one with more is a table."""
 
-# What names a value or a declaration without a body, in all grammars: ``assignment``, ``const_spec``, ``enum_variant``.
-_VALUE = re.compile(r"(?:assignment|declarator|_spec|_elem|_signature|_item|_definition|_declaration|_constant|_variant|_def)$")
+# What names a value, in all grammars: ``assignment``, ``const_spec``, ``enum_variant``; signatures only announce one.
+_VALUE = re.compile(r"(?:assignment|declarator|_spec|_item|_definition|_declaration|_constant|_variant|_def)$")
 _NAME_FIELDS = ("name", "left", "property")
 _PLAIN = re.compile(r"[A-Za-z_$][\w$]*")
 
