@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from nornweave.index.port import Numbers, Scores
 
 RRF_K = 60
+EXACT = "exact"
+"""The name of exact evidence among contributions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,6 +28,19 @@ class Leg:
     name: str
     scores: Scores
     ranked: Numbers
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What else is known of every chunk of a generation.
+
+    Attributes:
+        scores: of exact evidence, in [0, 1].
+        kept: the share of its score that a chunk keeps, in [0, 1]; less than 1 for tests and import blocks.
+    """
+
+    scores: Scores
+    kept: Scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,7 +63,9 @@ class Ranking:
         return len(self.numbers)
 
 
-def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], common=None, evidence=None, factor=None) -> Ranking:
+def convex_combination(
+    candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], evidence: Evidence | None = None
+) -> Ranking:
     """Combine retrieval sources by their scores.
 
     ``score(c) = Σ weight[leg] · score[leg](c) / Σ weight[leg]``. Both bounds of a score are theoretical, nothing is
@@ -58,6 +75,7 @@ def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mappin
         candidates: distinct chunk numbers.
         legs: one per retrieval source.
         weights: per leg, ≥ 0; only their proportion matters.
+        evidence: exact evidence, which no vote outweighs.
 
     Returns:
         Every candidate once.
@@ -67,19 +85,16 @@ def convex_combination(candidates: Numbers, legs: Sequence[Leg], weights: Mappin
 
     Source: Bruch, Gai & Ingber, TOIS 2023, arXiv:2210.11934, with theoretical maxima as well as minima.
     """
-    def strengthened(parts):
-        if evidence is None:
-            return parts
-        summed = _summed(parts, len(candidates))
-        return {n: p * factor for n, p in parts.items()} | {"exact": (1 - summed) * evidence * factor}
-    ranking = _ranking(candidates, strengthened(_parts(legs, weights)))
-    if common is None or common == weights:
-        return ranking
-    scores = _summed(strengthened(_parts(legs, common)), len(ranking))
-    return replace(ranking, places=np.sort(scores)[::-1])
+    return _ranking(candidates, _with(evidence, _parts(legs, weights), candidates))
 
 
-def on_one_scale(ranking: Ranking, legs: Sequence[Leg], common: Mapping[str, float]) -> Ranking:
+def on_one_scale(
+    ranking: Ranking,
+    candidates: Numbers,
+    legs: Sequence[Leg],
+    common: Mapping[str, float],
+    evidence: Evidence | None = None,
+) -> Ranking:
     """Give each rank of a domain the score that it has under the weights that all domains share.
 
     A domain's own weights decide who comes first in it; they are no scale on which domains compare. Where words do not
@@ -88,20 +103,25 @@ def on_one_scale(ranking: Ranking, legs: Sequence[Leg], common: Mapping[str, flo
 
     Args:
         ranking: by the domain's own weights.
-        legs: that it was made from.
+        candidates, legs, evidence: that it was made from.
         common: the weights that all domains share.
     """
-    scores = _summed(_parts(legs, common), len(ranking))
+    scores = _summed(_with(evidence, _parts(legs, common), candidates), len(ranking))
     return replace(ranking, places=np.sort(scores)[::-1])
 
 
 def reciprocal_rank_fusion(
-    candidates: Numbers, legs: Sequence[Leg], weights: Mapping[str, float], *, k: int = RRF_K
+    candidates: Numbers,
+    legs: Sequence[Leg],
+    weights: Mapping[str, float],
+    evidence: Evidence | None = None,
+    *,
+    k: int = RRF_K,
 ) -> Ranking:
     """Combine retrieval sources by rank (Cormack, Clarke & Büttcher, SIGIR 2009).
 
     ``score(c) = Σ weight[leg] / (k + rank[leg](c))``, ranks from 1, over ``Σ weight[leg] / (k + 1)`` so that a chunk
-    that is first everywhere has 1.
+    that is first everywhere has 1. Exact evidence is added as in ``convex_combination``.
 
     Returns:
         Every candidate once.
@@ -110,7 +130,7 @@ def reciprocal_rank_fusion(
     """
     parts = {leg.name: weights[leg.name] * _reciprocal_ranks(candidates, leg.ranked, k) for leg in legs}
     bound = math.fsum(weights.values()) / (k + 1)
-    return _ranking(candidates, {name: part / bound for name, part in parts.items()})
+    return _ranking(candidates, _with(evidence, {name: part / bound for name, part in parts.items()}, candidates))
 
 
 def merge(first: Ranking, others: Sequence[Ranking], share: float) -> Ranking:
@@ -150,6 +170,17 @@ def _parts(legs: Sequence[Leg], weights: Mapping[str, float]) -> dict[str, NDArr
     """Return what each leg adds to the score of each candidate; together 1 at most."""
     bound = math.fsum(weights.values())
     return {leg.name: weights[leg.name] * leg.scores.astype(np.float64) / bound for leg in legs}
+
+
+def _with(
+    evidence: Evidence | None, parts: Mapping[str, NDArray[np.float64]], candidates: Numbers
+) -> Mapping[str, NDArray[np.float64]]:
+    """Add exact evidence to what the legs give: ``1 − (1 − Σ parts) · (1 − evidence)``, of which the kept share stays."""
+    if evidence is None:
+        return parts
+    kept = evidence.kept[candidates].astype(np.float64)
+    exact = (1 - np.minimum(_summed(parts, len(candidates)), 1)) * evidence.scores[candidates]
+    return {**{name: part * kept for name, part in parts.items()}, EXACT: exact * kept}
 
 
 def _summed(parts: Mapping[str, NDArray[np.float64]], count: int) -> NDArray[np.float64]:

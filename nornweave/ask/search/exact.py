@@ -1,13 +1,13 @@
-"""Exact evidence: the query names what a chunk defines, or quotes a run of words that hardly another chunk holds.
+"""Exact evidence: a query names what a chunk defines, or quotes a run of words that hardly another chunk holds.
 
-The four retrieval sources vote; this is evidence of another kin. A vote of three sources for a test that calls
-``Table.upsert`` five times must not outweigh the one chunk that defines it. So it is no weight among others:
+The four retrieval sources vote. This is evidence of another kind: three sources that prefer a test which calls
+``Table.upsert`` five times must not outvote the one chunk that defines it. It is therefore no weight beside theirs:
 
     score = 1 − (1 − combined) · (1 − evidence)
 
-Evidence is in [0, 1] on theoretical bounds, and comparable between domains: how rare the name or the run of words is
-in the domain times how much of the query it accounts for. There is no list of query types: a sentence that happens to
-hold a common name has next to no evidence, whatever it looks like.
+Evidence is in [0, 1] and comparable between domains: how rare the name or the run of words is in the domain, times how
+much of the query it accounts for. There is no list of query types. A question that happens to contain a common name has
+next to no evidence, however it is written, and an error message has much, whatever values it carries.
 """
 
 from __future__ import annotations
@@ -21,197 +21,250 @@ from itertools import pairwise
 
 import numpy as np
 
+from nornweave.ask.search.combine import Evidence
 from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, pair_key, sequence
 from nornweave.core.text.index_fields import ASIDE, IMPORTS, folded
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
 
-# What stands further back in a long query is pasted text: no name is asked for there, and a run of words that is rare
-# shows before.
+# What stands further back in a long query is pasted text, which shows before.
 MAX_WORDS, MAX_TERMS = 32, 64
 
-import os
-def _p(name, default):
-    return float(os.environ.get(name, default))
-
-DEFINED = _p("X_DEF", 0.9)
-SAID = _p("X_SAID", 0.8)
-FUNCTION_SHARE = _p("X_FW", 0.15)
-UNKNOWN_SHARE = _p("X_UNK", 0.25)
-NAME_POWER = _p("X_NP", 1.5)
-RUN_POWER = _p("X_RP", 2.0)
-PAIR_BASE = _p("X_PB", 0.5)
-RARE_POWER = _p("X_RARE", 1.0)
-ASIDE_SHARE = _p("X_ASIDE", 0.3)
-OTHER_SPELLING = _p("X_OTHER", 0.9)
-PAIR_POWER = _p("X_PP", 0.6)
-BESIDE_PAIR = _p("X_BP", 0.6)
-TYPO = _p("X_TYPO", 0.8)
-MIN_TYPO = 5
-PLAIN = _p("X_PLAIN", 0.6)
-PLAIN_WORDS = 3
-NATS = _p("X_NATS", 8)
-VALUE_SHARE = _p("X_VALUE", 0.15)
-LEAST = _p("X_LEAST", 0.2)
-IMPORT_SHARE = _p("X_IMP", 0.5)
+# Fitted on click, mux, commander.js, gson, got and xsv, and held against the judged sets (docs/recall.md).
+DEFINED = 0.9
+"""Of a chunk that defines a name which is all of the query and defined nowhere else."""
+SAID = 0.8
+"""Of a chunk that alone holds the words of the query side by side."""
+OTHER_SPELLING = 0.9
+"""Share for a name in another case or with other separators."""
+MISSPELLED, MIN_MISSPELLED = 0.8, 5
+"""Share for a name that one letter parts from the query's, and from how many letters on that is looked for."""
+IN_SENTENCE, SENTENCE_WORDS = 0.6, 4
+"""Share for a name that a sentence of so many words holds as an ordinary word ("set", "payments")."""
+BESIDE_QUALIFIED = 0.6
+"""Share for a class or another member of its name, where the query names a class and a member of it."""
+FUNCTION_SHARE, UNKNOWN_SHARE, VALUE_SHARE = 0.15, 0.25, 0.15
+"""What function words, words that the domain does not know, and values in a quoted text count of their rarity."""
+NAME_POWER, QUALIFIED_POWER, RUN_POWER = 1.5, 0.6, 2.0
+"""How fast evidence falls with the share of the query that is accounted for."""
+LONG_RUN = 12.0
+"""Summed idf of a run of words from which the rest of the query counts less and less."""
+SHORT_RUN = 0.5
+"""What each further pair of a run leaves of the chance that its words are neighbours by accident."""
+ALIKE = 0.9
+"""Chunks with this share of the best evidence hold the run too."""
+LEAST = 0.25
+"""Evidence up to this is chance; what is above is stretched to 1."""
+ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
+"""What tests and examples lose where there is full evidence, and import blocks always."""
 
 _WORD = re.compile(r"[\w$]+(?:-[\w$]+)*")
-_TEST_WORDS = re.compile(r"\b(?:tests?|tested|testing|specs?|examples?|benchmarks?|fixtures?|mocks?)\b", re.I)
+_QUALIFIED = re.compile(r"([\w$]+)(?:\.|::|->|#)(?=([\w$]+))")
+_WRITTEN_AS_NAME = re.compile(r"[a-z0-9$][A-Z]|[\w$]_|^_|\d")
+_CAPITALISED = re.compile(r"[A-Z][a-z]")
+_ASIDE_TERMS = frozenset(sequence("test spec example benchmark fixture mock"))
+_IMPORT_TERMS = frozenset(sequence("import"))
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
-    """What a query may name: its words, whole and as spellings are compared."""
+class Word:
+    """A word of a query that may name something.
 
-    written: tuple[str, ...]
-    whole: tuple[str, ...]
-    spelled: tuple[str, ...]
+    Attributes:
+        written: as it stands there.
+        spelled: what spellings of it have in common.
+        is_name: it is written as names are, or the query is no sentence.
+    """
+
+    written: str
+    spelled: str
+    is_name: bool
+
+    @property
+    def whole(self) -> str:
+        """Return the word as the index holds it beside its parts."""
+        return self.written.lower()
+
+    @property
+    def is_function_word(self) -> bool:
+        """Tell whether the word shapes the sentence only."""
+        return self.whole in FUNCTION_WORDS
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a query may name or quote.
+
+    Attributes:
+        words: distinct by spelling.
+        terms: of the analyzer, in order.
+        values: those that an error message may carry and its source does not have: numbers, paths.
+    """
+
+    words: tuple[Word, ...]
     terms: tuple[str, ...]
     values: frozenset[str]
-    as_name: frozenset[str]
-    wants_tests: bool
-
-
-_JOINED = re.compile(r"([\w$]+)(?:\.|::|->|#)(?=([\w$]+))")
-
-
-def _is_name(word: str) -> bool:
-    return re.search(r"[a-z0-9$][A-Z]|[\w$]_|^_|[A-Z][a-z]|\d", word) is not None
 
 
 @lru_cache(maxsize=256)
-def read_names(text: str) -> Named:
-    """Read the words and the terms of a query, once for all domains."""
-    words = [word for word in _WORD.findall(text)[:MAX_WORDS] if folded(word)]
-    as_name = {folded(word) for word in words if len(words) <= PLAIN_WORDS or _is_name(word) }
-    as_name |= {folded(w) for match in _JOINED.finditer(text) for w in match.groups()}
-    return Named(
-        as_name=frozenset(as_name),
-        written=tuple(words),
-        whole=tuple(word.lower() for word in words),
-        spelled=tuple(map(folded, words)),
-        terms=(terms := tuple(sequence(text)[:MAX_TERMS])),
-        values=frozenset(
-            {term for term in terms if len(term) == 1 or not term.isalpha()}
-            | {term for token in text.split() if "/" in token for term in sequence(token)}
-        ),
-        wants_tests=_TEST_WORDS.search(text) is not None,
-    )
+def read_wording(text: str) -> Wording:
+    """Read a query for what it may name or quote, once for all domains."""
+    found = _WORD.findall(text)[:MAX_WORDS]
+    qualified = {folded(part) for match in _QUALIFIED.finditer(text) for part in match.groups()}
+    words: dict[str, Word] = {}
+    for place, word in enumerate(found):
+        spelled = folded(word)
+        name = len(found) < SENTENCE_WORDS or spelled in qualified or _WRITTEN_AS_NAME.search(word) is not None
+        capitalised = place > 0 and _CAPITALISED.search(word) is not None
+        if spelled:
+            words.setdefault(spelled, Word(word, spelled, name or capitalised))
+    terms = tuple(sequence(text)[:MAX_TERMS])
+    in_paths = {term for token in text.split()[:MAX_TERMS] if "/" in token for term in sequence(token)}
+    numbers = {term for term in terms if len(term) == 1 or not term.isalpha()}
+    return Wording(tuple(words.values()), terms, frozenset(numbers | in_paths))
 
 
-def exact_evidence(text: str, generation: Index, within: Mask | None = None):
-    named = read_names(text)
-    reach = math.log(generation.chunk_count + 1) or 1.0
-    names = _name_evidence(named, generation, reach)
-    evidence = np.maximum(names, _run_evidence(named, generation, reach))
-    evidence = np.maximum(0, evidence - LEAST) / (1 - LEAST)
-    if within is not None:
-        evidence *= within
+def exact_evidence(text: str, generation: Index, quoting: Numbers, within: Mask | None = None) -> Evidence:
+    """Return the evidence for every chunk of a generation.
+
+    Args:
+        text: the query.
+        generation: open.
+        quoting: chunks that hold a phrase which the query has in quotation marks, word for word.
+        within: which chunks may be found.
+    """
+    wording, reach = read_wording(text), math.log(generation.chunk_count + 1) or 1.0
+    scores = np.maximum(_defining(wording, generation, reach), _saying(wording, generation, reach))
+    _raise(scores, quoting, SAID, reach)
+    scores = np.maximum(scores - LEAST, 0) / (1 - LEAST)
     places = generation.named((ASIDE, IMPORTS))
-    factor = np.ones(generation.size, np.float32)
-    if not named.wants_tests and ASIDE in places:
-        factor[places[ASIDE]] -= ASIDE_SHARE * float(evidence.max(initial=0))
-    if IMPORTS in places:
-        factor[places[IMPORTS]] *= IMPORT_SHARE
-    return evidence, factor
-
-
-def _pair(first: str, second: str) -> int | None:
-    return None if first in FUNCTION_TERMS and second in FUNCTION_TERMS else pair_key((first, second))
+    kept = np.ones(generation.size, np.float32)
+    if ASIDE in places and _ASIDE_TERMS.isdisjoint(wording.terms):
+        kept[places[ASIDE]] -= ASIDE_SHARE * float(scores.max(initial=0))
+    if IMPORTS in places and _IMPORT_TERMS.isdisjoint(wording.terms):
+        kept[places[IMPORTS]] *= IMPORT_SHARE
+    return Evidence(scores if within is None else scores * within, kept)
 
 
 def _idf(frequency: int, count: int) -> float:
     return math.log(1 + (count - frequency + 0.5) / (frequency + 0.5))
 
 
-def _name_evidence(named: Named, generation: Index, reach: float) -> Scores:
+def _raise(scores: Scores, chunks: Numbers, most: float, reach: float, coverage: float = 1.0) -> None:
+    """Raise the evidence of some chunks to ``most · rarity · coverage``; the fewer they are, the rarer."""
+    if len(chunks):
+        scores[chunks] = np.maximum(scores[chunks], most * (1 - math.log(len(chunks)) / reach) * coverage)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Defined:
+    """A word of the query with the chunks that define it, and what that counts for."""
+
+    word: Word
+    chunks: Numbers
+    most: float
+
+
+def _defining(wording: Wording, generation: Index, reach: float) -> Scores:
+    """Weigh what each chunk defines of what the query names."""
     scores = np.zeros(generation.size, np.float32)
-    wanted = [word for whole, word in zip(named.whole, named.spelled) if whole not in FUNCTION_WORDS]
-    known = generation.named([f"{field}:{word}" for word in set(wanted) for field in ("defines", "owner")])
-    frequencies = generation.document_frequencies(set(named.whole))
-    count = generation.chunk_count
-    weight = {}
-    for whole, word in zip(named.whole, named.spelled):
-        w = _idf(frequencies[whole], count)
-        if whole in FUNCTION_WORDS:
-            w *= FUNCTION_SHARE
-        elif not frequencies[whole] and f"defines:{word}" not in known and f"owner:{word}" not in known:
-            w *= UNKNOWN_SHARE
-        weight[word] = w
-    total = math.fsum(weight.values())
-    written = dict(zip(named.spelled, named.written))
-    exactly = generation.named([f"spelled:{written[word]}" for word in set(wanted) if f"defines:{word}" in known])
-    qualified = np.zeros(generation.size, np.float32)
-    for word in set(wanted):
-        chunks, share = known.get(f"defines:{word}"), 1.0
-        if chunks is None and len(word) >= MIN_TYPO and not frequencies[written[word].lower()]:
-            chunks, share = generation.named_nearly("defines", word), TYPO
-        if chunks is None or not len(chunks):
-            continue
-        if share != 1.0:
-            weight[word] /= UNKNOWN_SHARE
-            total += weight[word] * (1 - UNKNOWN_SHARE)
-        plain = 1.0 if word in named.as_name else PLAIN
-        _raise(scores, chunks, DEFINED * share * plain, weight[word] / total, reach, NAME_POWER)
-        for owner in set(wanted):
-            owned = known.get(f"owner:{owner}") if owner != word else None
-            if owned is not None and len(both := np.intersect1d(chunks, owned, assume_unique=True)):
-                plain = 1.0 if word in named.as_name or owner in named.as_name else PLAIN
-                _raise(qualified, both, DEFINED * share * plain, (weight[word] + weight[owner]) / total, reach, PAIR_POWER)
-        other = np.setdiff1d(chunks, exactly.get(f"spelled:{written[word]}", chunks[:0]), assume_unique=True)
-        scores[other] *= OTHER_SPELLING
+    asked = [word for word in wording.words if not word.is_function_word]
+    known = generation.named([f"{field}:{word.spelled}" for word in asked for field in ("defines", "owner")])
+    frequencies = generation.document_frequencies({word.whole for word in wording.words})
+    unknown = {word for word in asked if not frequencies[word.whole]}
+    defined = [each for word in asked if (each := _definers(word, known, word in unknown, generation)) is not None]
+    if not defined:
+        return scores
+    explained = {each.word for each in defined} | {word for word in asked if f"owner:{word.spelled}" in known}
+    shares = {
+        word: FUNCTION_SHARE if word.is_function_word else UNKNOWN_SHARE if word in unknown - explained else 1.0
+        for word in wording.words
+    }
+    weights = {word: share * _idf(frequencies[word.whole], generation.chunk_count) for word, share in shares.items()}
+    return _weighed(defined, known, weights, generation, reach)
+
+
+def _definers(word: Word, known: Mapping[str, Numbers], is_unknown: bool, generation: Index) -> _Defined | None:
+    chunks = known.get(f"defines:{word.spelled}")
+    if chunks is not None:
+        return _Defined(word, chunks, DEFINED)
+    if is_unknown and len(word.spelled) >= MIN_MISSPELLED:
+        chunks = generation.named_nearly("defines", word.spelled)
+    return _Defined(word, chunks, DEFINED * MISSPELLED) if chunks is not None and len(chunks) else None
+
+
+def _weighed(
+    defined: Sequence[_Defined],
+    known: Mapping[str, Numbers],
+    weights: Mapping[Word, float],
+    generation: Index,
+    reach: float,
+) -> Scores:
+    """Weigh names alone, and with the class, module or package that the query names as well."""
+    alone, qualified = np.zeros(generation.size, np.float32), np.zeros(generation.size, np.float32)
+    written = generation.named([f"spelled:{each.word.written}" for each in defined])
+    whole = math.fsum(weights.values()) or 1.0
+    for each in defined:
+        word, most = each.word, each.most * (1.0 if each.word.is_name else IN_SENTENCE)
+        _raise(alone, each.chunks, most, reach, (weights[word] / whole) ** NAME_POWER)
+        for owner, weight in weights.items():
+            owned = known.get(f"owner:{owner.spelled}") if owner != word else None
+            if owned is not None:
+                both = np.intersect1d(each.chunks, owned, assume_unique=True)
+                most = each.most * (1.0 if word.is_name or owner.is_name else IN_SENTENCE)
+                _raise(qualified, both, most, reach, min(1.0, (weights[word] + weight) / whole) ** QUALIFIED_POWER)
+        exactly = written.get(f"spelled:{word.written}", each.chunks[:0])
+        other = np.setdiff1d(each.chunks, exactly, assume_unique=True)
+        alone[other] *= OTHER_SPELLING
         qualified[other] *= OTHER_SPELLING
-    if qualified.any():
-        scores *= BESIDE_PAIR
-    return np.maximum(scores, qualified)
+    return np.maximum(alone * BESIDE_QUALIFIED if qualified.any() else alone, qualified)
 
 
-def _raise(scores: Scores, chunks: Numbers, most: float, coverage: float, reach: float, power: float) -> None:
-    rarity = 1 - math.log(len(chunks)) / reach
-    scores[chunks] = np.maximum(scores[chunks], most * rarity**RARE_POWER * min(coverage, 1.0)**power)
-
-
-def _run_evidence(named: Named, generation: Index, reach: float) -> Scores:
-    """Weigh the runs of neighbouring words that each chunk holds too."""
-    size, terms = generation.size, named.terms
-    covered = np.zeros(size, np.float32)
-    if len(terms) < 2:
-        return covered
-    count = generation.chunk_count
+def _saying(wording: Wording, generation: Index, reach: float) -> Scores:
+    """Weigh the runs of neighbouring words that each chunk has in common with the query."""
+    terms = wording.terms
     frequencies = generation.document_frequencies(set(terms))
-    weights = [
-        _idf(frequencies[term], count)
-        * (FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if term in named.values or not frequencies[term] else 1.0)
-        for term in terms
+
+    def weight(term: str) -> float:
+        value = term in wording.values or not frequencies[term]
+        share = FUNCTION_SHARE if term in FUNCTION_TERMS else VALUE_SHARE if value else 1.0
+        return share * _idf(frequencies[term], generation.chunk_count)
+
+    weights = [weight(term) for term in terms]
+    covered, longest = _runs(terms, weights, generation)
+    best, whole = float(covered.max(initial=0)), math.fsum(weights)
+    if not best or not whole:
+        return covered
+    rarity = 1 - math.log(np.count_nonzero(covered >= ALIKE * best)) / reach
+    power = RUN_POWER / np.maximum(1, longest / LONG_RUN)
+    return (SAID * rarity * np.minimum(covered / whole, 1) ** power).astype(np.float32)
+
+
+def _runs(terms: Sequence[str], weights: Sequence[float], generation: Index) -> tuple[Scores, Scores]:
+    """Return the weight of the words that stand in runs in each chunk, longer runs fuller, and of its heaviest run.
+
+    Word pairs have no places in the index: neighbouring pairs that a chunk has are taken for a run, which they nearly
+    always are. Between two function words there is no pair, and a run goes on.
+    """
+    covered, longest, mass, length = np.zeros((4, generation.size), np.float32)
+    reached = np.full(generation.size, -1, np.int32)
+    pairs = [
+        (place, pair_key(pair))
+        for place, pair in enumerate(pairwise(terms))
+        if pair[0] not in FUNCTION_TERMS or pair[1] not in FUNCTION_TERMS
     ]
-    total = math.fsum(weights)
-    pairs = [_pair(first, second) for first, second in pairwise(terms)]
-    held = generation.paired({pair for pair in pairs if pair is not None})
-    length, mass = np.zeros(size, np.float32), np.zeros(size, np.float32)
-    longest = np.zeros(size, np.float32)
-    reached = np.full(size, -1, np.int32)
-    step = 0
-    for place, pair in enumerate(pairs):
-        if pair is None:  # "of the" is in every text: a run goes on over it
-            continue
-        step += 1
-        chunks = held.get(pair)
+    held = generation.paired({key for _, key in pairs})
+    for step, (place, key) in enumerate(pairs, 1):
+        chunks = held.get(key)
         if chunks is None:
             continue
         broken = chunks[reached[chunks] != step - 1]
-        covered[broken] += mass[broken] * (1 - PAIR_BASE ** length[broken])
+        covered[broken] += mass[broken] * (1 - SHORT_RUN ** length[broken])
         longest[broken] = np.maximum(longest[broken], mass[broken])
         length[broken], mass[broken] = 0, weights[place]
         length[chunks] += 1
         mass[chunks] += weights[place + 1]
         reached[chunks] = step
-    whole = length == step
-    covered += mass * (1 - PAIR_BASE ** (length + whole))
-    longest = np.maximum(longest, mass)
-    best = float(covered.max(initial=0))
-    if not best or not total:
-        return covered
-    alike = int(np.count_nonzero(covered >= 0.9 * best))
-    rarity = 1 - math.log(alike) / reach
-    power = RUN_POWER / np.maximum(1, longest / NATS)
-    return (SAID * rarity**RARE_POWER * np.minimum(covered / total, 1) ** power).astype(np.float32)
+    complete = length == len(pairs)
+    covered += mass * (1 - SHORT_RUN ** (length + complete))
+    return covered, np.maximum(longest, mass)

@@ -12,7 +12,14 @@ from functools import partial
 
 import numpy as np
 
-from nornweave.ask.search.combine import Leg, Ranking, convex_combination, reciprocal_rank_fusion
+from nornweave.ask.search.combine import (
+    Evidence,
+    Leg,
+    Ranking,
+    convex_combination,
+    on_one_scale,
+    reciprocal_rank_fusion,
+)
 from nornweave.ask.search.exact import exact_evidence
 from nornweave.ask.search.query import Query
 from nornweave.ask.search.records import RetrievalSource, SourceState
@@ -30,6 +37,7 @@ from nornweave.core.tracing import in_span
 from nornweave.core.types import Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
+from nornweave.index.ranked_chunks import NO_HITS, found
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +102,7 @@ def search(query: Query, context: SearchContext) -> SearchOutcome:
     futures = _run(query, context)
     outcomes = {name.value: _outcome(name.value, futures[name.value]) for name in RetrievalSource}
     findings = {name: finding for name, (_, _, finding) in outcomes.items() if finding is not None}
-    weights, common = (_weights_for(query, plan) for plan in (context.plan, ONE_SCALE))
+    weights, common = (source_weights(plan.weights) for plan in (context.plan, ONE_SCALE))
     return SearchOutcome(
         ranking=_combine(query, findings, context, weights, common),
         findings=findings,
@@ -169,15 +177,26 @@ def _combine(
     common: Mapping[str, float],
 ) -> Ranking:
     generation = context.generation
-    evidence, factor = exact_evidence(query.text, generation, context.within)
-    exact = np.flatnonzero(evidence > 0.05).astype(np.int32)
-    candidates = _union([*(finding.hits.numbers for finding in findings.values()), exact], generation.size)
+    evidence = exact_evidence(query.text, generation, _quoting(query, findings), context.within)
+    candidates = _union([*(finding.hits.numbers for finding in findings.values()), _proven(evidence)], generation.size)
     legs = [
         Leg(name, _scores(finding, candidates, generation), finding.hits.numbers) for name, finding in findings.items()
     ]
     if context.plan.combine == "rrf":
-        return reciprocal_rank_fusion(candidates, legs, weights)
-    return convex_combination(candidates, legs, weights, common, evidence[candidates], factor[candidates])
+        return reciprocal_rank_fusion(candidates, legs, weights, evidence)
+    ranking = convex_combination(candidates, legs, weights, evidence)
+    return ranking if weights == common else on_one_scale(ranking, candidates, legs, common, evidence)
+
+
+def _quoting(query: Query, findings: Mapping[str, RetrieverFinding]) -> Numbers:
+    """Return the chunks that hold a quoted phrase, to which full text gives its highest score."""
+    finding = findings.get(RetrievalSource.FULLTEXT) if query.phrases else None
+    return finding.hits.numbers[finding.hits.scores == 1] if finding else NO_HITS.numbers
+
+
+def _proven(evidence: Evidence) -> Numbers:
+    """Return the chunks with the most exact evidence; there may be none."""
+    return found(evidence.scores, CANDIDATES).numbers
 
 
 def source_weights(weights: SourceWeights) -> dict[str, float]:
@@ -185,10 +204,6 @@ def source_weights(weights: SourceWeights) -> dict[str, float]:
     stated = {source.value: float(getattr(weights, source.value)) for source in RetrievalSource}
     whole = sum(stated.values())
     return {name: weight / whole for name, weight in stated.items()}
-
-
-def _weights_for(query: Query, plan: PlanSettings) -> dict[str, float]:
-    return source_weights(plan.literal_weights if query.is_literal else plan.weights)
 
 
 def _union(numbers: Sequence[Numbers], size: int) -> Numbers:
