@@ -13,8 +13,10 @@ from api.pages.citations import CitedPlace, day_of, place_of
 from api.pages.coverage_view import RETRIEVERS, Searched, counted, coverage_of, not_searched, nothing_found, summary_of
 from api.pages.excerpts import Excerpt, code_excerpt, prose_excerpt, thread_excerpt
 from api.pages.text_runs import TextRun, highlighted, query_terms_of, runs_of
+from nornweave.ask.search.combine import EXACT
 from nornweave.ask.views.answer import ConflictDocument, FusedItemDocument, FusionResult, MergeDocument, SideDocument
 
+_UNFOUND = ("did not find it", "defines what is named, or holds the words side by side")
 _SIGNALS = {
     "score": "of all that, weighed against the other signals",
     "corroboration": "others say the same",
@@ -247,7 +249,9 @@ def _steps(item: FusedItemDocument) -> tuple[AnswerStep, ...]:
     steps: list[AnswerStep] = []
     for name, contribution in explanation["contributions"].items() if explanation else ():
         source, weight = item["sources"].get(name), explanation["weights"].get(name, 0.0) if explanation else 0.0
-        note = f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else "did not find it"
+        note = (
+            f"rank {source['rank']}, {source['score']:.2f} × weight {weight:.2f}" if source else _UNFOUND[name == EXACT]
+        )
         steps.append(AnswerStep(name=f"{RETRIEVERS.get(name, name)} ({name})", note=note, value=f"{contribution:.3f}"))
     for name, bonus in explanation["bonuses"].items() if explanation else ():
         steps.append(AnswerStep(name=name.replace("_", " "), note="bonus", value=f"+{bonus:.3f}"))

@@ -14,6 +14,7 @@ RETRIEVERS = {
     "sparse": "words",
     "fulltext": "word pairs",
     "structured": "names",
+    "exact": "exact name or words",
 }
 STATES = {
     "ok": "found",

@@ -23,8 +23,8 @@ _FIELD_WEIGHTS = (0.0, 0.5, 1.0, 2.0, 4.0)
 # Only the proportion of weights matters. What finer steps find is within the error of a few hundred queries.
 _FINDS_MOST, _FINDS_LESS = (0.0, 0.1, 0.2, 0.4, 0.6, 0.8), (0.0, 0.05, 0.15, 0.3)
 COORDINATES: Mapping[str, tuple[float, ...]] = {
-    **{f"{kind}.{source}": _FINDS_MOST if source in {"dense", "sparse"} else _FINDS_LESS
-       for kind in ("weights", "literal_weights") for source in SourceWeights.model_fields},
+    **{f"weights.{source}": _FINDS_MOST if source in {"dense", "sparse"} else _FINDS_LESS
+       for source in SourceWeights.model_fields},
     "document_share": (0.0, 0.1, 0.2, 0.3, 0.5),
     "function_words": (0.1, 0.3, 0.6, 1.0),
     # Content stays: what counts is what the other fields do beside it.

@@ -24,10 +24,9 @@ from evals.runs import Progress, SetToRun, rankings_of
 from evals.targets import RunTarget, locate
 from evals.tuning.cases import TuningCase, cases_of, folds_of
 from evals.tuning.results import Change, TuningResult, refusal
-from evals.tuning.search import COORDINATES, ROUNDS, SearchResult, Values, search
+from evals.tuning.search import ROUNDS, SearchResult, Values, search
 from nornweave.ask.engine import Engine
 from nornweave.ask.feedback.book import feedback_of
-from nornweave.ask.search.query import read_query
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.config import PlanSettings, Settings
@@ -133,9 +132,7 @@ def tune(
     _check_agent(engine, domain)
     generation = _generations(engine)
     objective = Objective(engine, domain, cases, ResultScope.DOMAIN, progress)
-    quotes = sum(read_query(case.query.text).is_literal for case in cases) >= MIN_QUERIES
-    coordinates = [key for key in COORDINATES if quotes or not key.startswith("literal_weights.")]
-    outcome = search(objective.in_force, objective, folds_of(cases), coordinates=coordinates, rounds=rounds,
+    outcome = search(objective.in_force, objective, folds_of(cases), rounds=rounds,
                      is_late=lambda: time.monotonic() - started > deadline_s)  # fmt: skip
     if not outcome.finished:
         notes.append("the search was cut short by the deadline; more time may find more")

@@ -1,1 +1,1 @@
-"""Known items: things that stand in a repository once, typed as people type them; does the place come first?"""
+"""Known items: things that stand in a repository once, typed as people type them; and whether their place comes first."""

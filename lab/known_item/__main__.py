@@ -42,7 +42,9 @@ def main(
 
 
 def _asked(folder: Path, keep: Path, seed: int) -> Iterator[dict[str, Any]]:
-    sources = [{"id": domain, "domain": domain, "type": "files", "path": str(folder)} for domain in ("code", "documentation")]
+    sources = [
+        {"id": domain, "domain": domain, "type": "files", "path": str(folder)} for domain in ("code", "documentation")
+    ]
     config = synced(keep / folder.name, sources, stdout=2)
     with Engine(load_settings(config), watch=False) as engine:
         answers = engine.as_seen_by(OPERATOR).answers

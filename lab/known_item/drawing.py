@@ -20,7 +20,9 @@ _CODE = frozenset({".py", ".go", ".js", ".mjs", ".cjs", ".ts", ".tsx", ".java", 
 _PROSE = frozenset({".md", ".markdown", ".rst"})
 _LEFT_OUT = frozenset({"node_modules", "vendor", "dist", "build", "target", ".git", "third_party"})
 # Where nothing is drawn from; the words that stand here count when it is asked whether something stands once.
-_ASIDE = re.compile(r"(?:^|[/_.-])(?:tests?|specs?|examples?|bench(?:marks?)?|fixtures?|samples?|demos?)(?:[/_.-]|$)", re.I)
+_ASIDE = re.compile(
+    r"(?:^|[/_.-])(?:tests?|specs?|examples?|bench(?:marks?)?|fixtures?|samples?|demos?)(?:[/_.-]|$)", re.I
+)
 _LARGEST = 400_000
 
 _NAME = r"[A-Za-z_$][\w$]*"
@@ -35,10 +37,11 @@ _RUST = re.compile(rf"\s*(?:pub(?:\([^)]*\))?\s+)?(?:(?:const|async|unsafe)\s+)*
 _FUNCTION = re.compile(rf"\s*(?:export\s+)?(?:default\s+)?(?:async\s+)?(function)\s*\*?\s*({_NAME})\s*[(<]")
 _METHOD = re.compile(
     rf"\s+(?:(?:public|private|protected|static|async|get|set|override|readonly|final|abstract|synchronized|fun)\s+)*"
-    rf"(?:<[^>]*>\s*)?(?:[\w.<>\[\], ?]+\s)?({_NAME})\s*\([^;]*(?:\)|,|\()\s*(?::[^;{{]*)?(?:throws [\w, .]+)?\s*\{{?\s*$"
+    rf"(?:<[^>]*>\s*)?(?:[\w.<>\[\], ?]+\s)?({_NAME})\s*\("
+    r"[^;]*(?:\)|,|\()\s*(?::[^;{]*)?(?:throws [\w, .]+)?\s*\{?\s*$"
 )
-_NO_METHODS = frozenset(
-    "if for while switch catch function return new else do try constructor super with synchronized throw await".split()
+_NO_METHODS = re.compile(
+    r"if|for|while|switch|catch|function|return|new|else|do|try|constructor|super|with|synchronized|throw|await"
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 _ERROR = re.compile(
@@ -83,7 +86,7 @@ def known_items(folder: Path, seed: int = SEED) -> tuple[KnownItem, ...]:
     drawn = random.Random(seed)
     code = {path: text for path, text in texts.items() if PurePosixPath(path).suffix in _CODE}
     return (
-        *_definitions({path: text for path, text in code.items()}, drawn),
+        *_definitions(code, drawn),
         *_errors(texts, [path for path in code if not _ASIDE.search(path)], drawn),
         *_phrases(texts, drawn),
     )
@@ -153,7 +156,11 @@ def _member(suffix: str, line: str, *, inside: bool) -> tuple[str | None, str, s
     if match:
         return None, match[2], match[1]
     method = _METHOD.match(line) if plain is None and inside and "{" in line else None
-    if method and method[1] not in _NO_METHODS and not re.search(r"\b(?:new|return)\b|=", line[: method.end(1)]):
+    if (
+        method
+        and not _NO_METHODS.fullmatch(method[1])
+        and not re.search(r"\b(?:new|return)\b|=", line[: method.end(1)])
+    ):
         return None, method[1], ""
     return None
 
@@ -174,7 +181,7 @@ def _errors(texts: Mapping[str, str], paths: Iterable[str], drawn: random.Random
     for said in _sample(sorted(alone), ERRORS, drawn):
         (path, lines), *_ = literals[said].items()
         yield KnownItem("error", " ".join(_VALUE.sub(" ", said).split()), path, tuple(lines))
-        logged = _VALUE.sub(lambda _: drawn.choice(("dogs", "42", "/tmp/x9", "blue-7")), said)
+        logged = _VALUE.sub(lambda _: drawn.choice(("dogs", "42", "/srv/x9", "blue-7")), said)
         yield KnownItem("logged error", f"{names[said]}: {' '.join(logged.split())}", path, tuple(lines))
 
 
@@ -210,7 +217,12 @@ def _prose(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-        elif not fenced and not line.startswith(("    ", "\t", "..", "|", "<", "![")) and "](" not in line and "://" not in line:
+        elif (
+            not fenced
+            and not line.startswith(("    ", "\t", "..", "|", "<", "!["))
+            and "](" not in line
+            and "://" not in line
+        ):
             yield number, line
 
 

@@ -263,9 +263,9 @@ def _print_explanations(console: Terminal, items: Sequence[Mapping[str, Any]]) -
 def _part(item: Mapping[str, Any], source: str) -> str:
     """Show what a source gave: ``#3: .41 × .40``; without a rank when others had to name the chunk to it."""
     explanation = item["explanation"]
-    weight, part = explanation["weights"][source], explanation["contributions"].get(source, 0.0)
-    if not part:
-        return ""
+    weight, part = explanation["weights"].get(source), explanation["contributions"].get(source, 0.0)
+    if not part or weight is None:
+        return f"+{part:.3f}" if part else ""
     found = item["sources"].get(source)
     rank = f"#{found['rank']}: " if found else ""
     return f"{rank}{part / weight:.2f} × {weight:.2f}"

@@ -70,8 +70,6 @@ class PlanSettings(Bm25Settings):
 
     combine: Literal["convex", "rrf"] = "convex"
     weights: SourceWeights = SourceWeights()
-    literal_weights: SourceWeights = SourceWeights(dense=0.2, sparse=0.3, fulltext=0.35, structured=0.15)
-    """For queries that quote: an identifier, a path, an error message, words in quotation marks."""
     document_share: float = Field(0.1, ge=0, le=1)
     """Share of a term's BM25 weight that a chunk takes from where its document says it best."""
     function_words: float = Field(0.3, ge=0, le=1)

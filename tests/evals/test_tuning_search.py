@@ -97,7 +97,7 @@ FIELDS = st.builds(FieldWeights, path=SHARES, title=SHARES, content=st.sampled_f
     lambda one: one.title
 )
 PLANS = st.builds(
-    PlanSettings, weights=WEIGHTS, literal_weights=WEIGHTS, fields=FIELDS, document_share=SHARES, function_words=SHARES
+    PlanSettings, weights=WEIGHTS, fields=FIELDS, document_share=SHARES, function_words=SHARES
 )
 
 

@@ -281,7 +281,7 @@ def test_equal_documents_come_in_one_order_wherever_they_are_cut(tmp_path: Path,
 def test_a_chunk_asked_for_by_its_own_text(tmp_path: Path, pool: ThreadPoolExecutor, storage: str) -> None:
     """Dense alone, which the index approximates with one byte a component: a score is 1 at most, and no error."""
     dense = {"dense": 1, "sparse": 0, "fulltext": 0, "structured": 0}
-    plan = {"weights": dense, "literal_weights": dense}
+    plan = {"weights": dense}
     settings = write_workspace(tmp_path, {"code": {"storage": {"vector_index": storage}, "plan": plan}})
     publish(settings, Domain.CODE)
     with opened(settings, Domain.CODE) as generation, agent_of(settings, Domain.CODE, pool) as agent:
@@ -521,7 +521,7 @@ def test_a_millisecond_is_no_error(code: Agent) -> None:
 def test_a_plan_that_counts_one_source_only(workspace: Settings, pool: ThreadPoolExecutor) -> None:
     """What the others find has a score of 0 by this plan; beside other domains every place is worth what it is."""
     weights = SourceWeights(dense=0, sparse=0, fulltext=0, structured=1)
-    with agent_of(workspace, Domain.CODE, pool, plan=PlanSettings(weights=weights, literal_weights=weights)) as agent:
+    with agent_of(workspace, Domain.CODE, pool, plan=PlanSettings(weights=weights)) as agent:
         items = agent.recall(asked("post_entry", top_k=100, explain=True)).items
     found = [(item.citation.title, item.explanation and item.explanation.combined) for item in items]
     assert found[0] == ("post_entry", 1)

@@ -17,7 +17,7 @@ def test_a_question_in_words() -> None:
     assert query.terms == ("configur", "do", "how", "i", "limit", "rate", "the")
     # "how do", "do i" are function words only; "the rate" and "configure the" are no such pairs.
     assert set(query.pairs) == {("i", "configur"), ("configur", "the"), ("the", "rate"), ("rate", "limit")}
-    assert (query.phrases, query.is_literal) == ((), False)
+    assert query.phrases == ()
     assert "name:rate limits" in query.keys
 
 
@@ -37,42 +37,7 @@ def test_a_question_in_words() -> None:
     ],
 )
 def test_phrases(text: str, phrases: tuple[str, ...]) -> None:
-    query = read_query(text)
-    assert query.phrases == phrases
-    if phrases:
-        assert query.is_literal
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "handle_payment_error",
-        "handlePaymentError",
-        "src/payments/handlers.py",
-        "payments/ledger",
-        "Ledger::post_entry()",
-        "error[E0382]: use of moved value: `x`",
-        "KeyError: 'amount'  at handlers.py:42  d[key](x)",
-        "ERROR [worker 4] connection reset by peer: errno=104",
-    ],
-)
-def test_what_is_pasted_is_literal(text: str) -> None:
-    assert read_query(text).is_literal
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "payments",
-        "rate limits",
-        "what does handle_payment_error return?",
-        "how is src/payments/handlers.py tested",
-        "how are refunds handled in the ledger",
-        "why do we answer 422 instead of 400",
-    ],
-)
-def test_what_is_asked_is_not(text: str) -> None:
-    assert not read_query(text).is_literal
+    assert read_query(text).phrases == phrases
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=80))

@@ -23,7 +23,7 @@ import numpy as np
 
 from nornweave.ask.search.combine import Evidence
 from nornweave.core.text.analyzer import FUNCTION_TERMS, FUNCTION_WORDS, pair_key, sequence
-from nornweave.core.text.index_fields import ASIDE, IMPORTS, folded
+from nornweave.core.text.index_fields import ASIDE, IMPORTS, folded, is_identifier
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores
 
@@ -60,7 +60,6 @@ ASIDE_SHARE, IMPORT_SHARE = 0.3, 0.5
 
 _WORD = re.compile(r"[\w$]+(?:-[\w$]+)*")
 _QUALIFIED = re.compile(r"([\w$]+)(?:\.|::|->|#)(?=([\w$]+))")
-_WRITTEN_AS_NAME = re.compile(r"[a-z0-9$][A-Z]|[\w$]_|^_|\d")
 _CAPITALISED = re.compile(r"[A-Z][a-z]")
 _ASIDE_TERMS = frozenset(sequence("test spec example benchmark fixture mock"))
 _IMPORT_TERMS = frozenset(sequence("import"))
@@ -114,7 +113,7 @@ def read_wording(text: str) -> Wording:
     words: dict[str, Word] = {}
     for place, word in enumerate(found):
         spelled = folded(word)
-        name = len(found) < SENTENCE_WORDS or spelled in qualified or _WRITTEN_AS_NAME.search(word) is not None
+        name = len(found) < SENTENCE_WORDS or spelled in qualified or is_identifier(word)
         capitalised = place > 0 and _CAPITALISED.search(word) is not None
         if spelled:
             words.setdefault(spelled, Word(word, spelled, name or capitalised))
@@ -136,7 +135,7 @@ def exact_evidence(text: str, generation: Index, quoting: Numbers, within: Mask 
     wording, reach = read_wording(text), math.log(generation.chunk_count + 1) or 1.0
     scores = np.maximum(_defining(wording, generation, reach), _saying(wording, generation, reach))
     _raise(scores, quoting, SAID, reach)
-    scores = np.maximum(scores - LEAST, 0) / (1 - LEAST)
+    scores = (np.maximum(scores - LEAST, 0) / (1 - LEAST)).astype(np.float32)
     places = generation.named((ASIDE, IMPORTS))
     kept = np.ones(generation.size, np.float32)
     if ASIDE in places and _ASIDE_TERMS.isdisjoint(wording.terms):
@@ -237,7 +236,8 @@ def _saying(wording: Wording, generation: Index, reach: float) -> Scores:
         return covered
     rarity = 1 - math.log(np.count_nonzero(covered >= ALIKE * best)) / reach
     power = RUN_POWER / np.maximum(1, longest / LONG_RUN)
-    return (SAID * rarity * np.minimum(covered / whole, 1) ** power).astype(np.float32)
+    scores: Scores = (SAID * rarity * np.minimum(covered / whole, 1) ** power).astype(np.float32)
+    return scores
 
 
 def _runs(terms: Sequence[str], weights: Sequence[float], generation: Index) -> tuple[Scores, Scores]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nornweave.ask.search.combine import Ranking, merge
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
@@ -59,6 +59,4 @@ def _variants(question: Question, query: Query, context: SearchContext, *, expan
     if expands:
         category = stated_category(question.filters.get(context.domain, NO_METADATA))
         return [read_query(variant) for variant in variants(query.text, category=category)]
-    # Spelling out an acronym does not turn a quotation into a question, nor the other way round.
-    acronyms = acronym_variants(query.text, lambda text: is_said(text, context.generation))
-    return [replace(read_query(variant), is_literal=query.is_literal) for variant in acronyms]
+    return [read_query(each) for each in acronym_variants(query.text, lambda text: is_said(text, context.generation))]

@@ -8,22 +8,12 @@ from functools import lru_cache
 
 from nornweave.core.errors import QueryError
 from nornweave.core.text import analyzer
-from nornweave.core.text.index_fields import asked_keys, is_identifier
+from nornweave.core.text.index_fields import asked_keys
 
 MAX_CHARACTERS = 4096
 MAX_TOP_K = 100
 
 _QUOTED = re.compile(r'"([^"\n]{1,512})"|`([^`\n]{1,512})`|“([^”\n]{1,512})”')
-# What error messages, log lines and code have and questions have not: "E0382:", "0x7f", "errno=111", "a.b(c)", "->".
-_CODE_MARK = re.compile(
-    r"\w[(\[{=]|[\])}=]\w|->|=>|::|\w:\s{0,4}\w{1,64}\(|0x[0-9a-f]+|\[\w{1,64} \d+\]|\b[A-Z]{1,16}[-_]?\d{2,}\b",
-    re.IGNORECASE,
-)
-# What shows whether a text is a question or a quotation stands at its beginning.
-_LOOKED_AT = 512
-_QUESTION = re.compile(
-    r"\?\s*$|^\s*(?:how|what|when|where|which|who|why|is|are|can|does|do|did|should)\b", re.IGNORECASE
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +26,6 @@ class Query:
         pairs: distinct neighbours among them.
         phrases: what stands in quotation marks or backticks.
         keys: what it may mean by name (``fields``).
-        is_literal: it quotes something (a phrase, an identifier, an error message) rather than describing it.
     """
 
     text: str
@@ -44,7 +33,6 @@ class Query:
     pairs: tuple[tuple[str, str], ...]
     phrases: tuple[str, ...]
     keys: tuple[str, ...]
-    is_literal: bool
 
 
 @lru_cache(maxsize=256)
@@ -57,7 +45,6 @@ def read_query(text: str) -> Query:
         pairs=tuple(sorted(analyzer.word_pairs(analyzer.sequence(text)))),
         phrases=phrases,
         keys=tuple(sorted(asked_keys(text))),
-        is_literal=bool(phrases) or _is_quotation(text),
     )
 
 
@@ -75,14 +62,3 @@ def check_query(text: str, top_k: int) -> None:
         raise QueryError("query", "holds a NUL or half a surrogate pair; expected Unicode text")
     if not 1 <= top_k <= MAX_TOP_K:
         raise QueryError("top_k", f"{top_k}; allowed are 1 to {MAX_TOP_K}")
-
-
-def _is_quotation(text: str) -> bool:
-    """Tell an identifier or an error message from a question that mentions one."""
-    text = text[:_LOOKED_AT]
-    words = text.split()
-    if len(words) <= 2:
-        return any(is_identifier(word) or "/" in word for word in words)
-    if _QUESTION.search(text):
-        return False
-    return len(_CODE_MARK.findall(text)) * 8 >= len(words)

@@ -5,8 +5,8 @@ A *key* is ``field:value``, lower case, blank space collapsed: ``symbol:handle_p
 a chunk's keys (``lookup_keys``), a query asks for those that it mentions (``asked_keys``).
 
 What code defines has keys that forgive the spelling: ``defines:upsertall`` for ``upsert_all``, ``upsertAll`` and
-``UpsertAll``, beside ``spelled:upsert_all``; ``owner:table`` for the class, the module, the folder and the package around it. ``place:aside`` are tests
-and examples, ``place:imports`` import blocks.
+``UpsertAll``, beside ``spelled:upsert_all``; ``owner:table`` for the class, the module, the folder and the package
+around it. ``place:aside`` marks tests and examples, ``place:imports`` import blocks.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Definitions:
 
 
 def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str]]:
-    """Return place and qualified name of all definitions, unordered; a stack, because code nests as deep as it likes."""
+    """Return place and qualified name of all definitions, in no order; code nests as deep as it likes."""
     found: list[tuple[int, str]] = []
     open_nodes: list[tuple[Node, tuple[str, ...], bool]] = [(root, (), False)]
     scopes = grammar.modules | grammar.namespaces
@@ -59,9 +59,7 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str]]:
     return found
 
 
-def _qualified(
-    definition: syntax.Definition, around: Sequence[str], grammar: Grammar, text: str
-) -> tuple[str, ...]:
+def _qualified(definition: syntax.Definition, around: Sequence[str], grammar: Grammar, text: str) -> tuple[str, ...]:
     owner = None if definition.is_class else syntax.owner_of(definition, grammar, text)
     name = syntax.name_of(definition, grammar, text)
     return (*around, *((owner,) if owner else ()), *((name,) if name else ()))
@@ -75,4 +73,3 @@ def _name(node: Node, text: str) -> tuple[str, ...]:
             name = text[named.start_byte : named.end_byte]
             return (name,) if _PLAIN.fullmatch(name) else ()
     return ()
-
