@@ -1,1 +1,1 @@
-"""Known items: things that stand in a repository once, typed as people type them; and whether their place comes first."""
+"""Known items: what stands in a repository once, typed as people type it, and whether its place comes first."""

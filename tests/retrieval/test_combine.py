@@ -60,7 +60,7 @@ def test_a_domains_own_weights_decide_its_order_and_not_what_it_is_worth() -> No
         [leg("dense", [1, 2, 3], {1: 0.8, 2: 0.4}), leg("sparse", [1, 2, 3], {2: 0.6, 3: 0.2})],
     )
     own = convex_combination(numbers_of(candidates), legs, {"dense": 0.9, "sparse": 0.1})
-    ranking = on_one_scale(own, legs, {"dense": 0.5, "sparse": 0.5})
+    ranking = on_one_scale(own, numbers_of(candidates), legs, {"dense": 0.5, "sparse": 0.5})
     assert ranking.numbers.tolist() == [1, 2, 3]
     assert ranking.scores.tolist() == pytest.approx([0.72, 0.42, 0.02])
     # 2 is worth (.4 + .6) / 2, 1 is worth .4 and 3 is worth .1: the places are worth that, whoever takes them.

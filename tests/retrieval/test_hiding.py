@@ -116,11 +116,14 @@ def answers(generation: Index, query: str, encoder: HashEncoder) -> tuple[list[f
     asked = read_query(query)
     everything = numbers(generation)
     named = generation.named(asked.keys)
+    paired = generation.paired(map(analyzer.pair_key, asked.pairs))
     return (
         generation.similarities(encoder.encode_query(query), everything).tolist(),
         generation.sparse(dict.fromkeys(asked.terms, 1.0), 0.1).tolist(),
-        generation.paired({analyzer.pair_key(pair): 1.0 for pair in asked.pairs}).tolist(),
-        [float(sum(number in chunks for chunks in named.values())) for number in everything.tolist()],
+        *(
+            [float(sum(number in chunks for chunks in held.values())) for number in everything.tolist()]
+            for held in (paired, named)
+        ),
     )
 
 

@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 from recall_workspace import opened, paths_of
 from support import MemorySource, memory_parts, sync
 
+from nornweave.ask.search.combine import EXACT
+from nornweave.ask.search.exact import DEFINED, LEAST
 from nornweave.ask.search.query import read_query
 from nornweave.ask.search.retrievers import (
     RetrieverFinding,
@@ -361,25 +363,14 @@ def test_every_source_adds_its_part(domains: dict[Domain, Index], pool: ThreadPo
     assert dict(found.reasons) == {}
     assert sum(found.weights.values()) == pytest.approx(1)
     first = {name: float(part[0]) for name, part in found.ranking.contributions.items()}
-    literal = PLAIN.literal_weights
-    assert first["structured"] == pytest.approx(literal.structured), "a symbol that is defined once counts 1"
-    assert first["fulltext"] == pytest.approx(literal.fulltext)
+    assert first["structured"] == pytest.approx(PLAIN.weights.structured), "a symbol that is defined once counts 1"
+    assert first["fulltext"] == pytest.approx(PLAIN.weights.fulltext)
+    votes = math.fsum(part for name, part in first.items() if name != EXACT)
+    assert first[EXACT] == pytest.approx((1 - votes) * (DEFINED - LEAST) / (1 - LEAST)), (
+        "defined once, all of the query"
+    )
     assert all(part > 0 for part in first.values())
     assert math.fsum(first.values()) == pytest.approx(found.ranking.scores[0])
-
-
-def test_a_question_and_a_quotation_weigh_the_sources_differently(
-    domains: dict[Domain, Index], pool: ThreadPoolExecutor
-) -> None:
-    plan = PlanSettings(
-        weights=SourceWeights(dense=1, sparse=0, fulltext=0, structured=0),
-        literal_weights=SourceWeights(dense=0, sparse=0, fulltext=0, structured=1),
-    )
-    asked = search_all("what does handle_payment_error return?", domains[Domain.CODE], pool, plan=plan)
-    pasted = search_all("handle_payment_error", domains[Domain.CODE], pool, plan=plan)
-    assert [name for name, weight in asked.weights.items() if weight] == ["dense"]
-    assert [name for name, weight in pasted.weights.items() if weight] == ["structured"]
-    assert pasted.ranking.scores[0] == 1
 
 
 @pytest.mark.parametrize("combine", ["convex", "rrf"])
@@ -459,7 +450,6 @@ def test_a_similarity_is_one_at_most(domains: dict[Domain, Index], pool: ThreadP
     """Single precision puts a vector's product with itself just above 1."""
     generation = domains[Domain.CODE]
     plan = PlanSettings(weights=SourceWeights(dense=1, sparse=0, fulltext=0, structured=0))
-    plan = plan.model_copy(update={"literal_weights": plan.weights})
     numbers = np.arange(generation.chunk_count, dtype=np.int32)
     for text in generation.contents(numbers).values():
         assert search_all(text, generation, pool, plan=plan).ranking.scores.max() <= 1

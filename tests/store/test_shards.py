@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from lab.campaigns.processes import CampaignChild
 from nornweave.ask.search.question import Question
 from nornweave.core.access.viewer import OPERATOR, Viewer
 from nornweave.core.errors import StoreError
+from nornweave.core.text.analyzer import pair_key
 from nornweave.core.types import Domain, Span
 from nornweave.index import partition
 from nornweave.index.arrays import arrays_file
@@ -86,8 +88,13 @@ def assert_same(one: Index, other: Index, words: list[str], k: int) -> None:
         np.testing.assert_array_equal(one.sparse(weights, share), other.sparse(weights, share))
     np.testing.assert_array_equal(one.holding(words[:2]), other.holding(words[:2]))
     np.testing.assert_array_equal(one.containing(words[0], k), other.containing(words[0], k))
-    pairs = dict.fromkeys([1, 2, 3], 0.5)
-    np.testing.assert_array_equal(one.paired(pairs), other.paired(pairs))
+    neighbours = [pair_key(pair) for pair in pairwise(words)]
+    for held, same in (
+        (one.paired(neighbours), other.paired(neighbours)),
+        (one.named(["path:c.md"]), other.named(["path:c.md"])),
+    ):
+        assert held.keys() == same.keys()
+        assert all(np.array_equal(chunks, same[key]) for key, chunks in held.items())
     mask = numbers % 2 == 0
     for query in one.vectors(numbers[:2]):
         for within in (None, mask):

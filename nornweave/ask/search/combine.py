@@ -175,7 +175,7 @@ def _parts(legs: Sequence[Leg], weights: Mapping[str, float]) -> dict[str, NDArr
 def _with(
     evidence: Evidence | None, parts: Mapping[str, NDArray[np.float64]], candidates: Numbers
 ) -> Mapping[str, NDArray[np.float64]]:
-    """Add exact evidence to what the legs give: ``1 − (1 − Σ parts) · (1 − evidence)``, times the share that is kept."""
+    """Add exact evidence to what the legs give: ``(1 − (1 − Σ parts) · (1 − evidence)) · kept``."""
     if evidence is None:
         return parts
     kept = evidence.kept[candidates].astype(np.float64)

@@ -177,6 +177,8 @@ def _combine(
     common: Mapping[str, float],
 ) -> Ranking:
     generation = context.generation
+    if not findings:  # all failed or were late: what is known would only look like an answer
+        return convex_combination(NO_HITS.numbers, [], weights)
     evidence = exact_evidence(query.text, generation, _quoting(query, findings), context.within)
     candidates = _union([*(finding.hits.numbers for finding in findings.values()), _proven(evidence)], generation.size)
     legs = [

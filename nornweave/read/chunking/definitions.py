@@ -54,7 +54,9 @@ def _found(root: Node, grammar: Grammar, text: str) -> list[tuple[int, str]]:
         elif kind in scopes:
             around = (*around, *_name(node, text))
         elif not in_function and _VALUE.search(kind):
-            found.extend((node.start_byte, ".".join((*around, name))) for name in _name(node, text))
+            named = _name(node, text)
+            if named != around[-1:]:  # Go's ``type A struct`` holds a specification of ``A``
+                found.extend((node.start_byte, ".".join((*around, name))) for name in named)
         open_nodes.extend((child, around, in_function) for child in node.named_children)
     return found
 

@@ -1,0 +1,49 @@
+"""Every name that code defines is known with its place, whatever the grammar calls it."""
+
+from __future__ import annotations
+
+import pytest
+
+from nornweave.core.types import Span
+from nornweave.read.chunking import parsing
+from nornweave.read.chunking.definitions import Definitions
+from nornweave.read.chunking.languages import GRAMMARS
+
+CODE = {
+    "python": (
+        "MAX = 3\nclass A:\n    limit: int = 2\n    def run(self):\n        x = 1\n        def inner(): pass\n",
+        ("MAX", "A", "A.limit", "A.run", "A.run.inner"),
+    ),
+    "go": (
+        "package q\nconst Max = 3\ntype A struct {\n\tn int\n}\nfunc (a *A) Run() {}\nfunc New() *A { return nil }\n",
+        ("Max", "A", "A.n", "A.Run", "New"),
+    ),
+    "typescript": (
+        "export const limit = 3;\nexport class A { n = 1; run() {} }\nconst f = () => 1;\ninterface B { x(): void }\n",
+        ("limit", "A", "A.n", "A.run", "f", "B"),
+    ),
+    "java": (
+        "class A {\n  static final int MAX = 3;\n  enum E { X }\n  void run() { int y = 1; }\n}\n",
+        ("A", "A.MAX", "A.E", "A.E.X", "A.run"),
+    ),
+    "rust": (
+        "const MAX: u8 = 3;\nstruct A { n: u8 }\nimpl A { fn run(&self) {} }\nmod m { pub fn f() {} }\n",
+        ("MAX", "A", "A.n", "A.run", "m.f"),
+    ),
+    "ruby": ("class A\n  MAX = 3\n  def run\n    1\n  end\nend\n", ("A", "A.MAX", "A.run")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", CODE)
+def test_names_are_those_that_are_defined(language: str) -> None:
+    text, expected = CODE[language]
+    tree = parsing.parse(GRAMMARS[language], parsing.mask(text))
+    assert tree is not None
+    defined = Definitions(tree.root_node, GRAMMARS[language], text)
+    assert set(defined.within(Span(0, len(text)))) == set(expected)
+    last = text.lower().rindex("run") + 1
+    assert "A.run" not in defined.within(Span(last, len(text))), "a part that goes on with it does not define it"
+
+
+def test_without_a_tree_nothing_is_defined() -> None:
+    assert Definitions(None, None, "class A: pass").within(Span(0, 9)) == ()

@@ -1,0 +1,145 @@
+"""Exact evidence over real generations: definitions lead, then uses, then tests; rare runs of words win."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support import MemorySource, memory_parts, sync
+
+from nornweave.ask.search.combine import Evidence
+from nornweave.ask.search.exact import exact_evidence
+from nornweave.core.types import Document, Domain, Entry
+from nornweave.index.generation import open_generation
+from nornweave.index.index import Index
+from nornweave.index.ranked_chunks import NO_HITS
+from nornweave.read.chunking.chunker import Chunker
+
+TABLE = '''"""Tables."""
+
+import os
+import sys
+from pathlib import Path
+
+
+class Table:
+    """A table of a database, which has rows and columns and an index for each of these columns, as tables do."""
+
+    def __init__(self, name):
+        self.name = name
+        self.columns = [column for column in os.listdir(name) if Path(column).suffix in sys.path]
+
+    def upsert_all(self, records):
+        """Change what is there and add the rest, one record after the other, in one transaction."""
+        for record in records:
+            self.upsert(record)
+
+    def upsert(self, record):
+        """Change a record or add it."""
+        if record is None:
+            raise ValueError(f"frozen ledger {record} accepts nothing new")
+        return [*self.columns, record]
+'''
+FILES = {
+    "db/table.py": TABLE,
+    "db/view.py": TABLE.replace("class Table", "class View")
+    .replace("upsert", "refresh")
+    .replace("frozen ledger", "gone"),
+    "tests/test_table.py": "".join(
+        f"def test_upsert_{n}(db):\n    Table.upsert(db.table, {n})\n    assert Table.upsert(db, {n})\n\n\n"
+        for n in range(30)
+    ),
+    "db/use.py": "".join(
+        f"def step_{n}(record):\n    value = measure(record, {n})\n    return weigh(value, {n}) + weigh(record)\n\n\n"
+        for n in range(30)
+    ),
+}
+
+
+class PythonSource(MemorySource):
+    """A source of Python files."""
+
+    def parse(self, entry: Entry, raw: bytes) -> Document:
+        return replace(super().parse(entry, raw), format="python")
+
+
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Index]:
+    source = PythonSource(domain=Domain.CODE)
+    for path, text in FILES.items():
+        source.write(path, text)
+    parts = memory_parts(tmp_path_factory.mktemp("code"), source)
+    parts = replace(parts, domain=Domain.CODE, chunker=Chunker(strategy="SYNTAX_AWARE", limit=64))
+    report = sync(parts)
+    assert report.generation is not None
+    with open_generation(parts.store.files.path(report.generation)) as generation:
+        yield generation
+
+
+def evidence_of(text: str, generation: Index) -> Evidence:
+    return exact_evidence(text, generation, NO_HITS.numbers)
+
+
+def leading(text: str, generation: Index) -> str:
+    scores = evidence_of(text, generation).scores
+    return next(iter(generation.contents(np.array([scores.argmax()], np.int32)).values())) if scores.any() else ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Table.upsert",
+        "table::Upsert",
+        "def upsert",
+        "upsert",
+        "where is upsert implemented in Table",
+        "table.upsert",
+        "Table.upsret",
+    ],
+)
+def test_a_definition_leads_however_it_is_named(code: Index, text: str) -> None:
+    assert "def upsert(self" in leading(text, code)
+
+
+@pytest.mark.parametrize(
+    "text", ["upsert_all", "upsertAll", "UpsertAll", "Table.upsertAll", "Table#upsert_all", "upsert-all"]
+)
+def test_other_spellings_find_it(code: Index, text: str) -> None:
+    assert "def upsert_all" in leading(text, code)
+
+
+@pytest.mark.parametrize(
+    "text", ["frozen ledger accepts nothing new", "ValueError: frozen ledger dogs accepts nothing new", "frozen-ledger"]
+)
+def test_a_rare_run_of_words_wins_whatever_stands_between(code: Index, text: str) -> None:
+    assert "frozen ledger" in leading(text, code)
+
+
+def test_a_quoted_phrase_needs_no_other_word_of_the_query(code: Index) -> None:
+    quoting = np.array([2], np.int32)
+    assert exact_evidence("whence comes the gone message", code, quoting).scores.argmax() == 2
+
+
+@pytest.mark.parametrize("text", ["how are the records of a day measured", "what is it", "weigh", "?", "dogs", "=>"])
+def test_what_is_no_name_and_no_quotation_has_no_evidence(code: Index, text: str) -> None:
+    assert not evidence_of(text, code).scores.any()
+
+
+def test_tests_lose_where_a_name_is_asked_for_and_not_where_tests_are(code: Index) -> None:
+    aside = code.named(["place:aside"])["place:aside"]
+    assert evidence_of("Table.upsert", code).kept[aside].max() < 0.8
+    assert evidence_of("tests of Table.upsert", code).kept[aside].min() == 1
+    assert evidence_of("what is it", code).kept[aside].min() == 1
+
+
+def test_import_blocks_lose_unless_imports_are_asked_for(code: Index) -> None:
+    imports = code.named(["place:imports"])["place:imports"]
+    assert evidence_of("sys path", code).kept[imports].max() == 0.5
+    assert evidence_of("import sys", code).kept[imports].min() == 1
+
+
+def test_what_is_filtered_out_has_none(code: Index) -> None:
+    scores = exact_evidence("Table.upsert", code, NO_HITS.numbers, np.zeros(code.size, np.bool_)).scores
+    assert not scores.any()
