@@ -96,9 +96,7 @@ WEIGHTS = st.builds(
 FIELDS = st.builds(FieldWeights, path=SHARES, title=SHARES, content=st.sampled_from([0, 1])).filter(
     lambda one: one.title
 )
-PLANS = st.builds(
-    PlanSettings, weights=WEIGHTS, fields=FIELDS, document_share=SHARES, function_words=SHARES
-)
+PLANS = st.builds(PlanSettings, weights=WEIGHTS, fields=FIELDS, document_share=SHARES, function_words=SHARES)
 
 
 @given(plan=PLANS)
