@@ -39,6 +39,7 @@ def test_a_session_is_made_from_the_token_and_ends_with_it() -> None:
     assert TOKEN not in session
     assert is_valid(session, TOKEN, now=1001.0)
     assert not is_valid(session, TOKEN, now=1001.0 + LASTS_S)
+    assert not is_valid(session, TOKEN, now=1000.0 - 3_600), "it was made while the clock was ahead"
     assert not is_valid(session, "another", now=1001.0)
     assert new_session(TOKEN) != new_session(TOKEN)
     longer = "9" + session

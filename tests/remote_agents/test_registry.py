@@ -94,6 +94,8 @@ def test_a_lease_that_ran_out_is_shown_and_forgotten_after_a_day(tmp_path: Path)
     assert not registry.register("vault", Domain.DOCUMENTATION, URL, {})[0]
     clock.seconds += 20
     assert registry.beat("vault", URL, RemoteState.DEGRADED) == 1
+    (known,) = registry.registrations()
+    assert known.state_at(clock() - 3_600) is RemoteState.STOPPED, "the clock was wrong when it was heard of"
     clock.seconds += 29
     (known,) = registry.registrations()
     assert known.state_at(clock()) is RemoteState.DEGRADED

@@ -218,3 +218,14 @@ def test_what_a_feed_leaves_out_is_listed_with_its_reason(tmp_path: Path) -> Non
     listing = Source(feed, tmp_path).list()
     assert [entry.path for entry in listing.entries] == ["a"]
     assert [(skip.path, skip.reason) for skip in listing.skipped] == [("x1", "binary"), ("x2", "binary")]
+
+
+def test_a_clock_that_was_ahead_puts_off_no_listing_of_everything(tmp_path: Path) -> None:
+    feed = Letters()
+    source = Source(feed, tmp_path)
+    source.clock += 365 * 86_400.0
+    feed.script = [page(1, "a", "b")]
+    assert source.texts() == {"a": "a", "b": "b"}
+    source.clock -= 365 * 86_400.0
+    feed.script = [page(1, "a")]
+    assert source.texts() == {"a": "a"}, "what was deleted goes at once, not in a year"

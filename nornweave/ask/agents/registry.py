@@ -80,8 +80,9 @@ class Registration:
     expires_at: float
 
     def state_at(self, now: float) -> RemoteState:
-        """Return its state, which is ``STOPPED`` once its lease has run out."""
-        return self.state if now < self.expires_at else RemoteState.STOPPED
+        """Return its state, which is ``STOPPED`` once its lease has run out, or begins later than now: a clock went."""
+        lease_s = self.expires_at - self.seen_at
+        return self.state if self.seen_at - lease_s <= now < self.expires_at else RemoteState.STOPPED
 
 
 @dataclass(frozen=True, slots=True)

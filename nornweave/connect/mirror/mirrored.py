@@ -161,7 +161,8 @@ class MirroredSource:
             raise SourceUnavailableError(self._problem)
 
     def _is_due(self, before: MirrorReading, now: float) -> bool:
-        return not before.full_at or now - before.full_at >= self._relist_s
+        """Tell whether everything is listed again; also if that happened later than now: a clock went back."""
+        return not before.full_at or not 0 <= now - before.full_at < self._relist_s
 
 
 @contextmanager
