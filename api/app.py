@@ -46,6 +46,7 @@ from api.routes import (
     registration,
     sources,
     texts,
+    why_page,
 )
 from api.state import Service
 from api.syncs import Syncs
@@ -113,7 +114,7 @@ def _documented_app() -> FastAPI:
         redirect_slashes=False,
         lifespan=_lifespan,
         # Pages stand before the operations: `/conflicts` is a page for whoever prefers HTML.
-        routes=[*pages.routes, *find_page.routes, *login.routes],
+        routes=[*pages.routes, *find_page.routes, *why_page.routes, *login.routes],
     )
 
 

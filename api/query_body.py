@@ -10,9 +10,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from api.arrival import Arrival
 from nornweave.ask.search.question import ConflictStrategy, Question
 from nornweave.ask.search.records import Switch
+from nornweave.ask.why import SoughtPlace
 from nornweave.config.fusion import FusionSettings
 from nornweave.core.errors import QueryError
-from nornweave.core.text.checked_values import PlainJson, QuestionText, Share, textual
+from nornweave.core.text.checked_values import Line, Name, PlainJson, QuestionText, Share, textual
 from nornweave.core.types import Domain
 
 MAX_TOP_K = 100
@@ -120,6 +121,20 @@ class QueryBody(BaseModel):
             return None
         named = (_served(name, served, f"domains.{place}") for place, name in enumerate(self.domains))
         return tuple(dict.fromkeys(named))
+
+
+class WhyBody(QueryBody):
+    """A question, and a place that was expected in the answer to it."""
+
+    source_path: Annotated[Line, StringConstraints(min_length=1), Field(description="As citations print it.")]
+    domain: Annotated[Domain | None, Field(strict=False, description="Of the place; null takes the first.")] = None
+    source_id: Annotated[Name | None, Field(description="Of the place; null takes the first that has the path.")] = None
+    line: Annotated[int | None, Field(ge=1, le=10**9, description="Of the document; null means all of it.")] = None
+
+    @property
+    def place(self) -> SoughtPlace:
+        """Return the place that was expected."""
+        return SoughtPlace(self.source_path, self.line, self.source_id, self.domain)
 
 
 def _served(name: str, served: Mapping[str, Domain], field: str) -> Domain:

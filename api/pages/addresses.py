@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode, urlsplit
 from nornweave.core.types import is_elsewhere
 
 ASK, CONFLICTS, QUALITY, STATUS, LOGIN, LOGOUT = "/", "/conflicts", "/quality", "/status", "/login", "/logout"
-FIND = "/find"
+FIND, WHY = "/find", "/why"
 JUDGE = "/feedback/form"
 SYNC = "/status/sync"
 

@@ -1,4 +1,4 @@
-"""``/query``: one answer out of all domains. ``/fuse``: one answer out of what any agents said."""
+"""``/query``: one answer out of all domains, ``/why``: what is not in it, ``/fuse``: one out of what agents said."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from api.arrival import arrive
-from api.errors import unexpected_problem
+from api.errors import ProblemError, unexpected_problem
 from api.event_streams import EVENT_CONTENT, Writing, answer_streamed, event, stream, text_events
 from api.fuse_body import FuseBody
 from api.negotiation import EVENTS, prefers_events
 from api.openapi import problem_responses
-from api.query_body import QueryBody
+from api.query_body import QueryBody, WhyBody
 from api.schemas import json_response
 from api.state import Served
 from nornweave.ask.answer.streamed import StreamedAnswer
@@ -23,6 +23,7 @@ from nornweave.ask.fuse.records import Recalled
 from nornweave.ask.search.question import Question
 from nornweave.ask.seen.answers import SeenAnswers
 from nornweave.ask.views.answer import FusionResult, SynthesisDocument, synthesis_document
+from nornweave.ask.views.why import WhyDocument
 from nornweave.core.errors import QueryError
 
 TEXT: dict[int | str, dict[str, Any]] = {
@@ -31,6 +32,8 @@ TEXT: dict[int | str, dict[str, Any]] = {
         "description": f'The answer; `text/plain` for `format: "text"`, `{EVENTS}` for who prefers events.',
     }
 }
+
+NO_SUCH_PLACE = "no such document or line is in what is served; citations print paths as they are looked up"
 
 router = APIRouter(tags=["answers"], responses=problem_responses(400, 401, 413, 415, 421, 422, 500, 503))
 
@@ -56,6 +59,20 @@ async def query(body: QueryBody, serving: Served, request: Request) -> Response:
         )
     answer = _text if body.format == "text" else _document
     return await serving.ask(question, lambda answers: answer(answers, question))
+
+
+@router.post("/why", response_model=WhyDocument, responses=problem_responses(404))
+async def why(body: WhyBody, serving: Served) -> Response:
+    """Say why a document, or the part of it that holds a line, is not in the answer to a question.
+
+    The changes that are named were tried: `changed` is the body of a question whose answer shows the place.
+    """
+    arrival = arrive(serving.timeout_ms if body.timeout_ms is None else body.timeout_ms, serving.viewer)
+    question = body.question(serving.askable, arrival)
+    found = await serving.ask(question, lambda answers: answers.why(question, body.place))
+    if found is None:
+        raise ProblemError(404, NO_SUCH_PLACE)
+    return json_response(found)
 
 
 @router.post("/fuse", response_model=FusionResult)

@@ -27,6 +27,7 @@ from nornweave.cli.push import push
 from nornweave.cli.query import query
 from nornweave.cli.roles import roles
 from nornweave.cli.token import token
+from nornweave.cli.why import why
 from nornweave.cli.worker import dagster, worker
 from nornweave.core.errors import ConfigError, DiskFullError, NornWeaveError, QueryError, StoreError
 from nornweave.core.files.bundled import use_bundled_packages
@@ -41,6 +42,8 @@ COMMAND_GROUPS: dict[str, dict[str, str]] = {
         "init": "Look for what can be indexed and write nornweave.yaml.",
         "sync": "Bring the index up to date with the sources.",
         "query": "Ask a question.",
+        "find": "Find lines by exact text or by a regular expression.",
+        "why": "Say why a document is not in an answer.",
         "conflicts": "Show what the domains disagree about.",
         "drift": "Show where documentation and code disagree.",
         "push": "Hand files in for the next sync.",
@@ -312,6 +315,7 @@ def up(
 
 MORE_COMMANDS: dict[str, Callable[..., None]] = {
     "find": find,
+    "why": why,
     "init": init,
     "doctor": doctor,
     "drift": drift,

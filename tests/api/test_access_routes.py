@@ -47,7 +47,8 @@ MASKED = {
     "POST /query", "POST /v1/chat/completions", "POST /feedback", "GET /agents", "POST /agents/{domain}/recall",
     "GET /agents/{domain}/describe", "GET /agents/{domain}/health", "POST /recall", "GET /describe",
     "GET /chunks/{chunk_id}", "GET /documents/{domain}/{source_id}/{path:path}", "GET /conflicts", "POST /mcp",
-    "GET /find", "GET /find.json", "GET /complete",
+    "GET /find", "GET /find.json",
+    "POST /why", "GET /why", "GET /why.json", "GET /complete",
     "GET /", "GET /.json", "GET /passages/{chunk_id}", "GET /passages/{chunk_id}.json", "GET /conflicts.json",
     "GET /conflicts/{entry_id}", "GET /conflicts/{entry_id}.json", "POST /feedback/form",
 }  # fmt: skip
@@ -466,3 +467,15 @@ def test_large_bodies_are_answered_for_who_sent_them(settings: Settings) -> None
             await test(app)
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(("token", "status"), [(OUTSIDER, 404), (STAFF, 404), (BOARD, 200), (SERVICE, 200)])
+def test_why_knows_of_no_document_that_is_not_for_somebody(settings: Settings, token: str, status: int) -> None:
+    async def test(app: Any) -> None:
+        async with client_as(app, token) as client:
+            body = {"query": "limit", "source_path": "plan.md", "timeout_ms": 60_000}
+            assert (await client.post("/why", json=body)).status_code == status
+            page = await client.get("/why", params={"q": "limit", "path": "plan.md"}, headers={"accept": HTML})
+            assert ("no such document" in page.text.lower()) is (status == 404)
+
+    run_with(settings, test)

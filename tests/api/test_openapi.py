@@ -25,7 +25,7 @@ def test_every_route_is_described(document: dict[str, Any]) -> None:
         "/health", "/ready", "/metrics", "/recall", "/describe", "/query", "/feedback", "/fuse",
         "/agents/{domain}/ingest", "/ingest", "/agents/{domain}/documents", "/agents/{domain}/documents/{source_path}",
         "/evaluations", "/evaluations/compare", "/v1/models", "/v1/chat/completions",
-        "/find", "/complete", "/chunks/{chunk_id}", "/documents/{domain}/{source_id}/{path}", "/conflicts",
+        "/find", "/why", "/complete", "/chunks/{chunk_id}", "/documents/{domain}/{source_id}/{path}", "/conflicts",
         "/receipts", "/receipts/{receipt_id}", "/sources", "/sources/{source_id}",
     }  # fmt: skip
     for operations in document["paths"].values():

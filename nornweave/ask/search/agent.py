@@ -10,6 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 
 from nornweave.ask.search import agent_report
+from nornweave.ask.search.expanded_search import candidate_among, search_expanded
 from nornweave.ask.search.filter_counts import FilterCounts, FilterCountsMemo, facets_of
 from nornweave.ask.search.filters import read_filters
 from nornweave.ask.search.freshness import Freshness
@@ -18,7 +19,7 @@ from nornweave.ask.search.query import check_query
 from nornweave.ask.search.query_encoder import QueryEncoder
 from nornweave.ask.search.question import Question
 from nornweave.ask.search.recall import recall_from
-from nornweave.ask.search.records import AgentState, Filters, RecallResponse
+from nornweave.ask.search.records import AgentState, Candidate, Filters, RecallResponse
 from nornweave.ask.search.search import SearchContext
 from nornweave.config import DomainSettings, PlanSettings
 from nornweave.config.tuned_plans import PlanInForce
@@ -28,7 +29,7 @@ from nornweave.core.tracing import retrieval_span
 from nornweave.core.types import NO_METADATA, Domain, JsonValue, present
 from nornweave.index.conditions import Condition
 from nornweave.index.index import Index
-from nornweave.index.port import Vectors
+from nornweave.index.port import Numbers, Vectors
 from nornweave.index.serving import ServedGeneration
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.queries import QueryMemo
@@ -227,8 +228,23 @@ class Agent:
         memo = self.encoder()
         return without(generation, *hidden, memo.encoder if memo else None, remembered=self._masked_vectors)
 
+    def candidate(self, question: Question, numbers_in: Callable[[Index], Numbers]) -> Candidate | None:
+        """Return where the best of some chunks is ranked, ``None`` if no retriever found it; raises as ``recall``."""
+        conditions = self.conditions(question.filters.get(self.domain, NO_METADATA))
+        with self.generation.use(question.viewer) as generation:
+            searched = search_expanded(question, self._context(question, conditions, generation))
+            return candidate_among(searched, numbers_in(generation), question.top_k)
+
     def _recall(self, question: Question, conditions: tuple[Condition, ...], generation: Index) -> RecallResponse:
-        context = SearchContext(
+        context = self._context(question, conditions, generation)
+        response = recall_from(question, context, self.settings, self.reranker)
+        if self.freshness:
+            response = self.freshness.told_in(response, sees_all=not generation.part)
+        problem = self.generation.problem
+        return replace(response, notices=(problem, *response.notices)) if problem else response
+
+    def _context(self, question: Question, conditions: tuple[Condition, ...], generation: Index) -> SearchContext:
+        return SearchContext(
             domain=self.domain,
             generation=generation,
             plan=self.settings.plan,
@@ -238,8 +254,3 @@ class Agent:
             within=generation.within(conditions) if conditions else None,
             deadline=question.deadline.at if question.deadline else None,
         )
-        response = recall_from(question, context, self.settings, self.reranker)
-        if self.freshness:
-            response = self.freshness.told_in(response, sees_all=not generation.part)
-        problem = self.generation.problem
-        return replace(response, notices=(problem, *response.notices)) if problem else response

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from nornweave.ask.search.combine import Ranking, merge
 from nornweave.ask.search.expand import acronym_variants, should_expand, stated_category, variants
 from nornweave.ask.search.query import Query, read_query
 from nornweave.ask.search.question import Question
-from nornweave.ask.search.records import RetrievalSource
+from nornweave.ask.search.records import Candidate, RetrievalSource
 from nornweave.ask.search.retrievers import is_said
 from nornweave.ask.search.search import SearchContext, SearchOutcome, search
 from nornweave.core.types import NO_METADATA
+from nornweave.index.port import Numbers
 
 # A match of a variant counts less than one of the query. An acronym and its long form mean the same, nearly always.
 VARIANT_SHARE, ACRONYM_SHARE = 0.8, 0.9
@@ -60,3 +63,22 @@ def _variants(question: Question, query: Query, context: SearchContext, *, expan
         category = stated_category(question.filters.get(context.domain, NO_METADATA))
         return [read_query(variant) for variant in variants(query.text, category=category)]
     return [read_query(each) for each in acronym_variants(query.text, lambda text: is_said(text, context.generation))]
+
+
+def candidate_among(searched: ExpandedOutcome, numbers: Numbers, wanted: int) -> Candidate | None:
+    """Return where the best of some chunks is ranked; ``None`` if no retriever found one of them.
+
+    Args:
+        searched: for a question.
+        numbers: of the chunks.
+        wanted: items that the question asks for.
+    """
+    ranking = searched.ranking
+    places = np.flatnonzero(np.isin(ranking.numbers, numbers))
+    if not len(places):
+        return None
+    last = ranking.scores[min(wanted, len(ranking)) - 1]
+    hits = {name: finding.hits.numbers for name, finding in searched.outcomes[0].findings.items()}
+    ranks = {name: np.flatnonzero(np.isin(held, numbers)) for name, held in hits.items()}
+    retrievers = {name: int(held[0]) + 1 for name, held in ranks.items() if len(held)}
+    return Candidate(int(places[0]) + 1, float(last - ranking.scores[places[0]]), retrievers)

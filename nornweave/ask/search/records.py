@@ -103,6 +103,21 @@ class SourceScore:
     score: float
 
 
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Where a domain ranks a document.
+
+    Attributes:
+        rank: of its best chunk, from 1.
+        margin: what that lacks to the last one that is wanted; below 0 where it is among them.
+        retrievers: retriever → rank there, from 1.
+    """
+
+    rank: int
+    margin: float
+    retrievers: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
     """How an item's score came about.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from nornweave.ask.answer.streamed import StreamedAnswer
 from nornweave.ask.answer.text_renderer import render_answer
@@ -20,6 +21,8 @@ from nornweave.ask.search.records import Filters, HiddenPlace, RecallResponse
 from nornweave.ask.seen.agents import check_own
 from nornweave.ask.trace import Rankings, trace
 from nornweave.ask.views.answer import FusionResult, answer_document
+from nornweave.ask.views.why import WhyDocument, why_document
+from nornweave.ask.why import SoughtPlace, numbers_of, place_in, why
 from nornweave.core.access.viewer import Viewer
 from nornweave.core.errors import StoreError
 from nornweave.core.types import Domain, present
@@ -72,6 +75,24 @@ class SeenAnswers:
     def query(self, question: Question) -> FusionResult:
         """Answer a question as JSON."""
         return answer_document(self.answer(question))
+
+    def why(self, question: Question, sought: SoughtPlace) -> WhyDocument | None:
+        """Say why a place is not in the answer to a question; ``None`` where the viewer can see no such place.
+
+        Raises:
+            QueryError: the question asks for something that cannot be.
+            StoreError: what was published cannot be read.
+        """
+        check_own(question, self._viewer)
+        for domain, agent in self._path.agents.items():
+            if sought.domain not in {None, domain}:
+                continue
+            with agent.generation.use(self._viewer) as generation:
+                place = place_in(generation, domain, sought, question.text)
+            if place:
+                numbers = partial(numbers_of, place=place)
+                return why_document(why(question, place, self.answer, lambda asked: agent.candidate(asked, numbers)))  # noqa: B023
+        return None
 
     def query_text(self, question: Question) -> str:
         """Answer a question as text, a section a domain."""

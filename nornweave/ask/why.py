@@ -1,0 +1,228 @@
+"""Why a passage is not in an answer: the stage at which it lost, by what margin, and the smallest change that lifts it.
+
+Nothing is ranked in another way than the answer was. A change that is named was tried: the changed question was asked,
+and its answer shows the passage.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from nornweave.ask.fuse.records import Answer
+from nornweave.ask.search.question import ConflictStrategy, Question
+from nornweave.ask.search.records import Candidate, Filters
+from nornweave.ask.search.signals import words_of
+from nornweave.core.types import NO_METADATA, Domain
+from nornweave.index.conditions import SOURCE, AnyOf, AtPath
+from nornweave.index.index import Index
+from nornweave.index.port import Numbers
+from nornweave.index.records import StoredChunk
+
+Stage: TypeAlias = Literal["filtered", "not_a_candidate", "combined", "merged", "demoted", "budget"]
+
+# As deep as a question can be asked.
+DEEPEST = 100
+WORDS_ADDED = (1, 2, 4, 8, 16)
+READ_CHUNKS, READ_CHARACTERS = 5, 4_000
+
+
+@dataclass(frozen=True, slots=True)
+class SoughtPlace:
+    """A place as a person names it: a path, and what is known beside it."""
+
+    path: str
+    line: int | None = None
+    source_id: str | None = None
+    domain: Domain | None = None
+
+
+def read_place(text: str) -> SoughtPlace:
+    """Read ``PATH`` or ``PATH:LINE``."""
+    path, colon, line = text.strip().rpartition(":")
+    return SoughtPlace(path, int(line)) if colon and path and re.fullmatch("[0-9]{1,9}", line) else SoughtPlace(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What is asked about: a document, or the part of it that holds a line.
+
+    Attributes:
+        chunk_ids: its chunks.
+        rare_words: of these chunks, the rarest in the domain first.
+    """
+
+    domain: Domain
+    source_id: str
+    path: str
+    line: int | None
+    chunk_ids: frozenset[str]
+    rare_words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """Why a place is not in an answer.
+
+    Attributes:
+        stage: at which it lost; ``None`` if it is shown.
+        rank: in the ranking of all domains or, where it does not come so far, in that of its own; from 1.
+        margin: what its score lacks to the last place that is shown, on the scale of ``rank``; ``None`` without a rank.
+        change: the smallest one that was found to lift it, in words; empty if none was.
+        changed: the question so changed.
+        retrievers: retriever → rank there; those that did not find it are left out.
+    """
+
+    stage: Stage | None
+    rank: int | None = None
+    margin: float | None = None
+    change: str = ""
+    changed: Question | None = None
+    retrievers: Mapping[str, int] = field(default_factory=dict)
+
+
+Change: TypeAlias = tuple[str, Question]
+
+
+def why(
+    question: Question,
+    place: Place,
+    ask: Callable[[Question], Answer],
+    candidate_of: Callable[[Question], Candidate | None],
+) -> Why:
+    """Explain why a place is not in the answer to a question.
+
+    Args:
+        question: that was asked; it is asked again.
+        place: that was expected.
+        ask: answers questions.
+        candidate_of: returns where the domain of the place ranks it, ``None`` if no retriever found it.
+
+    Raises:
+        QueryError: the question asks for something that cannot be.
+    """
+    answer = ask(question)
+    if rank := _rank(answer, place):
+        return Why(None, rank)
+    found = _lost_at(question, place, answer, ask, candidate_of)
+    for words, changed in _changes(question, place, found.stage):
+        if _rank(ask(changed), place):
+            return replace(found, change=words, changed=changed)
+    return found
+
+
+def _lost_at(
+    question: Question,
+    place: Place,
+    answer: Answer,
+    ask: Callable[[Question], Answer],
+    candidate_of: Callable[[Question], Candidate | None],
+) -> Why:
+    if place.domain not in answer.recalled.asked:
+        return Why("filtered")
+    candidate = candidate_of(question)
+    if candidate is None:
+        unfiltered = replace(question, filters=_without_filters(question, place.domain))
+        is_filtered = unfiltered.filters != question.filters and candidate_of(unfiltered) is not None
+        return Why("filtered" if is_filtered else "not_a_candidate")
+    retrievers = candidate.retrievers
+    if merge := next((merge for merge in answer.fused.merges if merge.dropped in place.chunk_ids), None):
+        shown = next((rank for rank, item in enumerate(answer.items, 1) if item.chunk_id == merge.kept), None)
+        return Why("merged", shown, 0.0, retrievers=retrievers)
+    ranked = answer.fused.items
+    if not any(item.chunk_id in place.chunk_ids for item in ranked):
+        ranked = ask(replace(question, top_k=DEEPEST, max_tokens=None, min_score=None)).fused.items
+    for rank, item in enumerate(ranked, 1):
+        if item.chunk_id in place.chunk_ids:
+            last = answer.items[-1].score if answer.items else question.min_score or 0.0
+            below = question.min_score is not None and item.score < question.min_score
+            stage: Stage = "budget" if rank <= question.top_k or below else "demoted" if item.demoted else "combined"
+            return Why(stage, rank, round(max(0.0, last - item.score), 6), retrievers=retrievers)
+    return Why("combined", candidate.rank, round(candidate.margin, 6), retrievers=retrievers)
+
+
+def _rank(answer: Answer, place: Place) -> int | None:
+    return next((rank for rank, item in enumerate(answer.items, 1) if item.chunk_id in place.chunk_ids), None)
+
+
+def _changes(question: Question, place: Place, stage: Stage | None) -> Iterator[Change]:
+    """Yield changes that may lift a place, the smallest first."""
+    domain = place.domain.value
+    if stage == "budget":
+        yield (
+            "without max_tokens, min_score and diversity",
+            replace(question, max_tokens=None, min_score=None, diversity=None),
+        )
+    if stage == "demoted":
+        yield "with the conflict strategy FLAG", replace(question, strategy=ConflictStrategy.FLAG)
+    if question.filters.get(place.domain):
+        yield f"without the filters of {domain}", replace(question, filters=_without_filters(question, place.domain))
+    if question.domains is not None and place.domain not in question.domains:
+        yield f"ask {domain} as well", replace(question, domains=(*question.domains, place.domain))
+    alone = replace(
+        question,
+        domains=(place.domain,),
+        filters={place.domain: question.filters.get(place.domain, NO_METADATA)},
+    )
+    if question.domains != (place.domain,):
+        yield f"ask {domain} alone", alone
+    for count in WORDS_ADDED[: len(WORDS_ADDED) if place.rare_words else 0]:
+        words = " ".join(place.rare_words[:count])
+        yield f"add words of the passage: {words}", replace(question, text=f"{question.text} {words}")
+        yield f"ask {domain} alone, with words of the passage: {words}", replace(alone, text=f"{question.text} {words}")
+    inside = {**alone.filters[place.domain], "source": [place.source_id], "path_glob": place.path}
+    yield f"only in {place.path}", replace(alone, filters={place.domain: inside})
+
+
+def _without_filters(question: Question, domain: Domain) -> dict[Domain, Filters]:
+    return {name: filters for name, filters in question.filters.items() if name != domain}
+
+
+def place_in(generation: Index, domain: Domain, sought: SoughtPlace, text: str) -> Place | None:
+    """Return the place in a generation, of the first source that has it; ``None`` if none has."""
+    sources = [sought.source_id] if sought.source_id else generation.sources_of(sought.path)
+    for source_id in sources:
+        chunks = _chunks_at(generation, source_id, sought.path, sought.line)
+        if chunks:
+            return Place(
+                domain=domain,
+                source_id=source_id,
+                path=sought.path,
+                line=sought.line,
+                chunk_ids=frozenset(chunk.chunk_id for chunk in chunks.values()),
+                rare_words=rare_words(generation, chunks.values(), text),
+            )
+    return None
+
+
+def numbers_of(generation: Index, place: Place) -> Numbers:
+    """Return the numbers of the chunks of a place."""
+    return np.array([*_chunks_at(generation, place.source_id, place.path, place.line)], np.int32)
+
+
+def _chunks_at(generation: Index, source_id: str, path: str, line: int | None) -> dict[int, StoredChunk]:
+    within = generation.within([AtPath(path), AnyOf(SOURCE, (source_id,))])
+    chunks = generation.chunks(np.flatnonzero(within).astype(np.int32))
+    return {
+        number: chunk
+        for number, chunk in chunks.items()
+        if line is None or chunk.line_range[0] <= line <= chunk.line_range[1]
+    }
+
+
+def rare_words(generation: Index, chunks: Iterable[StoredChunk], text: str) -> tuple[str, ...]:
+    """Return words of chunks that their domain has least often and that a question lacks, the rarest first."""
+    asked = {term for terms in words_of(text).values() for term in terms}
+    words = {
+        word: terms[0]
+        for chunk in islice(chunks, READ_CHUNKS)
+        for word, terms in words_of(chunk.content[:READ_CHARACTERS]).items()
+        if word.isalpha() and 3 <= len(word) <= 40 and terms[0] not in asked
+    }
+    frequencies = generation.document_frequencies(set(words.values()))
+    return tuple(sorted(words, key=lambda word: (frequencies[words[word]], word))[: WORDS_ADDED[-1]])
