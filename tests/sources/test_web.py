@@ -17,7 +17,7 @@ from lab.apis.server import HANG_UP, Reply, serving
 from lab.apis.site import SiteServer, large, small
 from nornweave.connect.connectors import open_source
 from nornweave.connect.mirror.answers import Limits
-from nornweave.connect.web import crawl
+from nornweave.connect.web import queue
 from nornweave.connect.web.connector import WebSettings
 from nornweave.connect.web.feed import WebFeed
 from nornweave.core.errors import ConfigError, DocumentError, SourceUnavailableError
@@ -334,7 +334,7 @@ def test_a_pass_for_changes_asks_for_what_the_sitemap_says_changed(tmp_path: Pat
 def test_pages_of_which_nothing_is_said_are_asked_for_again_those_confirmed_longest_ago_first(
     site: SiteServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_sitemap: bool
 ) -> None:
-    monkeypatch.setattr(crawl, "AGAIN", 2)
+    monkeypatch.setattr(queue, "AGAIN", 2)
     site.dates = False
     names = [f"/guide/{name}.html" for name in "abcd"]
     site.put("/guide/", links=names, listed=False)

@@ -230,7 +230,7 @@ class Mirror(_StoredRecords):
         """Open the file; one that is damaged, of another version or of another scope is thrown away."""
         try:
             connection = self._connect()
-            if self._is_current(connection):
+            if _is_current(connection, self._scope):
                 return connection
             connection.close()
         except sqlite3.DatabaseError as error:
@@ -251,12 +251,6 @@ class Mirror(_StoredRecords):
         connection.execute("pragma synchronous = normal")
         connection.execute("pragma secure_delete = on")  # what is deleted is overwritten
         return connection
-
-    def _is_current(self, connection: sqlite3.Connection) -> bool:
-        if connection.execute("pragma user_version").fetchone()[0] != _VERSION:
-            return False
-        row = connection.execute("select scope from reading").fetchone()
-        return row is not None and row[0] == self._scope
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -313,6 +307,13 @@ class Mirror(_StoredRecords):
                 )
             else:
                 self._connection.execute("delete from documents where path = ?", (path,))
+
+
+def _is_current(connection: sqlite3.Connection, scope: str) -> bool:
+    if connection.execute("pragma user_version").fetchone()[0] != _VERSION:
+        return False
+    row = connection.execute("select scope from reading").fetchone()
+    return row is not None and row[0] == scope
 
 
 def _range(prefix: str) -> dict[str, Any]:

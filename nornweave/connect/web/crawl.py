@@ -33,11 +33,6 @@ from nornweave.core.types import JsonValue
 
 # So many pages that fail one after another mean that the site does.
 _FAILURES = 5
-_TOO_MANY = f"{LEFT_OUT}!"
-# A pass for changes asks for so many pages again; where robots.txt wants pauses, for those that fit into so long.
-AGAIN, _AGAIN_S = 200, 300.0
-# Pages lead to other addresses so often, one after another.
-_HOPS = 5
 
 
 class Crawl:
@@ -76,7 +71,7 @@ class Crawl:
         if self._state.is_full and not progress.stored:
             raise PositionLostError(self._nothing())
         listed = ("page/", LISTED) if progress.is_listed else ()
-        yield self._page(self._too_many(), gone=("queue/", "seen/"), listed=listed)
+        yield self._page(self._queue.too_many(), gone=("queue/", "seen/"), listed=listed)
 
     def _page(
         self,
@@ -126,7 +121,14 @@ class Crawl:
         progress.by_links = not progress.queued if self._state.is_full else bool(self._before.get("by_links"))
         progress.stage = "pages"
         progress.is_listed = not self._state.is_full and not progress.by_links and bool(progress.read)
-        again = [] if self._state.is_full else [*self._failed_before(), *self._unconfirmed()]
+        again = (
+            []
+            if self._state.is_full
+            else [
+                *self._queue.failed_before(),
+                *self._queue.unconfirmed(self._state.began_at, self._robots.delay_s(self._scope.start)),
+            ]
+        )
         start = [ListedPage(self._scope.start)] if progress.by_links else []
         since = {"by_links": progress.by_links, "roots": progress.roots, "sitemaps": progress.read}
         progress.roots, progress.read = [], {}  # they need not be written with every page
@@ -147,31 +149,8 @@ class Crawl:
             records.append(record(f"{listed_by(sitemap)}{key}", body))
             if key not in queued and not self._state.is_full:
                 (confirmed if each.changed_at else kept).append(f"page/{key}")
-                kept += self._leads_to(key)
+                kept += self._queue.leads_to(key)
         return self._page(records, confirmed=tuple(confirmed), kept=tuple(kept))
-
-    def _leads_to(self, key: str) -> Iterator[str]:
-        """Yield the pages that stand in the place of an address that is no document."""
-        for _ in range(_HOPS):
-            left = self._known.body(f"{LEFT_OUT}{key}") or {}
-            if not left.get("leads_to"):
-                return
-            key = str(left["leads_to"])
-            yield f"page/{key}"
-
-    def _unconfirmed(self) -> Iterator[ListedPage]:
-        """Yield some of the pages that this pass says nothing of, those that were confirmed longest ago first."""
-        delay = self._robots.delay_s(self._scope.start)
-        limit = min(AGAIN, max(1, int(_AGAIN_S / delay))) if delay else AGAIN
-        is_named = self._progress.is_listed
-        for _, body in self._known.oldest("page/", before=self._state.began_at, limit=limit, is_named=is_named):
-            yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
-
-    def _failed_before(self) -> Iterator[ListedPage]:
-        """Yield the pages that could not be read when they were asked for last."""
-        for _, body in self._known.under(LEFT_OUT):
-            if body.get("again"):
-                yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
 
     def _read_queue(self) -> Iterator[RecordPage]:
         """Ask for the pages in the queue, one at a time."""
@@ -283,17 +262,6 @@ class Crawl:
         if self._progress.by_links:
             body["links"] = list(links)
         return record(f"{LEFT_OUT}{key}", {**body, "again": again})
-
-    def _too_many(self) -> list[FeedRecord]:
-        """Return the record that tells what ``max_pages`` left out."""
-        missed = self._progress.missed
-        if not missed:
-            return []
-        reason = (
-            f"max_pages {self._reach.max_pages:,} is reached and {missed:,} more addresses are known; raise it, or "
-            "narrow prefix, include or exclude"
-        )
-        return [record(_TOO_MANY, {"path": "…", "reason": reason})]
 
 
 def _links(body: Body | None) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,11 @@ BATCH = 1_000
 # Lists that generators make of a whole site: every word in them stands on another page as well.
 _INDEXES = ("genindex*.html", "py-modindex.html", "search.html", "index-all.html", "allclasses*.html", "_sources/")
 _MAX_ALIASES = 100
+_TOO_MANY = f"{LEFT_OUT}!"
+# A pass for changes asks for so many pages again; where robots.txt wants pauses, for those that fit into so long.
+AGAIN, _AGAIN_S = 200, 300.0
+# Pages lead to other addresses so often, one after another.
+_HOPS = 5
 
 
 @dataclass(frozen=True)
@@ -171,6 +176,39 @@ class CrawlQueue:
         if not self._progress.by_links:
             return []
         return self.records([ListedPage(link) for link in links])
+
+    def leads_to(self, key: str) -> Iterator[str]:
+        """Yield the pages that stand in the place of an address that is no document."""
+        for _ in range(_HOPS):
+            left = self._known.body(f"{LEFT_OUT}{key}") or {}
+            if not left.get("leads_to"):
+                return
+            key = str(left["leads_to"])
+            yield f"page/{key}"
+
+    def unconfirmed(self, before: float, delay: float) -> Iterator[ListedPage]:
+        """Yield some of the pages that this pass says nothing of, those that were confirmed longest ago first."""
+        limit = min(AGAIN, max(1, int(_AGAIN_S / delay))) if delay else AGAIN
+        is_named = self._progress.is_listed
+        for _, body in self._known.oldest("page/", before=before, limit=limit, is_named=is_named):
+            yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
+
+    def failed_before(self) -> Iterator[ListedPage]:
+        """Yield the pages that could not be read when they were asked for last."""
+        for _, body in self._known.under(LEFT_OUT):
+            if body.get("again"):
+                yield ListedPage(str(body["url"]), changed_at=str(body.get("lastmod") or ""))
+
+    def too_many(self) -> list[FeedRecord]:
+        """Return the record that tells what ``max_pages`` left out."""
+        missed = self._progress.missed
+        if not missed:
+            return []
+        reason = (
+            f"max_pages {self._reach.max_pages:,} is reached and {missed:,} more addresses are known; raise it, or "
+            "narrow prefix, include or exclude"
+        )
+        return [record(_TOO_MANY, {"path": "…", "reason": reason})]
 
 
 def record(key: str, body: Body, document: str = "") -> FeedRecord:
