@@ -405,3 +405,9 @@ def test_any_text_gives_facts_inside_it(parts: list[str], subject: str, domain: 
 def test_a_tag_whose_attributes_stand_on_several_lines_keeps_them(tag: str) -> None:
     fact = only(f"<ul>\n<{tag} class='a'\n    id='b'>x</{tag}>\n</ul>\n\nThe default timeout is 30 seconds.\n")
     assert (fact.name, fact.value, fact.line) == ("timeout", "30", 5)
+
+
+@pytest.mark.parametrize(("written", "value"), [("300 000 ms", "300"), ("1 000 000 ms", "1000"), ("300000 ms", "300")])
+def test_digits_grouped_by_blanks_are_one_number(written: str, value: str) -> None:
+    passage = Passage(text=f"### idleTimeout\n\nThe default is {written}.\n", format="markdown", path="a.md")
+    assert [(one.name, one.value, one.unit) for one in documentation_facts(passage)] == [("idle timeout", value, "s")]

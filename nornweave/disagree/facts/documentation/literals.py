@@ -17,9 +17,11 @@ from nornweave.disagree.facts.values import FALSE, NONE, TRUE, UNLIMITED, Value,
 _UNIT_WORDS = "|".join(sorted((re.escape(word) for word in UNITS if len(word) > 1), key=len, reverse=True))
 _UNIT_AFTER = lazy_pattern(rf"[\s-]?({_UNIT_WORDS}|s)\b|\s?%", re.IGNORECASE)
 _NUMBER = lazy_pattern(
-    r"[-+]?(?:0[xX][0-9a-fA-F_]{1,20}|\d[\d_]{0,20}(?:,\d{3}){0,6}(?:\.\d{1,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?"
+    r"[-+]?(?:0[xX][0-9a-fA-F_]{1,20}|[1-9]\d{0,2}(?:[ \u00a0\u202f]000){1,4}(?!\d)"
+    r"|\d[\d_]{0,20}(?:,\d{3}){0,6}(?:\.\d{1,20})?|\.\d{1,20})(?:[eE][+-]?\d{1,3})?"
     r"(?:\s?(?:\*\*?|<<|\^|×)\s?\d{1,10}){0,4}"
 )
+_GROUPED = lazy_pattern(r"(?<=\d)[ \u00a0\u202f](?=000)")
 _ATTACHED = lazy_pattern(r"(?:[a-zA-Zµ]{1,4}|%)(?:\d{1,4}[a-zµ]{1,3}){0,3}(?![\w])")
 # What makes a figure something else: a date, a version with three parts, a range, an ordinal, a factor.
 _NO_NUMBER_AFTER = lazy_pattern(
@@ -117,7 +119,7 @@ def number_at(text: str, at: int, end: int, *, in_range: bool = False) -> tuple[
     if (_NO_NUMBER_AFTER if not in_range else _NO_PART_AFTER).match(text, stop, end):
         return None
     unit = _UNIT_AFTER.match(text, stop, end)
-    written = match[0].replace("^", "**").replace("×", "*")
+    written = _GROUPED.sub("", match[0]).replace("^", "**").replace("×", "*")
     value = read_value(written)
     if value is None or value.kind != "number":
         return None
