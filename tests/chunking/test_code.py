@@ -116,6 +116,7 @@ def test_metadata_has_exactly_the_documented_keys() -> None:
         "node_type": "function_definition",
         "function_name": "pay_0",
         "class_name": "Pay",
+        "defines": ("Pay.pay_0",),
         "parameter_count": 2,
         "return_type": "D",
         "imports_used": ("D",),
