@@ -178,7 +178,17 @@ def test_declared_filters_join_the_built_in_and_the_usual_ones(tmp_path: Path) -
     settings = load_settings(write(tmp_path, text), {})
     filters = {each.key: each for each in settings.domains[Domain.DOCUMENTATION].filters}
     assert [*filters] == [
-        *("path_glob", "format", "heading_path", "category", "confidence", "error_category", "environment", "team"),
+        *(
+            "source",
+            "path_glob",
+            "format",
+            "heading_path",
+            "category",
+            "confidence",
+            "error_category",
+            "environment",
+            "team",
+        ),
     ]
     assert filters["environment"].origins == ("front_matter.environment",)
     assert filters["team"].origins == ("metadata.team", "path:docs/{team}/**")
