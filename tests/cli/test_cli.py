@@ -69,7 +69,7 @@ def test_help_has_every_command_once_with_a_sentence_that_fits(tmp_path: Path) -
     rows = [line for section in sections for line in section.splitlines()[1:]]
     assert sorted(row.split()[0] for row in rows) == sorted(get_command(app).commands)
     assert all(row.endswith(".") and len(row) <= 79 for row in rows)
-    assert "Others:" not in done.stdout  # a new command belongs into COMMAND_GROUPS
+    assert "Others:" not in done.stdout  # a new command belongs into cli.command_groups
 
 
 @pytest.mark.slow

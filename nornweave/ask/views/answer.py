@@ -17,10 +17,10 @@ from nornweave.ask.fuse.records import (
     FusedItem,
     Merge,
     MergeReason,
-    Recalled,
     Synthesis,
 )
-from nornweave.ask.search.records import Citation, CoverageGap, RecallResponse, SourceState
+from nornweave.ask.search.records import Citation
+from nornweave.ask.views.coverage import CoverageDocument, GapDocument, coverage_document, gap_document
 from nornweave.ask.views.items import CitationDocument, ItemDocument, _utc, citation_document, item_document
 from nornweave.core.types import Fact
 
@@ -81,45 +81,6 @@ class ConflictDocument(TypedDict):
     reason: str
     explanation: str
     confidence: Annotated[float, Field(description="the probability that it is a contradiction, in [0, 1]")]
-
-
-class SourceFreshnessDocument(TypedDict):
-    """How fresh what a source gave is."""
-
-    listed_at: Annotated[str | None, Field(description="when it last named all of its documents; RFC 3339")]
-    bound: Annotated[str | None, Field(description="how soon a change or deletion there counts")]
-
-
-class CoverageDocument(TypedDict):
-    """How one domain was searched."""
-
-    searched: bool
-    reason: NotRequired[str]
-    agent_id: NotRequired[str]
-    generation: NotRequired[str]
-    indexed_at: NotRequired[str]
-    total_searched: NotRequired[int]
-    retrieval: NotRequired[dict[str, SourceState]]
-    latency_ms: NotRequired[float]
-    notices: NotRequired[list[str]]
-    sources: NotRequired[
-        Annotated[
-            dict[str, SourceFreshnessDocument],
-            Field(description="of the sources whose documents the asker may see, and to others of those of the items"),
-        ]
-    ]
-    others: NotRequired[
-        Annotated[list[CoverageDocument], Field(description="what other agents of the domain searched")]
-    ]
-
-
-class GapDocument(TypedDict):
-    """A domain that was not searched."""
-
-    domain_id: str
-    agent_id: str
-    reason: str
-    elsewhere: NotRequired[Annotated[bool, Field(description="the agent is on another machine")]]
 
 
 class StatisticsDocument(TypedDict):
@@ -208,8 +169,8 @@ def answer_document(answer: Answer) -> FusionResult:
         "synthesis": answer.synthesis.text if answer.synthesis else None,
         "synthesis_details": synthesis_document(answer.synthesis) if answer.synthesis else None,
         "conflicts": [conflict_document(conflict) for conflict in answer.conflicts],
-        "coverage": _coverage(recalled),
-        "coverage_gaps": [_gap(gap) for gap in recalled.coverage_gaps],
+        "coverage": coverage_document(recalled),
+        "coverage_gaps": [gap_document(gap) for gap in recalled.coverage_gaps],
         "domains_queried": list(recalled.asked),
         "domain_signals": {domain: round(signal, 3) for domain, signal in recalled.domain_signals.items()},
         "query_type": query_type(question.text).value,
@@ -307,48 +268,6 @@ def _merge_document(merge: Merge) -> MergeDocument:
         "dropped": merge.dropped,
         "reason": merge.reason,
         "similarity": round(merge.similarity, 6),
-    }
-
-
-def _coverage(recalled: Recalled) -> dict[str, CoverageDocument]:
-    responses: dict[str, list[RecallResponse]] = {}
-    for response in recalled.responses:
-        responses.setdefault(response.domain_id, []).append(response)
-    reasons = {gap.domain_id: gap.reason for gap in reversed(recalled.coverage_gaps)}
-    return {
-        domain: _covered_by(responses[domain])
-        if domain in responses
-        else {"searched": False, "reason": reasons.get(domain, "gave no answer")}
-        for domain in dict.fromkeys((*recalled.asked, *reasons))
-    }
-
-
-def _gap(gap: CoverageGap) -> GapDocument:
-    document: GapDocument = {"domain_id": gap.domain_id, "agent_id": gap.agent_id, "reason": gap.reason}
-    return {**document, "elsewhere": True} if gap.elsewhere else document
-
-
-def _covered_by(responses: Sequence[RecallResponse]) -> CoverageDocument:
-    """Return what the first agent of a domain searched, and with it what others did."""
-    document = _covered(responses[0])
-    if len(responses) > 1:
-        document["others"] = [_covered(response) for response in responses[1:]]
-    return document
-
-
-def _covered(response: RecallResponse) -> CoverageDocument:
-    return {
-        "searched": True,
-        "agent_id": response.agent_id,
-        "generation": response.generation,
-        "indexed_at": response.indexed_at,
-        "total_searched": response.total_searched,
-        "retrieval": dict(response.retrieval),
-        "latency_ms": response.latency_ms,
-        "notices": list(response.notices),
-        "sources": {
-            name: {"listed_at": each.listed_at, "bound": each.bound} for name, each in response.sources.items()
-        },
     }
 
 
