@@ -33,7 +33,7 @@ SLOW = ("/receipts",)
 OF_A_KIND = ("/sources",)
 # Nobody can join this app, for no configuration allows a made-up address, and no answer has a made-up id: what is right
 # is answered with 404.
-UNKNOWN = ("/agents/register", "/agents/{agent_id}/heartbeat", "/feedback")
+UNKNOWN = ("/agents/register", "/agents/{agent_id}/heartbeat", "/feedback", "/why")
 CHECKS: list[Any] = [
     not_a_server_error,
     status_code_conformance,
