@@ -96,9 +96,9 @@ def answer_from(
             diversity=question.diversity,
         )
     items, conflicts = shown_conflicts(fitted.items, fused.conflicts)
-    with clock.step("extract"):
-        extracted = extract(items, question.text)
     answerable = judge(question.text, recalled.responses)
+    with clock.step("extract"):
+        extracted = () if answerable.is_doubtful else extract(items, question.text)
     evidence = Evidence(question.text, items, conflicts, recalled.coverage_gaps, answerable.words)
     return Answer(
         question=question,
