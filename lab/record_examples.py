@@ -166,6 +166,19 @@ ASKED = (
     Asked(name="fuse", summary="What two agents said", method="post", path="/fuse", body=TWO_AGENTS),
     Asked(name="find", summary="Lines that hold a text", path="/find", parameters={"text": "API_VERSION", "limit": 3}),
     Asked(name="complete", summary="What goes on with what was typed", path="/complete", parameters={"prefix": "ref"}),
+    Asked(
+        name="why",
+        summary="A document that is not among the first",
+        method="post",
+        path="/why",
+        body={
+            "query": QUESTION,
+            "domain": "code",
+            "source_id": "payments",
+            "source_path": "src/payments/webhooks.py",
+            "top_k": 3,
+        },
+    ),
     Asked(name="sources", summary="What is configured, and how it is", path="/sources"),
     Asked(
         name="add-source",

@@ -17,7 +17,7 @@ from api.examples import Worked, worked_examples
 from api.feedback_body import FeedbackBody
 from api.fuse_body import FuseBody
 from api.ingest_body import IngestBody, IngestDocument
-from api.query_body import QueryBody
+from api.query_body import QueryBody, WhyBody
 from api.registration_body import HeartbeatBody, LeaseDocument, RegistrationBody, RemovedDocument
 from api.schemas import LivenessDocument, ReadinessDocument, RecallBody, RegistryDocument
 from lab.record_examples import ALONE, ASKED, shortened
@@ -34,6 +34,7 @@ from nornweave.ask.views.texts import (
     FindDocument,
     WithdrawnDocument,
 )
+from nornweave.ask.views.why import WhyDocument
 from nornweave.core.types import Domain
 
 BODIES: dict[str, type[BaseModel]] = {
@@ -48,6 +49,7 @@ BODIES: dict[str, type[BaseModel]] = {
     "/agents/register": RegistrationBody,
     "/agents/{agent_id}/heartbeat": HeartbeatBody,
     "/receipts": ReceiptBody,
+    "/why": WhyBody,
 }
 ANSWERS: dict[str, Any] = {
     "/query": FusionResult,
@@ -68,6 +70,7 @@ ANSWERS: dict[str, Any] = {
     "/chunks/{chunk_id}": ChunkDocument,
     "/documents/{domain}/{source_id}/{path}": DocumentDocument,
     "/receipts": ReceiptDocument,
+    "/why": WhyDocument,
     "/receipts/{receipt_id}": ReceiptDocument,
     "/find": FindDocument,
     "/complete": CompletionsDocument,
