@@ -118,7 +118,11 @@ function move(step) {
   const at = items.findIndex((item) => item.closest("li").contains(document.activeElement) || item === opener);
   const next = items[Math.min(Math.max(at + step, 0), items.length - 1)];
   if (panel && !panel.hidden) openPassage(next.href, next);
-  else next.focus();
+  else {
+    const fold = next.closest("details");
+    if (fold) fold.open = true; // what is far below the others
+    next.focus();
+  }
   next.scrollIntoView({ block: "nearest" });
 }
 

@@ -21,7 +21,7 @@ from nornweave.core.types import Domain
 RECALL = "/agents/code/recall"
 CITATION = {
     "domain_id", "source_id", "source_path", "timestamp", "line_range", "char_range", "page", "section", "message_ids",
-    "url", "title", "revision", "stale",
+    "url", "title", "revision", "stale", "agent_id", "verified_at",
 }  # fmt: skip
 
 

@@ -33,6 +33,12 @@ def locked(corpus: Settings) -> Iterator[str]:
         yield address
 
 
+def unfold(page: Page) -> None:
+    """Show the results that are far below the others."""
+    for tail in page.locator(".tail").all():
+        tail.locator("summary").first.click()
+
+
 def focused(page: Page) -> str:
     return str(page.evaluate("document.activeElement.id || document.activeElement.textContent"))
 
@@ -47,7 +53,7 @@ def test_from_a_question_to_both_sides_and_the_lines_without_a_mouse(url: str, o
     sides = page.locator(".conflict .side")
     expect(sides).to_have_count(2)
     assert {"10 seconds", "30 seconds", "10 s", "30 s"} >= set(page.locator(".side .value").all_inner_texts())
-    assert page.locator(".conflicts").bounding_box()["y"] < page.locator(".results").bounding_box()["y"]  # type: ignore[index]
+    assert page.locator(".conflicts").bounding_box()["y"] < page.locator(".results").first.bounding_box()["y"]  # type: ignore[index]
 
     page.keyboard.press("j")
     first = focused(page)
@@ -81,6 +87,7 @@ def test_from_a_question_to_both_sides_and_the_lines_without_a_mouse(url: str, o
 
 def test_what_is_opened_beside_the_answer_keeps_the_answer_in_its_place(url: str, open_page: Opened) -> None:
     page = open_page(url + ASKED)
+    unfold(page)
     link = page.locator("#r1 [data-passage]")
     link.scroll_into_view_if_needed()
     before = page.locator("#r2").bounding_box()
@@ -124,6 +131,7 @@ def test_without_scripts_questions_filters_passages_and_judgments_work(url: str,
     expect(page.locator(".result").first).to_be_visible()
     page.click(".scope .chip.d-code")
     assert "domain=code" in page.url
+    unfold(page)
     assert {text.split()[0] for text in page.locator(".result .domain").all_inner_texts()} == {"code"}
     page.click(".filters summary")
     page.click(".chip.small:has-text('typescript')")
@@ -139,7 +147,8 @@ def test_without_scripts_questions_filters_passages_and_judgments_work(url: str,
 
 def test_hostile_documents_are_text(url: str, open_page: Opened) -> None:
     page = open_page(url + "/?q=refund+policy+chargeback&domain=documentation&domain=research")
-    said = page.locator(".results").inner_text()
+    unfold(page)
+    said = "".join(page.locator(".results").all_inner_texts())
     for words in (HOSTILE_NAME, "<script>window.hacked=1</script>", "{{ 7 * 7 }}", "U+202E", "U+200B"):
         assert words in said, words
     places = [place for place in page.locator(".result").all() if "hacked" in place.inner_text()]

@@ -208,7 +208,7 @@ def test_messages_are_cited_by_id_and_papers_by_section(workspace: Settings, poo
 
 def test_facets_count_what_filters_find(code: Agent) -> None:
     facets = code.facets(OPERATOR)
-    assert set(facets) == {"language", "node_type"}, "no patterns, no times"
+    assert set(facets) == {"source", "language", "node_type"}, "no patterns, no times"
     for value, count in facets["language"]:
         found = code.recall(asked("payment", filters={"language": value}, top_k=100))
         assert found.total_searched == count
@@ -359,7 +359,7 @@ def test_describe_and_health(code: Agent) -> None:
     assert (described["agent_id"], described["domain_id"], described["name"]) == ("code-memory", "code", "Source Code")
     assert (described["generation"], described["documents"], described["chunks"]) == ("gen-000001", 3, 7)
     filters = {one["key"] for one in described["filters"] if "from" not in one}
-    assert filters == {"path_glob", "language", "since", "node_type"}
+    assert filters == {"source", "path_glob", "language", "since", "node_type"}
     health = code.health(OPERATOR)
     assert (health["state"], health["generation"], health["notices"]) == ("READY", "gen-000001", [])
     assert set(code.paths(OPERATOR)) == {

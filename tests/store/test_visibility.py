@@ -35,12 +35,14 @@ DECIDED = {
         "dense", "document_frequencies", "sparse", "paired", "named", "holding", "within", "contents",
         "containing", "paths", "chunks", "chunk", "document", "seen_places", "sees_document",
         "value_counts", "unread_values", "served_documents", "sources_of",
+        "find", "complete", "named_nearly",
         "chunk_places", "document_texts", "indexed_documents", "term_weights", "average_length",
     },
     "of numbers that a masked operation returned": {"similarities", "vectors"},
     "for the parts that search several files, which mask": {
         "document_places", "field_values", "unread_rows", "sparse_with",
     },
+    "of all documents, for the command line alone": {"stated_documents"},
     "the same for everybody": {"built_at", "close", "part", "seen_by", "restricted_documents"},
 }  # fmt: skip
 

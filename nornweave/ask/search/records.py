@@ -10,11 +10,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from nornweave.core.types import NO_METADATA, ChunkId, Domain, Fact, JsonValue, Metadata, Span
-from nornweave.index.finding import LinePattern
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+    from nornweave.index.finding import LinePattern
 
 Switch: TypeAlias = Literal["auto", "on", "off"]
 SourceState: TypeAlias = Literal["ok", "empty", "timeout", "failed", "off"]
