@@ -187,7 +187,7 @@ def _definers(word: Word, known: Mapping[str, Numbers], is_unknown: bool, genera
     chunks = known.get(f"defines:{word.spelled}")
     if chunks is not None:
         return _Defined(word, chunks, DEFINED)
-    if is_unknown and len(word.spelled) >= MIN_MISSPELLED:
+    if is_unknown and word.is_name and len(word.spelled) >= MIN_MISSPELLED:
         chunks = generation.named_nearly("defines", word.spelled)
     return _Defined(word, chunks, DEFINED * MISSPELLED) if chunks is not None and len(chunks) else None
 

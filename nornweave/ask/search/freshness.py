@@ -34,10 +34,10 @@ class Freshness:
     def told_in(self, response: RecallResponse, *, sees_all: bool) -> RecallResponse:
         """Return an answer that says it, of the sources of its items and, to who ``sees_all``, of the others."""
         verified = self.file.of(response.generation)
-        places = [(item, item.citation) for item in response.items]
+        moments = [verified.at(item.citation.source_id, item.citation.source_path) for item in response.items]
         items = tuple(
-            replace(item, citation=replace(citation, verified_at=verified.at(citation.source_id, citation.source_path)))
-            for item, citation in places
+            item if moment is None else replace(item, citation=replace(item.citation, verified_at=moment))
+            for item, moment in zip(response.items, moments, strict=True)
         )
         cited = {item.citation.source_id for item in items}
         sources = {
