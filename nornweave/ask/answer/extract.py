@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from nornweave.ask.answer.snippet import Unit, units_of
+from nornweave.ask.answer.snippet import Unit, terms_of_units, units_of
 from nornweave.ask.fuse.records import ExtractedSentence, FusedItem
 from nornweave.core.text.analyzer import FUNCTION_TERMS, query_terms, sequence
 from nornweave.core.types import ChunkId, Domain, Span
@@ -65,7 +65,7 @@ def _candidates(item: FusedItem, wanted: frozenset[str]) -> Iterator[_Candidate]
     text, citation = item.item.content, item.citation
     is_prose = item.domain != Domain.CODE
     units = units_of(text, LONGEST, is_code=not is_prose)
-    terms = [wanted.intersection(sequence(text[start:end])) for start, end in units]
+    terms = terms_of_units(text, units, wanted)
     heading = wanted.intersection(sequence(" ".join(filter(None, (citation.title, citation.section)))))
     around = [frozenset[str](), *terms, frozenset[str]()]
     for place, unit in enumerate(units):

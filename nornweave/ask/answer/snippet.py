@@ -212,16 +212,21 @@ def _by_relevance(
     return relevant, order[len(relevant) :]
 
 
-def _relevance(text: str, units: Sequence[Unit], query_terms: frozenset[str]) -> list[float]:
-    if not query_terms:
-        return [0.0] * len(units)
+def terms_of_units(text: str, units: Sequence[Unit], query_terms: frozenset[str]) -> list[frozenset[str]]:
+    """Return which of the terms stand in each unit."""
     # A word begins like its stem but for two letters at most ("retri" of "retry", "die" of "dying"): to analyze only
     # what has the letters before them is three times as fast.
     heads = frozenset(term[: max(1, len(term) - 2)] for term in query_terms)
-    terms_of_units = [_terms_in(text[start:end], query_terms, heads) for start, end in units]
-    spread = Counter(term for terms in terms_of_units for term in terms)
+    return [_terms_in(text[start:end], query_terms, heads) for start, end in units]
+
+
+def _relevance(text: str, units: Sequence[Unit], query_terms: frozenset[str]) -> list[float]:
+    if not query_terms:
+        return [0.0] * len(units)
+    terms_in_units = terms_of_units(text, units, query_terms)
+    spread = Counter(term for terms in terms_in_units for term in terms)
     weight = {term: math.log(1 + len(units) / count) for term, count in spread.items()}
-    return [math.fsum(weight[term] for term in terms) if terms else 0.0 for terms in terms_of_units]
+    return [math.fsum(weight[term] for term in terms) if terms else 0.0 for terms in terms_in_units]
 
 
 def _terms_in(unit: str, query_terms: frozenset[str], heads: frozenset[str]) -> frozenset[str]:
