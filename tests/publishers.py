@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +85,16 @@ class Publisher:
 class Replica:
     """A follower that looks when it is told to."""
 
-    def __init__(self, folder: Path, publish_to: Mapping[str, Any], access: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        publish_to: Mapping[str, Any],
+        access: Mapping[str, Any] | None = None,
+        *,
+        keys: Collection[str] = (),
+    ) -> None:
         self.folder = folder
-        self.follower = Follower(ObjectStore(PublishSettings.model_validate(publish_to)), folder, access)
+        self.follower = Follower(ObjectStore(PublishSettings.model_validate(publish_to)), folder, access, keys=keys)
 
     def look(self) -> str | None:
         """Look at the store once; return the generation that is complete here."""

@@ -10,45 +10,22 @@ from typing import Any
 
 import pytest
 from command_line import nornweave
-from publishers import DOCUMENTATION, Publisher
+from publishers import DOCUMENTATION, Publisher, Replica
 from pydantic import ValidationError
 
 from nornweave.config import PublishSettings
 from nornweave.core.errors import ConfigError, PublicationError
 from nornweave.core.signatures import NEXT, check_signed, own_keys, rotate, signer_of
-from nornweave.index.object_store import ObjectStore
-from nornweave.index.publish import GenerationFiles
-from nornweave.index.wiring import store_of
-from nornweave.share.follower import Follower
 from nornweave.share.manifest import digest_of, pointer_key
-from nornweave.share.records import read_standing, standing_file
 
 POINTER, WORKSPACE = pointer_key(DOCUMENTATION), "WORKSPACE"
 
 
-class TrustingReplica:
-    """A follower that trusts some keys."""
-
-    def __init__(self, folder: Path, publisher: Publisher, *keys: str) -> None:
-        publish = publisher.settings.publish
-        assert publish
-        self.follower = Follower(ObjectStore(PublishSettings(url=publish.url)), folder, keys=keys)
-
-    def look(self) -> str | None:
-        if self.follower._settings is None:
-            assert self.follower.prepare()
-        self.follower.poll()
-        return self.files.current()
-
-    @property
-    def files(self) -> GenerationFiles:
-        return store_of(self.follower.settings, DOCUMENTATION).files
-
-    @property
-    def problem(self) -> str:
-        standing = read_standing(standing_file(self.follower.settings.data_dir))
-        assert standing
-        return standing.problem or standing.domains["documentation"].problem or ""
+def replica_of(folder: Path, publisher: Publisher, *keys: str) -> Replica:
+    """Return a replica that believes what one of these keys has signed."""
+    publish = publisher.settings.publish
+    assert publish
+    return Replica(folder, {"url": publish.url}, keys=keys)
 
 
 @pytest.fixture
@@ -79,7 +56,7 @@ def test_only_this_user_can_read_the_key(publisher: Publisher) -> None:
 
 
 def test_what_is_signed_is_taken_over(publisher: Publisher, tmp_path: Path) -> None:
-    replica = TrustingReplica(tmp_path / "replica", publisher, key_of(publisher))
+    replica = replica_of(tmp_path / "replica", publisher, key_of(publisher))
     assert replica.look() == "gen-000001"
     publisher.change("a settlement takes nine days")
     assert publisher.number() == 2
@@ -105,14 +82,14 @@ def test_what_is_signed_is_taken_over(publisher: Publisher, tmp_path: Path) -> N
 def test_what_others_write_is_refused_and_what_was_there_answers(
     publisher: Publisher, tmp_path: Path, key: str, forge: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    replica = TrustingReplica(tmp_path / "replica", publisher, key_of(publisher))
+    replica = replica_of(tmp_path / "replica", publisher, key_of(publisher))
     assert replica.look() == "gen-000001"
     before = replica.follower.config.read_text(encoding="utf-8")
     rewrite(publisher, key, forge)
     assert replica.look() == "gen-000001"
     assert "sign" in replica.problem
     assert replica.follower.config.read_text(encoding="utf-8") == before
-    fresh = TrustingReplica(tmp_path / "fresh", publisher, key_of(publisher))
+    fresh = replica_of(tmp_path / "fresh", publisher, key_of(publisher))
     if key == POINTER:
         assert fresh.look() is None, "nor does a new replica believe it"
     else:
@@ -129,7 +106,7 @@ def test_a_manifest_that_its_pointer_names_has_to_be_signed_too(publisher: Publi
     assert manifest
     signed = signer_of(publisher.settings.data_dir).signed({**pointer, "sha256": digest_of(manifest.content)})
     publisher.store.write(POINTER, json.dumps(signed).encode())
-    replica = TrustingReplica(tmp_path / "replica", publisher, key_of(publisher))
+    replica = replica_of(tmp_path / "replica", publisher, key_of(publisher))
     assert replica.look() is None
     assert "signature" in replica.problem
 
@@ -137,14 +114,14 @@ def test_a_manifest_that_its_pointer_names_has_to_be_signed_too(publisher: Publi
 def test_a_key_is_rotated_while_replicas_follow(publisher: Publisher, tmp_path: Path) -> None:
     data_dir = publisher.settings.data_dir
     first, second = key_of(publisher), signer_of(data_dir, NEXT).public_key
-    both = TrustingReplica(tmp_path / "both", publisher, first, second)
+    both = replica_of(tmp_path / "both", publisher, first, second)
     assert both.look() == "gen-000001"
     assert rotate(data_dir).public_key == second
     assert own_keys(data_dir) == (second, first)
     assert publisher.number() == 2, "what is published is signed anew"
     assert publisher.number() == 2, "once"
     assert both.look() == "gen-000002"
-    new = TrustingReplica(tmp_path / "new", publisher, second)
+    new = replica_of(tmp_path / "new", publisher, second)
     assert new.look() == "gen-000002"
     with pytest.raises(ConfigError, match="--next"):
         rotate(data_dir)
