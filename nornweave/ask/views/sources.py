@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -12,6 +13,7 @@ from nornweave.ask.views.status import status_document
 from nornweave.config import Settings
 from nornweave.config.sources import SourceSettings
 from nornweave.core.errors import StoreError
+from nornweave.core.types import Domain
 from nornweave.index.wiring import store_of
 
 
@@ -47,30 +49,47 @@ class SourcesDocument(TypedDict):
 
 def sources_document(settings: Settings) -> SourcesDocument:
     """Return all sources with how they are."""
-    return {"sources": [source_document(settings, source) for source in settings.sources]}
+    look = _Look(settings)
+    return {"sources": [look.document(source) for source in settings.sources]}
 
 
 def source_document(settings: Settings, source: SourceSettings) -> ConfiguredSource:
     """Return one source with how it is."""
-    held: list[str] = []
-    try:
-        status = status_document(settings, source.domain)
-        held = [path for each in status["held"] if each["source_id"] == source.id for path in each["paths"]]
-        reason = status["unavailable"].get(source.id)
-        state = "unavailable" if reason else "held" if held else "ok" if _is_indexed(settings, source) else "empty"
-    except StoreError as error:
-        state, reason = "unavailable", str(error)
-    places = (getattr(source, key) for key in source.place_keys)
-    return {
-        "id": source.id,
-        "domain": source.domain.value,
-        "type": source.type,
-        "location": _shown(next((place for place in places if place), ""), settings.file.parent),
-        "access": sorted(source.access),
-        "state": state,
-        "reason": reason,
-        "held": len(held),
-    }
+    return _Look(settings).document(source)
+
+
+class _Look:
+    """One look at the sources: what belongs to a domain is read once, and only if a source of it needs it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._status = cache(partial(status_document, settings))
+        self._indexed = cache(partial(_indexed_sources, settings))
+
+    def document(self, source: SourceSettings) -> ConfiguredSource:
+        """Return one source with how it is."""
+        held: list[str] = []
+        try:
+            status = self._status(source.domain)
+            held = [path for each in status["held"] if each["source_id"] == source.id for path in each["paths"]]
+            reason = status["unavailable"].get(source.id)
+            if reason or held:
+                state = "unavailable" if reason else "held"
+            else:
+                state = "ok" if source.id in self._indexed(source.domain) else "empty"
+        except StoreError as error:
+            state, reason = "unavailable", str(error)
+        places = (getattr(source, key) for key in source.place_keys)
+        return {
+            "id": source.id,
+            "domain": source.domain.value,
+            "type": source.type,
+            "location": _shown(next((place for place in places if place), ""), self._settings.file.parent),
+            "access": sorted(source.access),
+            "state": state,
+            "reason": reason,
+            "held": len(held),
+        }
 
 
 def _shown(place: object, folder: Path) -> str:
@@ -79,11 +98,12 @@ def _shown(place: object, folder: Path) -> str:
     return str(place.relative_to(folder) if isinstance(place, Path) and is_below else place)
 
 
-def _is_indexed(settings: Settings, source: SourceSettings) -> bool:
-    """Tell whether a document of a source is published."""
-    store = store_of(settings, source.domain)
+def _indexed_sources(settings: Settings, domain: Domain) -> frozenset[str]:
+    """Return the ids of the sources of which a document is published."""
+    store = store_of(settings, domain)
     generation = store.current()
     if generation is None:
-        return False
+        return frozenset()
     with store.files.open(generation) as index:
-        return any(each.source_id == source.id for each in index.served_documents((source.id, ""), 1))
+        first = (index.served_documents((source.id, ""), 1) for source in settings.sources_of(domain))
+        return frozenset(document.source_id for documents in first for document in documents)
