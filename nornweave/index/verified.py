@@ -59,6 +59,9 @@ class Verified:
         return datetime.fromisoformat(moment) if moment else None
 
 
+NOTHING_VERIFIED = Verified()
+
+
 def write_verified(folder: Path, verified: Verified) -> None:
     """Replace the file; a failure is logged: answers then say that documents were confirmed earlier than they were."""
     try:
@@ -74,10 +77,10 @@ def read_verified(folder: Path) -> Verified:
         sources = {name: VerifiedSource(**source) for name, source in stored["sources"].items()}
         return Verified(stored["generation"], sources)
     except FileNotFoundError:
-        return Verified()
+        return NOTHING_VERIFIED
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         log.warning("%s: cannot be read: %s", folder / NAME, error)
-        return Verified()
+        return NOTHING_VERIFIED
 
 
 class VerifiedFile:
@@ -85,7 +88,7 @@ class VerifiedFile:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._read: tuple[object, Verified] = (None, Verified())
+        self._read: tuple[object, Verified] = (None, NOTHING_VERIFIED)
 
     def of(self, generation: str) -> Verified:
         """Return what is confirmed of a generation."""
@@ -93,7 +96,7 @@ class VerifiedFile:
         if self._read[0] != state:
             self._read = (state, read_verified(self._folder))
         verified = self._read[1]
-        return verified if verified.generation == generation else Verified()
+        return verified if verified.generation == generation else NOTHING_VERIFIED
 
     def _state(self) -> tuple[int, int, int] | None:
         try:

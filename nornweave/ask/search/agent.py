@@ -31,6 +31,7 @@ from nornweave.index.conditions import Condition
 from nornweave.index.index import Index
 from nornweave.index.port import Numbers, Vectors
 from nornweave.index.serving import ServedGeneration
+from nornweave.index.verified import NOTHING_VERIFIED
 from nornweave.models.encoders import Encoder
 from nornweave.models.encoders.queries import QueryMemo
 from nornweave.models.rerankers import RerankerSlot
@@ -239,7 +240,7 @@ class Agent:
         context = self._context(question, conditions, generation)
         response = recall_from(question, context, self.settings, self.reranker)
         if self.freshness:
-            response = self.freshness.told_in(response, sees_all=not generation.part)
+            response = self.freshness.told_in(response, context.verified, sees_all=not generation.part)
         problem = self.generation.problem
         return replace(response, notices=(problem, *response.notices)) if problem else response
 
@@ -253,4 +254,5 @@ class Agent:
             dense_executor=self._dense_executor,
             within=generation.within(conditions) if conditions else None,
             deadline=question.deadline.at if question.deadline else None,
+            verified=self.freshness.file.of(generation.meta["generation"]) if self.freshness else NOTHING_VERIFIED,
         )

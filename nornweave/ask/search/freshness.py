@@ -11,7 +11,7 @@ from nornweave.config import Settings
 from nornweave.connect.connector import AT_ONCE
 from nornweave.connect.connectors import bound_of
 from nornweave.core.types import Domain
-from nornweave.index.verified import VerifiedFile
+from nornweave.index.verified import Verified, VerifiedFile
 from nornweave.index.wiring import INBOX, domain_folder
 
 
@@ -31,21 +31,15 @@ class Freshness:
         """Return when the source of a document last confirmed that it is as a generation has it."""
         return self.file.of(generation).at(source_id, path)
 
-    def told_in(self, response: RecallResponse, *, sees_all: bool) -> RecallResponse:
-        """Return an answer that says it, of the sources of its items and, to who ``sees_all``, of the others."""
-        verified = self.file.of(response.generation)
-        moments = [verified.at(item.citation.source_id, item.citation.source_path) for item in response.items]
-        items = tuple(
-            item if moment is None else replace(item, citation=replace(item.citation, verified_at=moment))
-            for item, moment in zip(response.items, moments, strict=True)
-        )
-        cited = {item.citation.source_id for item in items}
+    def told_in(self, response: RecallResponse, verified: Verified, *, sees_all: bool) -> RecallResponse:
+        """Return an answer that says how fresh the sources of its items are and, to who ``sees_all``, the others."""
+        cited = {item.citation.source_id for item in response.items}
         sources = {
             name: SourceFreshness(source.listed_at, self.bounds.get(name))
             for name, source in sorted(verified.sources.items())
             if sees_all or name in cited
         }
-        return replace(response, items=items, sources=sources)
+        return replace(response, sources=sources)
 
 
 def freshness_of(settings: Settings, domain: Domain) -> Freshness:

@@ -49,13 +49,13 @@ def citation_of(domain: Domain, chunk: StoredChunk, verified_at: datetime | None
     )
 
 
-def item_of(domain: Domain, chunk: StoredChunk, score: float) -> RecallItem:
+def item_of(domain: Domain, chunk: StoredChunk, score: float, verified_at: datetime | None) -> RecallItem:
     """Return a chunk as an item with this score; which retrieval sources found it is not known yet."""
     return RecallItem(
         chunk_id=chunk.chunk_id,
         content=chunk.content,
         score=score,
-        citation=citation_of(domain, chunk),
+        citation=citation_of(domain, chunk, verified_at),
         sources={},
         metadata=chunk.metadata,
         facts=chunk.facts,

@@ -38,6 +38,7 @@ from nornweave.core.types import Domain
 from nornweave.index.index import Index
 from nornweave.index.port import Mask, Numbers, Scores, Vectors
 from nornweave.index.ranked_chunks import NO_HITS, found
+from nornweave.index.verified import NOTHING_VERIFIED, Verified
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +63,7 @@ class SearchContext:
         within: which chunks may be found; ``None`` are all.
         deadline: ``time.monotonic()`` after which sources that have not answered are left out.
         depth: candidates per source.
+        verified: what the sources confirmed of the generation.
     """
 
     domain: Domain
@@ -73,6 +75,7 @@ class SearchContext:
     within: Mask | None = None
     deadline: float | None = None
     depth: int = CANDIDATES
+    verified: Verified = NOTHING_VERIFIED
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -37,8 +37,10 @@ def select(
     numbers = searched.ranking.numbers[:wanted]
     chunks = context.generation.chunks(numbers)
     items = [
-        item_of(context.domain, chunks[number], float(score))
-        for number, score in zip(numbers.tolist(), searched.ranking.places[:wanted], strict=True)
+        item_of(context.domain, chunk, float(score), context.verified.at(chunk.source_id, chunk.path))
+        for chunk, score in zip(
+            map(chunks.__getitem__, numbers.tolist()), searched.ranking.places[:wanted], strict=True
+        )
     ]
     model_scores, problems = _model_scores(question.text, items, reranker, context.deadline)
     ranked = rerank(
