@@ -70,7 +70,7 @@ audit:
 UV := build/lock/bin/uv
 COMPILE := $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header
 # What `make demo` and `make serve` use, and what the image of every process has.
-RUNNING := --extra office --extra ui --extra llm
+RUNNING := --extra hnsw --extra llm --extra office --extra pymupdf --extra ui
 SHARED := filelock fsspec jinja2 markupsafe mpmath networkx setuptools sympy typing-extensions
 lock:
 	test -x $(UV) || { $(PYTHON) -m venv build/lock && build/lock/bin/python -m pip install --quiet uv==0.13.8; }

@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import anyio
@@ -51,6 +50,7 @@ from api.routes import (
 from api.state import Service
 from api.syncs import Syncs
 from api.tracing import Tracing
+from nornweave import __version__
 from nornweave.config import Settings
 from nornweave.core.types import Domain
 
@@ -105,7 +105,7 @@ def _documented_app() -> FastAPI:
     return App(
         title="NornWeave",
         summary="Knowledge retrieval over code, documentation, conversations and research.",
-        version=version("nornweave"),
+        version=__version__,
         description=DESCRIPTION,
         openapi_tags=TAGS,
         # The page of FastAPI loads its scripts from elsewhere; there is no elsewhere where NornWeave runs.

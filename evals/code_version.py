@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from nornweave import __version__
 from nornweave.connect.git.program import git_command, git_environment
 
 DEADLINE_S = 5.0
@@ -18,16 +18,12 @@ def code_version() -> str:
 
     ``0.1.0+1c423bb-changed``; never raises.
     """
-    try:
-        release = version("nornweave")
-    except PackageNotFoundError:
-        release = "unknown"
     root = Path(__file__).parent.parent
     if not (root / ".git").exists():
-        return release
+        return __version__
     commit = _git(root, "rev-parse", "--short", "HEAD")
     changed = "-changed" if _git(root, "status", "--porcelain", "--untracked-files=no") else ""
-    return f"{release}+{commit}{changed}" if commit else release
+    return f"{__version__}+{commit}{changed}" if commit else __version__
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -46,12 +46,13 @@ def test_a_missing_package_names_its_extra(extra: str, tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, cwd=tmp_path)
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("nornweave.core.errors.") and "Error: " in last, done.stderr
-    assert last.endswith(f"needs the package {package!r}, which is not installed: pip install 'nornweave[{extra}]'")
+    wanted = f"pip install 'nornweave-search[{extra}]'"
+    assert last.endswith(f"needs the package {package!r}, which is not installed: {wanted}")
 
 
 def test_errors_of_an_installed_package_are_not_translated() -> None:
     with (
-        pytest.raises(ConfigError, match=r"a store: needs .*'absent'.*nornweave\[objects\]"),
+        pytest.raises(ConfigError, match=r"a store: needs .*'absent'.*nornweave-search\[objects\]"),
         optional("objects", "a store"),
     ):
         raise ModuleNotFoundError(name="absent")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from importlib.metadata import version
 from urllib.parse import quote, unquote
 
 from api.errors import RETRY_SOON_S, ProblemError, unavailable
@@ -14,6 +13,7 @@ from api.mcp.calls import ToolCall
 from api.mcp.handles import HandlePlace, handle, place_of
 from api.mcp.results import MAX_RESULT_CHARACTERS, is_within
 from api.starting import wait_for_start
+from nornweave import __version__
 from nornweave.ask.answer.pages import largest
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.search.records import AgentState
@@ -176,7 +176,7 @@ def _ledger_page(
 
 def _status(agents: Sequence[SeenAgent]) -> ToolStatusDocument:
     domains = [domain_status_document(agent.describe(), agent.health()) for agent in agents]
-    return {"version": version("nornweave"), "domains": domains}
+    return {"version": __version__, "domains": domains}
 
 
 def _served(name: str | None, domains: Sequence[Domain]) -> Domain | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from typing import Any, TypeAlias
 
 from mcp.server.lowlevel import Server
@@ -26,6 +25,7 @@ from api.mcp.failures import failure
 from api.mcp.results import written
 from api.mcp.tools import TOOLS, ToolDefinition
 from api.state import Serving
+from nornweave import __version__
 from nornweave.ask.search.question import Deadline
 from nornweave.ask.views.tools import Link, line
 from nornweave.core.types import Domain
@@ -80,7 +80,7 @@ def protocol_server(
 
     return Server(
         NAME,
-        version=version("nornweave"),
+        version=__version__,
         title=TITLE,
         instructions=INSTRUCTIONS,
         get_tool_input_schema=schemas.get,

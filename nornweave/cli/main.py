@@ -9,12 +9,12 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from nornweave import __version__
 from nornweave.cli import quality, receipt
 from nornweave.cli.command_groups import GroupedCommands
 from nornweave.cli.doctor import doctor
@@ -50,7 +50,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"nornweave {version('nornweave')}")
+        typer.echo(f"nornweave {__version__}")
         raise typer.Exit
 
 

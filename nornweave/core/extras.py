@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from nornweave.core.errors import ConfigError, NornWeaveError
+
+DISTRIBUTION = "nornweave-search"
+"""The name that pip knows; ``nornweave`` on the public index is another project."""
+
+
+def install_command(extra: str) -> str:
+    """Return the command that adds an extra to this installation, also to one of ``uv tool`` or ``pipx``."""
+    wanted, home = f"'{DISTRIBUTION}[{extra}]'", Path(sys.prefix)
+    if (home / "uv-receipt.toml").exists():
+        return f"uv pip install --python {sys.executable} {wanted}"
+    if (home / "pipx_metadata.json").exists():
+        return f"pipx runpip {DISTRIBUTION} install {wanted}"
+    return f"pip install {wanted}"
 
 
 def missing_package(purpose: str, package: str, extra: str) -> str:
     """Return the message for a missing package: what needs it, and what to install."""
-    return f"{purpose}: needs the package {package!r}, which is not installed: pip install 'nornweave[{extra}]'"
+    return f"{purpose}: needs the package {package!r}, which is not installed: {install_command(extra)}"
 
 
 @contextmanager

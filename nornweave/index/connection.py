@@ -27,7 +27,7 @@ REBUILT = "the next sync rebuilds it from the sources"
 # DuckDB 1.5.5 has no type for damage.
 _DAMAGED = ("Corrupt database file", "Could not read enough bytes", "Failed to load metadata", "INTERNAL Error")
 _WITHOUT_VSS = (
-    "install versions of duckdb and duckdb-extension-vss that fit each other, "
+    "install the extra 'hnsw' with versions of duckdb and duckdb-extension-vss that fit each other, "
     "or search exactly, with 'vector_index: auto' in the domain's 'storage'"
 )
 

@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Any
 
-from nornweave.core.extras import optional
+from nornweave.core.extras import install_command, optional
 
 TORCH_PACKAGES = ("torch", "transformers", "sentence_transformers")
 
@@ -19,8 +19,8 @@ def lacks_torch() -> str | None:
     if not missing:
         return None
     return (
-        f"it needs the package {missing[0]}, which is not installed: install NornWeave with its extra 'torch' "
-        "(pip install 'nornweave[torch]'), or use the default embedding model on device 'cpu'"
+        f"it needs the package {missing[0]}, which is not installed: {install_command('torch')}, "
+        "or use the default embedding model on device 'cpu'"
     )
 
 

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from command_line import HASHED, nornweave
 from typer.main import get_command
 
+from nornweave import __version__
 from nornweave.cli.main import app
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "payments"
@@ -60,7 +60,7 @@ def test_strict_syncs_end_with_their_own_code_when_documents_fail(workspace: Pat
 
 def test_the_version_is_printed_without_a_configuration(tmp_path: Path) -> None:
     done = nornweave(tmp_path, "--version")
-    assert (done.returncode, done.stdout) == (0, f"nornweave {version('nornweave')}\n")
+    assert (done.returncode, done.stdout) == (0, f"nornweave {__version__}\n")
 
 
 def test_help_has_every_command_once_with_a_sentence_that_fits(tmp_path: Path) -> None:

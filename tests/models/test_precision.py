@@ -155,7 +155,7 @@ def test_other_models_say_what_to_install(without_torch: dict[str, str], tmp_pat
     (folder / "tokenizer.json").write_text("{}")
     command = [sys.executable, "-c", LOAD_OTHERS, str(folder), str(tmp_path / "cache")]
     done = subprocess.run(command, env=without_torch, capture_output=True, text=True, timeout=120, check=True)
-    assert done.stdout.count("pip install 'nornweave[torch]'") == 2, done
+    assert done.stdout.count("pip install 'nornweave-search[torch]'") == 2, done
 
 
 @pytest.mark.slow

@@ -258,7 +258,7 @@ def test_scanned(library: str) -> None:
         document.new_page().insert_image((0, 0, 595, 842), pixmap=pixels)
     found = "no text layer: looks scanned (2 pages, 2 only images); "
     remedy = "OCR finds no text in them" if ocr.installed() else "install the language data of Tesseract"
-    remedy = remedy if library == "pymupdf" else "OCR needs PyMuPDF; install pymupdf"
+    remedy = remedy if library == "pymupdf" else "OCR needs PyMuPDF; install the extra 'pymupdf'"
     assert _error(document.tobytes()).startswith(found + remedy)
 
 

@@ -19,8 +19,8 @@ VARIABLE = "NORNWEAVE_PDF_LIBRARY"
 _PACKAGES = {"pymupdf": "pymupdf", "pdfium": "pypdfium2"}
 _MODULES = {"pymupdf": "nornweave.read.pdf.mupdf", "pdfium": "nornweave.read.pdf.pdfium"}
 _NONE = (
-    "PDF files need a library that is not installed: pip install 'nornweave[pdfium]' (Apache-2.0 or BSD-3-Clause), or "
-    "pymupdf (AGPL or commercial licence, see NOTICE); or leave PDF files out with exclude: ['*.pdf']"
+    "PDF files need a library that is not installed: pip install pypdfium2 (Apache-2.0 or BSD-3-Clause) or pymupdf "
+    "(AGPL or commercial licence, see NOTICE), or leave PDF files out with exclude: ['*.pdf']"
 )
 
 

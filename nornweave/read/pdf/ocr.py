@@ -30,7 +30,7 @@ _NO_LANGUAGES = frozenset({"osd", "equ", "snum"})
 # Recognised sizes jitter from word to word; what differs by less than this share has the size of its page.
 _SAME_SIZE = 0.25
 
-NEEDS_PYMUPDF = "OCR needs PyMuPDF; install pymupdf and sync again, or run OCR first (ocrmypdf)"
+NEEDS_PYMUPDF = "OCR needs PyMuPDF; install the extra 'pymupdf' and sync again, or run OCR first (ocrmypdf)"
 INSTALL = "install the language data of Tesseract (Debian: tesseract-ocr) and sync again, or run OCR first (ocrmypdf)"
 
 

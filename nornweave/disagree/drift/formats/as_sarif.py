@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import quote
 
+from nornweave import __version__
 from nornweave.disagree.drift.formats.words import age, one_line, second_opinion
 from nornweave.disagree.drift.records import Finding, Place, Report, Suggestion
 from nornweave.disagree.drift.rules import ALL_RULES, DriftRule
@@ -23,7 +23,7 @@ def sarif(report: Report) -> str:
         "tool": {
             "driver": {
                 "name": "NornWeave drift",
-                "version": _release(),
+                "version": __version__,
                 "rules": [_rule(rule) for rule in ALL_RULES],
             }
         },
@@ -33,13 +33,6 @@ def sarif(report: Report) -> str:
         "results": [_result(one, _state(report)) for one in report.findings],
     }
     return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, ensure_ascii=False, indent=1) + "\n"
-
-
-def _release() -> str:
-    try:
-        return version("nornweave")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 def _rule(rule: DriftRule) -> dict[str, Any]:
