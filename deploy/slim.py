@@ -1,7 +1,6 @@
 """Remove from an installation what NornWeave never loads. The image runs it; nothing else does.
 
-``python deploy/slim.py SITE_PACKAGES`` prints how much went. `make check-image` then syncs and asks, so that a file that
-is needed after all is noticed.
+``python deploy/slim.py SITE_PACKAGES`` prints what it saved. ``make check-image`` fails if a file is needed after all.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def main(packages: Path) -> None:
     for path in packages.glob(GRAMMAR_FILES):
         if path.name.partition(".")[0] not in GRAMMARS:
             path.unlink()
-    print(f"removed {(before - size(packages)) >> 20} MB of {before >> 20} MB")
+    sys.stdout.write(f"removed {(before - size(packages)) >> 20} MB of {before >> 20} MB\n")
 
 
 def size(folder: Path) -> int:
